@@ -10,7 +10,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from schemas._generate.emit import index_text, keys_text, module_text, record_types_text
+from schemas._generate.emit import (
+    index_text,
+    keys_text,
+    module_text,
+    record_types_text,
+    secret_paths_text,
+)
 from schemas._generate.walk import modules
 
 TARGET = Path(__file__).resolve().parent.parent / "coordwire" / "messages"
@@ -23,6 +29,7 @@ def texts() -> dict[str, str]:
     files["__init__.py"] = index_text(rows)
     files["keys.py"] = keys_text(rows)
     files["record_types.py"] = record_types_text(rows)
+    files["secret_paths.py"] = secret_paths_text(rows)
     return files
 
 

@@ -102,12 +102,16 @@ def _write_length(length: int, stream: io.BytesIO, context: Any, path: str, kind
 
 
 class Primitive(Subconstruct):
-    """A number, boolean or uuid of fixed size; `kind` is its name in Kafka's definitions."""
+    """A number, boolean or uuid of fixed size; `kind` is its name in Kafka's definitions.
 
-    def __init__(self, kind: str, subcon: Construct, default: object = 0) -> None:
+    entity: what its value identifies, for the words below that say so.
+    """
+
+    def __init__(self, kind: str, subcon: Construct, default: object = 0, entity: str | None = None) -> None:
         super().__init__(subcon)
         self.kind = kind
         self.default = default
+        self.entity = entity
 
 
 class _BooleanByte(construct.Adapter):
@@ -168,10 +172,13 @@ Varlong = _Zigzag("varlong", 64)
 class _Sized(Construct):
     """A string or bytes behind its length; null where the `Nullable` around it says so."""
 
-    def __init__(self, kind: str, default: object, holds: Holds | None = None) -> None:
+    def __init__(
+        self, kind: str, default: object, holds: Holds | None = None, entity: str | None = None
+    ) -> None:
         super().__init__()
         self.kind = kind
         self.default = default
+        self.entity = entity
         self.embedded = holds or {}
         self.text = kind == "string"
 
@@ -192,6 +199,16 @@ class _Sized(Construct):
 String = _Sized("string", "")
 Bytes = _Sized("bytes", b"")
 Records = _Sized("records", b"")
+
+# Words that also say what the value means. The first five are Kafka's entity types; the others are ours.
+BrokerId = Primitive("int32", construct.Int32sb, entity="broker_id")
+GroupId = _Sized("string", "", entity="group_id")
+ProducerId = Primitive("int64", construct.Int64sb, entity="producer_id")
+TopicName = _Sized("string", "", entity="topic_name")
+TransactionalId = _Sized("string", "", entity="transactional_id")
+ErrorCode = Primitive("int16", construct.Int16sb, entity="error_code")
+InstanceId = _Sized("string", "", entity="instance_id")
+MemberId = _Sized("string", "", entity="member_id")
 
 
 class _Rest(Construct):

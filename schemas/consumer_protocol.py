@@ -6,7 +6,18 @@ an older version can stop early. Neither has compact lengths or tagged fields in
 
 from schemas.assignors.sticky_assignor import CooperativeStickyAssignorUserData, StickyAssignorUserData
 from schemas.assignors.streams_assignor import AssignmentInfo, SubscriptionInfoData
-from schemas.vocabulary import Array, Data, Default, Embedded, Int32, Nullable, Since, String, Struct
+from schemas.vocabulary import (
+    Array,
+    Data,
+    Default,
+    Embedded,
+    Int32,
+    Nullable,
+    Since,
+    String,
+    Struct,
+    TopicName,
+)
 
 SubscriptionUserData = Embedded({
     "sticky": StickyAssignorUserData,
@@ -15,21 +26,21 @@ SubscriptionUserData = Embedded({
 })
 
 ConsumerProtocolSubscriptionTopicPartition = Struct(
-    "topic"      / String       * "The topic's name.",
+    "topic"      / TopicName    * "The topic's name.",
     "partitions" / Array(Int32) * "Numbers of the partitions owned.",
     about="What the member owns of one topic.",
 )
 
 ConsumerProtocolSubscription = Data("ConsumerProtocolSubscription", versions=(0, 3), flexible=None, about="What a member wants to read, in JoinGroup; the leader assigns by it. v1 adds what it owns (KIP-429), v2 the generation (KIP-792), v3 the rack (KIP-881).")(
-    "topics"           / Array(String)                                * "The topics wanted, by name.",
-    "user_data"        / Nullable(SubscriptionUserData)               * "Whatever the assignor adds, in its own format; null for nothing.",
+    "topics"           / Array(TopicName)                                                            * "The topics wanted, by name.",
+    "user_data"        / Nullable(SubscriptionUserData)                                              * "Whatever the assignor adds, in its own format; null for nothing.",
     "owned_partitions" / Since(1, Array(ConsumerProtocolSubscriptionTopicPartition), ignorable=True) * "What it holds from before, for cooperative rebalancing (KIP-429).",
-    "generation_id"    / Since(2, Default(Int32, -1), ignorable=True) * "The generation it holds that from; -1 for none (KIP-792).",
-    "rack_id"          / Since(3, Nullable(String), ignorable=True)   * "The rack the member runs in; null for none (KIP-881).",
+    "generation_id"    / Since(2, Default(Int32, -1), ignorable=True)                                * "The generation it holds that from; -1 for none (KIP-792).",
+    "rack_id"          / Since(3, Nullable(String), ignorable=True)                                  * "The rack the member runs in; null for none (KIP-881).",
 )
 
 ConsumerProtocolAssignmentTopicPartition = Struct(
-    "topic"      / String       * "The topic's name.",
+    "topic"      / TopicName    * "The topic's name.",
     "partitions" / Array(Int32) * "Numbers of the partitions assigned.",
     about="What the member gets of one topic.",
 )

@@ -5,7 +5,7 @@ The record's key says which: 0 abort, 1 commit, 2 leader change, 3 snapshot head
 stands outside the layout.
 """
 
-from schemas.vocabulary import Array, Data, Int16, Int32, Int64, Since, String, Struct, Uint16, Uuid
+from schemas.vocabulary import Array, BrokerId, Data, Int16, Int32, Int64, Since, String, Struct, Uint16, Uuid
 
 EndTxnMarker = Data("EndTxnMarker", versions=(0, 0), flexible=None, about="The end of a transaction in one partition; abort or commit is told by the record's key (KIP-98).")(
     "coordinator_epoch" / Int32 * "Epoch of the transaction coordinator that ended it.",
@@ -23,7 +23,7 @@ LeaderChangeMessageVoter = Struct(
 
 LeaderChangeMessage = Data("LeaderChangeMessage", versions=(0, 1), flexible=0, about="A new leader's first record in its epoch (KIP-595). v1 adds directory ids (KIP-853).")(
     "version"         / Int16                           * "The version of this value, 0 or 1.",
-    "leader_id"       / Int32                           * "Node id of the elected leader.",
+    "leader_id"       / BrokerId                        * "Node id of the elected leader.",
     "voters"          / Array(LeaderChangeMessageVoter) * "All voters at the time of the election.",
     "granting_voters" / Array(LeaderChangeMessageVoter) * "Those who voted for the leader, itself included.",
 )
@@ -56,7 +56,7 @@ KRaftVersionFeature = Struct(
 )
 
 VotersRecordVoter = Struct(
-    "voter_id"               / Int32               * "The voter's node id.",
+    "voter_id"               / BrokerId            * "The voter's node id.",
     "voter_directory_id"     / Uuid                * "Id of its log directory; a voter with a new disk is another voter.",
     "endpoints"              / Array(Endpoint)     * "Where to reach it, by listener.",
     "k_raft_version_feature" / KRaftVersionFeature * "What it can run by; limits the quorum's version.",

@@ -25,20 +25,28 @@ from construct import Construct, Container, Renamed, Subconstruct
 from schemas._values import (
     Array,
     Boolean,
+    BrokerId,
     Bytes,
     Embedded,
     Encoding,
+    ErrorCode,
     Fixed,
     Float64,
+    GroupId,
+    InstanceId,
     Int8,
     Int16,
     Int32,
     Int64,
+    MemberId,
+    ProducerId,
     Records,
     Rest,
     RestRecords,
     Sequence,
     String,
+    TopicName,
+    TransactionalId,
     Uint16,
     Uint32,
     Uuid,
@@ -55,26 +63,35 @@ __all__ = [
     "Array",
     "Between",
     "Boolean",
+    "BrokerId",
     "Bytes",
     "Data",
     "Default",
     "Embedded",
     "Encoding",
+    "ErrorCode",
     "Fixed",
     "Float64",
+    "GroupId",
+    "InstanceId",
     "Int8",
     "Int16",
     "Int32",
     "Int64",
+    "MemberId",
     "Nullable",
+    "ProducerId",
     "Records",
     "Rest",
     "RestRecords",
+    "Secret",
     "Sequence",
     "Since",
     "String",
     "Struct",
     "Tagged",
+    "TopicName",
+    "TransactionalId",
     "Uint16",
     "Uint32",
     "Until",
@@ -115,6 +132,13 @@ class Tagged(Subconstruct):
         self.tag = tag
 
 
+class Secret(Subconstruct):
+    """Holds a password, a key or a token, which is not shown unless the user asks for it.
+
+    A field called "value" is secret only beside a name that says so, as those of configs are.
+    """
+
+
 class Between(Subconstruct):
     """Exists in versions `first` to `last`. Outside them a value other than the default is refused, or
     dropped where it is `ignorable`."""
@@ -146,10 +170,10 @@ class Named:
         self.tag: int | None = None
         self.nullable_since: int | None = None
         self.nullable_until = FOREVER
-        self.fixed = False
+        self.fixed = self.secret = False
         defaults: list[object] = []
         word: Any = field
-        while isinstance(word, (Renamed, Between, Tagged, Default, Nullable, Fixed)):
+        while isinstance(word, (Renamed, Between, Tagged, Default, Nullable, Fixed, Secret)):
             match word:
                 case Between():
                     self.first, self.last, self.ignorable = word.first, word.last, word.ignorable
@@ -162,6 +186,8 @@ class Named:
                     defaults.append(None)
                 case Fixed():
                     self.fixed = True
+                case Secret():
+                    self.secret = True
             word = word.subcon
         self.word: Any = word
         self.wrapped: Construct = Fixed(word) if self.fixed else word
@@ -363,18 +389,27 @@ class Api:
     versions: first and last that this package knows; flexible: the first flexible one.
     coordinator: which coordinator answers it ("group", "transaction", "share"), None for any broker.
     about: what it is for; changes: what a version brought, with its KIP.
+    listeners: which of Kafka's listeners accept it ("broker", "controller", and "zkBroker" where only the
+    brokers of a ZooKeeper cluster did). deprecated: the first and the last version that Kafka deprecated.
+    unstable: the version whose layout may still change.
+    errors: the codes that a response is known to carry, as Kafka names them; none where that is unknown.
     """
 
     def __init__(self, key: int, name: str, *, versions: tuple[int, int], flexible: int | None,
-                 coordinator: str | None = None, about: str = "",
-                 changes: dict[int, str] | None = None) -> None:  # fmt: skip
+                 coordinator: str | None = None, listeners: tuple[str, ...] = ("broker",),
+                 deprecated: tuple[int, int] | None = None, unstable: int | None = None, about: str = "",
+                 changes: dict[int, str] | None = None, errors: tuple[str, ...] = ()) -> None:  # fmt: skip
         self.key = key
         self.name = name
         self.versions = versions
         self.flexible = flexible
         self.coordinator = coordinator
+        self.listeners = listeners
+        self.deprecated = deprecated
+        self.unstable = unstable
         self.about = about
         self.changes = changes or {}
+        self.errors = errors
 
     def request(self, *fields: Renamed, about: str = "") -> Message:
         return self._message(fields, "Request", about)

@@ -13,18 +13,15 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from difflib import get_close_matches
-from functools import cache
 from typing import Any
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.codec import Field, Struct
+from coordwire.codec import Struct
+from coordwire.codec.entities import entity_values
 from coordwire.dialects.grammar import CALLS
 from coordwire.errors import UnreadableRange
 from coordwire.messages.keys import FACTS
 
-GROUPS = frozenset({"group_id", "group_ids", "groups_names"})
-MEMBERS = frozenset({"consumer_id", "member_id", "group_instance_id", "instance_id"})
-ERRORS = frozenset({"error_code", "topic_config_error_code"})
 SECOND = 1_000_000_000
 DAY = 86_400 * SECOND
 LATEST = 1 << 63
@@ -189,46 +186,18 @@ def _both(entry: FrameEntry, of: Any) -> Iterator[Any]:
 
 def groups(message: Struct | None) -> Iterator[Any]:
     """The groups that a message names."""
-    yield from leaves(message, GROUPS)
-    match type(message).__name__:
-        case "FindCoordinatorRequest" if getattr(message, "key_type", 0) == 0:
-            yield getattr(message, "key", None)
-            yield from getattr(message, "coordinator_keys", None) or ()
-        case "DescribeGroupsRequest":
-            yield from getattr(message, "groups", None) or ()
+    yield from entity_values(message, "group_id")
+    # The key of FindCoordinator is a group's only for one of its types.
+    if type(message).__name__ == "FindCoordinatorRequest" and getattr(message, "key_type", 0) == 0:
+        yield getattr(message, "key", None)
+        yield from getattr(message, "coordinator_keys", None) or ()
 
 
 def members(message: Struct | None) -> Iterator[Any]:
     """The members that a message names, by member id or as static members."""
-    return leaves(message, MEMBERS)
+    return entity_values(message, "member_id", "instance_id")
 
 
 def has_error(entry: FrameEntry) -> bool:
     """Whether a message carries an error code other than 0."""
-    return entry.direction == "response" and any(leaves(entry.message, ERRORS))
-
-
-def leaves(value: Struct | None, names: frozenset[str]) -> Iterator[Any]:
-    """The values of the fields with these names, at any depth; those of arrays one by one."""
-    if value is None:
-        return
-    kind: Any = type(value)
-    for field in _ways(kind, names):
-        inside = getattr(value, field.name)
-        if inside is None:
-            continue
-        if field.struct is None:
-            yield from inside if field.array else (inside,)
-        else:
-            for element in inside if field.array else (inside,):
-                yield from leaves(element, names)
-
-
-@cache
-def _ways(cls: Any, names: frozenset[str]) -> tuple[Field, ...]:
-    """The fields of these names, and those that lead to them."""
-    return tuple(
-        field
-        for field in cls._layout_.fields
-        if (_ways(field.struct, names) if field.struct else field.name in names)
-    )
+    return entry.direction == "response" and any(entity_values(entry.message, "error_code"))

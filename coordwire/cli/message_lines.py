@@ -265,7 +265,7 @@ def number(cls: type[Struct], field: Field, value: float) -> Pieces:
         name = api_name(int(value))
     if name is None:
         return [(str(value), "number")]
-    if field.name.endswith("error_code"):
+    if field.entity == "error_code":
         return [(f"{value} {name}", "error")] if value else [("0 ", "number"), (name, "none")]
     return [(f"{value} ", "number"), (name, "note")]
 

@@ -61,6 +61,9 @@ class Field:
     embedded: the messages that its bytes may hold, each behind the protocol type or protocol for which it
     does; "" means for any. unprefixed: bytes without a length, or structs without a count but each behind its
     int32 size, up to the end.
+    entity: what its values identify: Kafka's entity types "broker_id", "group_id", "producer_id",
+    "topic_name" and "transactional_id", besides "member_id", "instance_id" (of a static member) and
+    "error_code"; None for all other fields. secret: holds a password, a key or a token.
     """
 
     name: str
@@ -77,6 +80,8 @@ class Field:
     embedded: tuple[tuple[str, str], ...] = ()
     null_until: int = FOREVER
     unprefixed: bool = False
+    entity: str | None = None
+    secret: bool = False
 
     @property
     def json_name(self) -> str:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from coordwire.codec import Message
+from coordwire.codec.entities import entity_field
 from coordwire.errors import CorruptBatch, DecodeError
 from coordwire.groups.log_files import LogFile
 from coordwire.logs import TOPICS, Log, LogRecord, decode_log_record
@@ -80,14 +81,12 @@ class CoordinatorRecord:
     @property
     def group(self) -> str | None:
         """The group that it is about; None where it is about none."""
-        found: str | None = self._of_key("group_id")
-        return self._of_key("group") if found is None else found
+        return self._entity("group_id")
 
     @property
     def topic(self) -> str | None:
         """The topic whose offset it is."""
-        found: str | None = self._of_key("topic")
-        return found
+        return self._entity("topic_name")
 
     @property
     def topic_id(self) -> UUID | None:
@@ -104,7 +103,15 @@ class CoordinatorRecord:
     @property
     def member_id(self) -> str | None:
         """The member that it is about."""
-        found: str | None = self._of_key("member_id")
+        return self._entity("member_id")
+
+    def _entity(self, entity: str) -> str | None:
+        """What the key's field of this entity says."""
+        if not isinstance(self.key, Message):
+            return None
+        cls: Any = type(self.key)
+        name = entity_field(cls, entity)
+        found: str | None = None if name is None else getattr(self.key, name)
         return found
 
     def _of_key(self, name: str) -> Any:

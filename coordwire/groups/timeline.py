@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.codec.entities import entity_values
 from coordwire.dialects.grammar import Dialect
 from coordwire.enums import ErrorCode
 from coordwire.groups.classic import ClassicGroup
@@ -225,7 +226,7 @@ class Timeline:
                 if one.error_code:
                     yield ErrorMet(**told, error_code=one.error_code, member_id=one.member_id or None)
         if entry.api_key in _COMMITS:
-            codes = dict.fromkeys(one.error_code for topic in message.topics for one in topic.partitions)
+            codes = dict.fromkeys(entity_values(message, "error_code"))
             for code in codes:
                 if code:
                     yield ErrorMet(**told, error_code=code, member_id=member_id)

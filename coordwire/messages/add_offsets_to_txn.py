@@ -64,16 +64,16 @@ class AddOffsetsToTxnResponse(Message):
 
 AddOffsetsToTxnRequest._layout_ = FieldTable(
     AddOffsetsToTxnRequest,
-    Field("transactional_id", "string", default=""),
-    Field("producer_id", "int64"),
+    Field("transactional_id", "string", default="", entity="transactional_id"),
+    Field("producer_id", "int64", entity="producer_id"),
     Field("producer_epoch", "int16"),
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     flexible=3,
 )
 
 AddOffsetsToTxnResponse._layout_ = FieldTable(
     AddOffsetsToTxnResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=3,
 )

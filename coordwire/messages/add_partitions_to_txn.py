@@ -145,15 +145,15 @@ class AddPartitionsToTxnResponse(Message):
 
 AddPartitionsToTxnTopic._layout_ = FieldTable(
     AddPartitionsToTxnTopic,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "int32", array=True, default=()),
     flexible=3,
 )
 
 AddPartitionsToTxnTransaction._layout_ = FieldTable(
     AddPartitionsToTxnTransaction,
-    Field("transactional_id", "string", default=""),
-    Field("producer_id", "int64"),
+    Field("transactional_id", "string", default="", entity="transactional_id"),
+    Field("producer_id", "int64", entity="producer_id"),
     Field("producer_epoch", "int16"),
     Field("verify_only", "bool", default=False),
     Field("topics", "struct", array=True, struct=AddPartitionsToTxnTopic, default=()),
@@ -163,8 +163,8 @@ AddPartitionsToTxnTransaction._layout_ = FieldTable(
 AddPartitionsToTxnRequest._layout_ = FieldTable(
     AddPartitionsToTxnRequest,
     Field("transactions", "struct", 4, array=True, struct=AddPartitionsToTxnTransaction, default=()),
-    Field("v3_and_below_transactional_id", "string", 0, 3, default=""),
-    Field("v3_and_below_producer_id", "int64", 0, 3),
+    Field("v3_and_below_transactional_id", "string", 0, 3, default="", entity="transactional_id"),
+    Field("v3_and_below_producer_id", "int64", 0, 3, entity="producer_id"),
     Field("v3_and_below_producer_epoch", "int16", 0, 3),
     Field("v3_and_below_topics", "struct", 0, 3, array=True, struct=AddPartitionsToTxnTopic, default=()),
     flexible=3,
@@ -173,20 +173,20 @@ AddPartitionsToTxnRequest._layout_ = FieldTable(
 AddPartitionsToTxnPartitionResult._layout_ = FieldTable(
     AddPartitionsToTxnPartitionResult,
     Field("partition_index", "int32"),
-    Field("partition_error_code", "int16"),
+    Field("partition_error_code", "int16", entity="error_code"),
     flexible=3,
 )
 
 AddPartitionsToTxnTopicResult._layout_ = FieldTable(
     AddPartitionsToTxnTopicResult,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("results_by_partition", "struct", array=True, struct=AddPartitionsToTxnPartitionResult, default=()),
     flexible=3,
 )
 
 AddPartitionsToTxnResult._layout_ = FieldTable(
     AddPartitionsToTxnResult,
-    Field("transactional_id", "string", default=""),
+    Field("transactional_id", "string", default="", entity="transactional_id"),
     Field("topic_results", "struct", array=True, struct=AddPartitionsToTxnTopicResult, default=()),
     flexible=3,
 )
@@ -194,7 +194,7 @@ AddPartitionsToTxnResult._layout_ = FieldTable(
 AddPartitionsToTxnResponse._layout_ = FieldTable(
     AddPartitionsToTxnResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", 4, ignorable=True),
+    Field("error_code", "int16", 4, ignorable=True, entity="error_code"),
     Field("results_by_transaction", "struct", 4, array=True, struct=AddPartitionsToTxnResult, default=()),
     Field(
         "results_by_topic_v3_and_below",

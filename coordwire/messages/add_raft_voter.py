@@ -105,7 +105,7 @@ AddRaftVoterRequest._layout_ = FieldTable(
 AddRaftVoterResponse._layout_ = FieldTable(
     AddRaftVoterResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     flexible=0,
 )

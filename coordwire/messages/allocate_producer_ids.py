@@ -62,7 +62,7 @@ class AllocateProducerIdsResponse(Message):
 
 AllocateProducerIdsRequest._layout_ = FieldTable(
     AllocateProducerIdsRequest,
-    Field("broker_id", "int32"),
+    Field("broker_id", "int32", entity="broker_id"),
     Field("broker_epoch", "int64", default=-1),
     flexible=0,
 )
@@ -70,8 +70,8 @@ AllocateProducerIdsRequest._layout_ = FieldTable(
 AllocateProducerIdsResponse._layout_ = FieldTable(
     AllocateProducerIdsResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
-    Field("producer_id_start", "int64"),
+    Field("error_code", "int16", entity="error_code"),
+    Field("producer_id_start", "int64", entity="producer_id"),
     Field("producer_id_len", "int32"),
     flexible=0,
 )

@@ -149,7 +149,14 @@ AlterClientQuotasRequestEntryData._layout_ = FieldTable(
 
 AlterClientQuotasRequest._layout_ = FieldTable(
     AlterClientQuotasRequest,
-    Field("entries", "struct", array=True, struct=AlterClientQuotasRequestEntryData, default=()),
+    Field(
+        "entries",
+        "struct",
+        array=True,
+        struct=AlterClientQuotasRequestEntryData,
+        default=(),
+        entity="<Renamed entity +docs <Renamed entity <Array <Struct>>>>",
+    ),
     Field("validate_only", "bool", default=False),
     flexible=1,
 )
@@ -163,7 +170,7 @@ AlterClientQuotasResponseEntityData._layout_ = FieldTable(
 
 AlterClientQuotasResponseEntryData._layout_ = FieldTable(
     AlterClientQuotasResponseEntryData,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     Field("entity", "struct", array=True, struct=AlterClientQuotasResponseEntityData, default=()),
     flexible=1,
@@ -172,6 +179,13 @@ AlterClientQuotasResponseEntryData._layout_ = FieldTable(
 AlterClientQuotasResponse._layout_ = FieldTable(
     AlterClientQuotasResponse,
     Field("throttle_time_ms", "int32"),
-    Field("entries", "struct", array=True, struct=AlterClientQuotasResponseEntryData, default=()),
+    Field(
+        "entries",
+        "struct",
+        array=True,
+        struct=AlterClientQuotasResponseEntryData,
+        default=(),
+        entity="<Renamed entity +docs <Renamed entity <Array <Struct>>>>",
+    ),
     flexible=1,
 )

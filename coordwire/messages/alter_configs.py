@@ -104,7 +104,7 @@ class AlterConfigsResponse(Message):
 AlterableConfig._layout_ = FieldTable(
     AlterableConfig,
     Field("name", "string", default=""),
-    Field("value", "string", null=0, default=""),
+    Field("value", "string", null=0, default="", secret=True),
     flexible=2,
 )
 
@@ -125,7 +125,7 @@ AlterConfigsRequest._layout_ = FieldTable(
 
 AlterConfigsResourceResponse._layout_ = FieldTable(
     AlterConfigsResourceResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     Field("resource_type", "int8"),
     Field("resource_name", "string", default=""),

@@ -151,7 +151,7 @@ class AlterPartitionResponse(Message):
 
 BrokerState._layout_ = FieldTable(
     BrokerState,
-    Field("broker_id", "int32"),
+    Field("broker_id", "int32", entity="broker_id"),
     Field("broker_epoch", "int64", default=-1),
     flexible=0,
 )
@@ -160,7 +160,7 @@ AlterPartitionRequestPartitionData._layout_ = FieldTable(
     AlterPartitionRequestPartitionData,
     Field("partition_index", "int32"),
     Field("leader_epoch", "int32"),
-    Field("new_isr", "int32", 0, 2, array=True, default=()),
+    Field("new_isr", "int32", 0, 2, array=True, default=(), entity="broker_id"),
     Field("new_isr_with_epochs", "struct", 3, array=True, struct=BrokerState, default=()),
     Field("leader_recovery_state", "int8", 1),
     Field("partition_epoch", "int32"),
@@ -169,7 +169,7 @@ AlterPartitionRequestPartitionData._layout_ = FieldTable(
 
 AlterPartitionRequestTopicData._layout_ = FieldTable(
     AlterPartitionRequestTopicData,
-    Field("topic_name", "string", 0, 1, default="", ignorable=True),
+    Field("topic_name", "string", 0, 1, default="", ignorable=True, entity="topic_name"),
     Field("topic_id", "uuid", 2, default=ZERO_UUID, ignorable=True),
     Field("partitions", "struct", array=True, struct=AlterPartitionRequestPartitionData, default=()),
     flexible=0,
@@ -177,7 +177,7 @@ AlterPartitionRequestTopicData._layout_ = FieldTable(
 
 AlterPartitionRequest._layout_ = FieldTable(
     AlterPartitionRequest,
-    Field("broker_id", "int32"),
+    Field("broker_id", "int32", entity="broker_id"),
     Field("broker_epoch", "int64", default=-1),
     Field("topics", "struct", array=True, struct=AlterPartitionRequestTopicData, default=()),
     flexible=0,
@@ -186,10 +186,10 @@ AlterPartitionRequest._layout_ = FieldTable(
 AlterPartitionResponsePartitionData._layout_ = FieldTable(
     AlterPartitionResponsePartitionData,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
-    Field("leader_id", "int32"),
+    Field("error_code", "int16", entity="error_code"),
+    Field("leader_id", "int32", entity="broker_id"),
     Field("leader_epoch", "int32"),
-    Field("isr", "int32", array=True, default=()),
+    Field("isr", "int32", array=True, default=(), entity="broker_id"),
     Field("leader_recovery_state", "int8", 1, ignorable=True),
     Field("partition_epoch", "int32"),
     flexible=0,
@@ -197,7 +197,7 @@ AlterPartitionResponsePartitionData._layout_ = FieldTable(
 
 AlterPartitionResponseTopicData._layout_ = FieldTable(
     AlterPartitionResponseTopicData,
-    Field("topic_name", "string", 0, 1, default="", ignorable=True),
+    Field("topic_name", "string", 0, 1, default="", ignorable=True, entity="topic_name"),
     Field("topic_id", "uuid", 2, default=ZERO_UUID, ignorable=True),
     Field("partitions", "struct", array=True, struct=AlterPartitionResponsePartitionData, default=()),
     flexible=0,
@@ -206,7 +206,7 @@ AlterPartitionResponseTopicData._layout_ = FieldTable(
 AlterPartitionResponse._layout_ = FieldTable(
     AlterPartitionResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("topics", "struct", array=True, struct=AlterPartitionResponseTopicData, default=()),
     flexible=0,
 )

@@ -121,13 +121,13 @@ class AlterPartitionReassignmentsResponse(Message):
 ReassignablePartition._layout_ = FieldTable(
     ReassignablePartition,
     Field("partition_index", "int32"),
-    Field("replicas", "int32", array=True, null=0, default=None),
+    Field("replicas", "int32", array=True, null=0, default=None, entity="broker_id"),
     flexible=0,
 )
 
 ReassignableTopic._layout_ = FieldTable(
     ReassignableTopic,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=ReassignablePartition, default=()),
     flexible=0,
 )
@@ -143,14 +143,14 @@ AlterPartitionReassignmentsRequest._layout_ = FieldTable(
 ReassignablePartitionResponse._layout_ = FieldTable(
     ReassignablePartitionResponse,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     flexible=0,
 )
 
 ReassignableTopicResponse._layout_ = FieldTable(
     ReassignableTopicResponse,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=ReassignablePartitionResponse, default=()),
     flexible=0,
 )
@@ -159,7 +159,7 @@ AlterPartitionReassignmentsResponse._layout_ = FieldTable(
     AlterPartitionReassignmentsResponse,
     Field("throttle_time_ms", "int32"),
     Field("allow_replication_factor_change", "bool", 1, default=True, ignorable=True),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     Field("responses", "struct", array=True, struct=ReassignableTopicResponse, default=()),
     flexible=0,

@@ -108,7 +108,7 @@ class AlterReplicaLogDirsResponse(Message):
 
 AlterReplicaLogDirTopic._layout_ = FieldTable(
     AlterReplicaLogDirTopic,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "int32", array=True, default=()),
     flexible=2,
 )
@@ -129,13 +129,13 @@ AlterReplicaLogDirsRequest._layout_ = FieldTable(
 AlterReplicaLogDirPartitionResult._layout_ = FieldTable(
     AlterReplicaLogDirPartitionResult,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=2,
 )
 
 AlterReplicaLogDirTopicResult._layout_ = FieldTable(
     AlterReplicaLogDirTopicResult,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=AlterReplicaLogDirPartitionResult, default=()),
     flexible=2,
 )

@@ -127,14 +127,14 @@ AlterShareGroupOffsetsRequestPartition._layout_ = FieldTable(
 
 AlterShareGroupOffsetsRequestTopic._layout_ = FieldTable(
     AlterShareGroupOffsetsRequestTopic,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=AlterShareGroupOffsetsRequestPartition, default=()),
     flexible=0,
 )
 
 AlterShareGroupOffsetsRequest._layout_ = FieldTable(
     AlterShareGroupOffsetsRequest,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("topics", "struct", array=True, struct=AlterShareGroupOffsetsRequestTopic, default=()),
     flexible=0,
 )
@@ -142,14 +142,14 @@ AlterShareGroupOffsetsRequest._layout_ = FieldTable(
 AlterShareGroupOffsetsResponsePartition._layout_ = FieldTable(
     AlterShareGroupOffsetsResponsePartition,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     flexible=0,
 )
 
 AlterShareGroupOffsetsResponseTopic._layout_ = FieldTable(
     AlterShareGroupOffsetsResponseTopic,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=AlterShareGroupOffsetsResponsePartition, default=()),
     flexible=0,
@@ -158,7 +158,7 @@ AlterShareGroupOffsetsResponseTopic._layout_ = FieldTable(
 AlterShareGroupOffsetsResponse._layout_ = FieldTable(
     AlterShareGroupOffsetsResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     Field("responses", "struct", array=True, struct=AlterShareGroupOffsetsResponseTopic, default=()),
     flexible=0,

@@ -115,8 +115,8 @@ ScramCredentialUpsertion._layout_ = FieldTable(
     Field("name", "string", default=""),
     Field("mechanism", "int8"),
     Field("iterations", "int32"),
-    Field("salt", "bytes", default=b""),
-    Field("salted_password", "bytes", default=b""),
+    Field("salt", "bytes", default=b"", secret=True),
+    Field("salted_password", "bytes", default=b"", secret=True),
     flexible=0,
 )
 
@@ -130,7 +130,7 @@ AlterUserScramCredentialsRequest._layout_ = FieldTable(
 AlterUserScramCredentialsResult._layout_ = FieldTable(
     AlterUserScramCredentialsResult,
     Field("user", "string", default=""),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     flexible=0,
 )

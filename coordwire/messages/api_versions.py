@@ -149,7 +149,7 @@ FinalizedFeatureKey._layout_ = FieldTable(
 
 ApiVersionsResponse._layout_ = FieldTable(
     ApiVersionsResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("api_keys", "struct", array=True, struct=ApiVersion, default=()),
     Field("throttle_time_ms", "int32", 1, ignorable=True),
     Field(

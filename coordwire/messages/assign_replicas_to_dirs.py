@@ -160,7 +160,7 @@ AssignReplicasToDirsRequestDirectoryData._layout_ = FieldTable(
 
 AssignReplicasToDirsRequest._layout_ = FieldTable(
     AssignReplicasToDirsRequest,
-    Field("broker_id", "int32"),
+    Field("broker_id", "int32", entity="broker_id"),
     Field("broker_epoch", "int64", default=-1),
     Field("directories", "struct", array=True, struct=AssignReplicasToDirsRequestDirectoryData, default=()),
     flexible=0,
@@ -169,7 +169,7 @@ AssignReplicasToDirsRequest._layout_ = FieldTable(
 AssignReplicasToDirsResponsePartitionData._layout_ = FieldTable(
     AssignReplicasToDirsResponsePartitionData,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=0,
 )
 
@@ -190,7 +190,7 @@ AssignReplicasToDirsResponseDirectoryData._layout_ = FieldTable(
 AssignReplicasToDirsResponse._layout_ = FieldTable(
     AssignReplicasToDirsResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("directories", "struct", array=True, struct=AssignReplicasToDirsResponseDirectoryData, default=()),
     flexible=0,
 )

@@ -158,14 +158,14 @@ BeginQuorumEpochRequestPartitionData._layout_ = FieldTable(
     BeginQuorumEpochRequestPartitionData,
     Field("partition_index", "int32"),
     Field("voter_directory_id", "uuid", 1, default=ZERO_UUID, ignorable=True),
-    Field("leader_id", "int32"),
+    Field("leader_id", "int32", entity="broker_id"),
     Field("leader_epoch", "int32"),
     flexible=1,
 )
 
 BeginQuorumEpochRequestTopicData._layout_ = FieldTable(
     BeginQuorumEpochRequestTopicData,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=BeginQuorumEpochRequestPartitionData, default=()),
     flexible=1,
 )
@@ -181,7 +181,7 @@ LeaderEndpoint._layout_ = FieldTable(
 BeginQuorumEpochRequest._layout_ = FieldTable(
     BeginQuorumEpochRequest,
     Field("cluster_id", "string", null=0, default=None),
-    Field("voter_id", "int32", 1, default=-1, ignorable=True),
+    Field("voter_id", "int32", 1, default=-1, ignorable=True, entity="broker_id"),
     Field("topics", "struct", array=True, struct=BeginQuorumEpochRequestTopicData, default=()),
     Field("leader_endpoints", "struct", 1, array=True, struct=LeaderEndpoint, default=(), ignorable=True),
     flexible=1,
@@ -190,22 +190,22 @@ BeginQuorumEpochRequest._layout_ = FieldTable(
 BeginQuorumEpochResponsePartitionData._layout_ = FieldTable(
     BeginQuorumEpochResponsePartitionData,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
-    Field("leader_id", "int32"),
+    Field("error_code", "int16", entity="error_code"),
+    Field("leader_id", "int32", entity="broker_id"),
     Field("leader_epoch", "int32"),
     flexible=1,
 )
 
 BeginQuorumEpochResponseTopicData._layout_ = FieldTable(
     BeginQuorumEpochResponseTopicData,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=BeginQuorumEpochResponsePartitionData, default=()),
     flexible=1,
 )
 
 NodeEndpoint._layout_ = FieldTable(
     NodeEndpoint,
-    Field("node_id", "int32"),
+    Field("node_id", "int32", entity="broker_id"),
     Field("host", "string", default=""),
     Field("port", "uint16"),
     flexible=1,
@@ -213,7 +213,7 @@ NodeEndpoint._layout_ = FieldTable(
 
 BeginQuorumEpochResponse._layout_ = FieldTable(
     BeginQuorumEpochResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("topics", "struct", array=True, struct=BeginQuorumEpochResponseTopicData, default=()),
     Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
     flexible=1,

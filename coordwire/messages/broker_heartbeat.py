@@ -77,7 +77,7 @@ class BrokerHeartbeatResponse(Message):
 
 BrokerHeartbeatRequest._layout_ = FieldTable(
     BrokerHeartbeatRequest,
-    Field("broker_id", "int32"),
+    Field("broker_id", "int32", entity="broker_id"),
     Field("broker_epoch", "int64", default=-1),
     Field("current_metadata_offset", "int64"),
     Field("want_fence", "bool", default=False),
@@ -90,7 +90,7 @@ BrokerHeartbeatRequest._layout_ = FieldTable(
 BrokerHeartbeatResponse._layout_ = FieldTable(
     BrokerHeartbeatResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("is_caught_up", "bool", default=False),
     Field("is_fenced", "bool", default=True),
     Field("should_shut_down", "bool", default=False),

@@ -125,7 +125,7 @@ Feature._layout_ = FieldTable(
 
 BrokerRegistrationRequest._layout_ = FieldTable(
     BrokerRegistrationRequest,
-    Field("broker_id", "int32"),
+    Field("broker_id", "int32", entity="broker_id"),
     Field("cluster_id", "string", default=""),
     Field("incarnation_id", "uuid", default=ZERO_UUID),
     Field("listeners", "struct", array=True, struct=Listener, default=()),
@@ -140,7 +140,7 @@ BrokerRegistrationRequest._layout_ = FieldTable(
 BrokerRegistrationResponse._layout_ = FieldTable(
     BrokerRegistrationResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("broker_epoch", "int64", default=-1),
     flexible=0,
 )

@@ -92,13 +92,13 @@ class GroupMetadataValue(Message):
 
 GroupMetadataKey._layout_ = FieldTable(
     GroupMetadataKey,
-    Field("group", "string", default=""),
+    Field("group", "string", default="", entity="group_id"),
 )
 
 MemberMetadata._layout_ = FieldTable(
     MemberMetadata,
-    Field("member_id", "string", default=""),
-    Field("group_instance_id", "string", 3, null=0, default=None, ignorable=True),
+    Field("member_id", "string", default="", entity="member_id"),
+    Field("group_instance_id", "string", 3, null=0, default=None, ignorable=True, entity="instance_id"),
     Field("client_id", "string", default=""),
     Field("client_host", "string", default=""),
     Field("rebalance_timeout", "int32", 1, default=-1, ignorable=True),
@@ -123,7 +123,7 @@ GroupMetadataValue._layout_ = FieldTable(
     Field("protocol_type", "string", default=""),
     Field("generation", "int32"),
     Field("protocol", "string", null=0, default=""),
-    Field("leader", "string", null=0, default=""),
+    Field("leader", "string", null=0, default="", entity="member_id"),
     Field("current_state_timestamp", "int64", 2, default=-1, ignorable=True),
     Field("members", "struct", array=True, struct=MemberMetadata, default=()),
     flexible=4,

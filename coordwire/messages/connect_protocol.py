@@ -95,7 +95,7 @@ ConnectorAssignment._layout_ = FieldTable(
 ConnectProtocolAssignment._layout_ = FieldTable(
     ConnectProtocolAssignment,
     Field("error", "int16"),
-    Field("leader", "string", default=""),
+    Field("leader", "string", default="", entity="member_id"),
     Field("leader_url", "string", default=""),
     Field("config_offset", "int64"),
     Field("assignment", "struct", array=True, struct=ConnectorAssignment, null=1, default=()),

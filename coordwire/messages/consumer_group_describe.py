@@ -146,7 +146,7 @@ class ConsumerGroupDescribeResponse(Message):
 
 ConsumerGroupDescribeRequest._layout_ = FieldTable(
     ConsumerGroupDescribeRequest,
-    Field("group_ids", "string", array=True, default=()),
+    Field("group_ids", "string", array=True, default=(), entity="group_id"),
     Field("include_authorized_operations", "bool", default=False),
     flexible=0,
 )
@@ -154,7 +154,7 @@ ConsumerGroupDescribeRequest._layout_ = FieldTable(
 TopicPartitions._layout_ = FieldTable(
     TopicPartitions,
     Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
@@ -167,13 +167,13 @@ Assignment._layout_ = FieldTable(
 
 Member._layout_ = FieldTable(
     Member,
-    Field("member_id", "string", default=""),
-    Field("instance_id", "string", null=0, default=None),
+    Field("member_id", "string", default="", entity="member_id"),
+    Field("instance_id", "string", null=0, default=None, entity="instance_id"),
     Field("rack_id", "string", null=0, default=None),
     Field("member_epoch", "int32"),
     Field("client_id", "string", default=""),
     Field("client_host", "string", default=""),
-    Field("subscribed_topic_names", "string", array=True, default=()),
+    Field("subscribed_topic_names", "string", array=True, default=(), entity="topic_name"),
     Field("subscribed_topic_regex", "string", null=0, default=None),
     Field("assignment", "struct", struct=Assignment),
     Field("target_assignment", "struct", struct=Assignment),
@@ -183,9 +183,9 @@ Member._layout_ = FieldTable(
 
 DescribedGroup._layout_ = FieldTable(
     DescribedGroup,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("group_state", "string", default=""),
     Field("group_epoch", "int32"),
     Field("assignment_epoch", "int32"),

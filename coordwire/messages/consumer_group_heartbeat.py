@@ -136,13 +136,13 @@ ConsumerGroupHeartbeatRequestTopicPartitions._layout_ = FieldTable(
 
 ConsumerGroupHeartbeatRequest._layout_ = FieldTable(
     ConsumerGroupHeartbeatRequest,
-    Field("group_id", "string", default=""),
-    Field("member_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
+    Field("member_id", "string", default="", entity="member_id"),
     Field("member_epoch", "int32"),
-    Field("instance_id", "string", null=0, default=None),
+    Field("instance_id", "string", null=0, default=None, entity="instance_id"),
     Field("rack_id", "string", null=0, default=None),
     Field("rebalance_timeout_ms", "int32", default=-1),
-    Field("subscribed_topic_names", "string", array=True, null=0, default=None),
+    Field("subscribed_topic_names", "string", array=True, null=0, default=None, entity="topic_name"),
     Field("subscribed_topic_regex", "string", 1, null=0, default=None),
     Field("server_assignor", "string", null=0, default=None),
     Field(
@@ -178,9 +178,9 @@ Assignment._layout_ = FieldTable(
 ConsumerGroupHeartbeatResponse._layout_ = FieldTable(
     ConsumerGroupHeartbeatResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
-    Field("member_id", "string", null=0, default=None),
+    Field("member_id", "string", null=0, default=None, entity="member_id"),
     Field("member_epoch", "int32"),
     Field("heartbeat_interval_ms", "int32"),
     Field("assignment", "struct", struct=Assignment, null=0, default=None),

@@ -418,7 +418,7 @@ class ConsumerGroupRegularExpressionValue(Message):
 
 ConsumerGroupMetadataKey._layout_ = FieldTable(
     ConsumerGroupMetadataKey,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
 )
 
 ConsumerGroupMetadataValue._layout_ = FieldTable(
@@ -430,7 +430,7 @@ ConsumerGroupMetadataValue._layout_ = FieldTable(
 
 ConsumerGroupPartitionMetadataKey._layout_ = FieldTable(
     ConsumerGroupPartitionMetadataKey,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
 )
 
 PartitionMetadata._layout_ = FieldTable(
@@ -443,7 +443,7 @@ PartitionMetadata._layout_ = FieldTable(
 TopicMetadata._layout_ = FieldTable(
     TopicMetadata,
     Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("num_partitions", "int32"),
     Field("partition_metadata", "struct", array=True, struct=PartitionMetadata, default=()),
     flexible=0,
@@ -457,8 +457,8 @@ ConsumerGroupPartitionMetadataValue._layout_ = FieldTable(
 
 ConsumerGroupMemberMetadataKey._layout_ = FieldTable(
     ConsumerGroupMemberMetadataKey,
-    Field("group_id", "string", default=""),
-    Field("member_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
+    Field("member_id", "string", default="", entity="member_id"),
 )
 
 ClassicProtocol._layout_ = FieldTable(
@@ -477,11 +477,11 @@ ClassicMemberMetadata._layout_ = FieldTable(
 
 ConsumerGroupMemberMetadataValue._layout_ = FieldTable(
     ConsumerGroupMemberMetadataValue,
-    Field("instance_id", "string", null=0, default=""),
+    Field("instance_id", "string", null=0, default="", entity="instance_id"),
     Field("rack_id", "string", null=0, default=""),
     Field("client_id", "string", default=""),
     Field("client_host", "string", default=""),
-    Field("subscribed_topic_names", "string", array=True, default=()),
+    Field("subscribed_topic_names", "string", array=True, default=(), entity="topic_name"),
     Field("subscribed_topic_regex", "string", null=0, default=""),
     Field("rebalance_timeout_ms", "int32", default=-1),
     Field("server_assignor", "string", null=0, default=""),
@@ -491,7 +491,7 @@ ConsumerGroupMemberMetadataValue._layout_ = FieldTable(
 
 ConsumerGroupTargetAssignmentMetadataKey._layout_ = FieldTable(
     ConsumerGroupTargetAssignmentMetadataKey,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
 )
 
 ConsumerGroupTargetAssignmentMetadataValue._layout_ = FieldTable(
@@ -503,8 +503,8 @@ ConsumerGroupTargetAssignmentMetadataValue._layout_ = FieldTable(
 
 ConsumerGroupTargetAssignmentMemberKey._layout_ = FieldTable(
     ConsumerGroupTargetAssignmentMemberKey,
-    Field("group_id", "string", default=""),
-    Field("member_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
+    Field("member_id", "string", default="", entity="member_id"),
 )
 
 TopicPartition._layout_ = FieldTable(
@@ -522,8 +522,8 @@ ConsumerGroupTargetAssignmentMemberValue._layout_ = FieldTable(
 
 ConsumerGroupCurrentMemberAssignmentKey._layout_ = FieldTable(
     ConsumerGroupCurrentMemberAssignmentKey,
-    Field("group_id", "string", default=""),
-    Field("member_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
+    Field("member_id", "string", default="", entity="member_id"),
 )
 
 TopicPartitions._layout_ = FieldTable(
@@ -546,13 +546,13 @@ ConsumerGroupCurrentMemberAssignmentValue._layout_ = FieldTable(
 
 ConsumerGroupRegularExpressionKey._layout_ = FieldTable(
     ConsumerGroupRegularExpressionKey,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("regular_expression", "string", default=""),
 )
 
 ConsumerGroupRegularExpressionValue._layout_ = FieldTable(
     ConsumerGroupRegularExpressionValue,
-    Field("topics", "string", array=True, default=()),
+    Field("topics", "string", array=True, default=(), entity="topic_name"),
     Field("version", "int64"),
     Field("timestamp", "int64"),
     flexible=0,

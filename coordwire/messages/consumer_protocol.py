@@ -95,13 +95,13 @@ class ConsumerProtocolAssignment(Message):
 
 ConsumerProtocolSubscriptionTopicPartition._layout_ = FieldTable(
     ConsumerProtocolSubscriptionTopicPartition,
-    Field("topic", "string", default=""),
+    Field("topic", "string", default="", entity="topic_name"),
     Field("partitions", "int32", array=True, default=()),
 )
 
 ConsumerProtocolSubscription._layout_ = FieldTable(
     ConsumerProtocolSubscription,
-    Field("topics", "string", array=True, default=()),
+    Field("topics", "string", array=True, default=(), entity="topic_name"),
     Field(
         "user_data",
         "bytes",
@@ -128,7 +128,7 @@ ConsumerProtocolSubscription._layout_ = FieldTable(
 
 ConsumerProtocolAssignmentTopicPartition._layout_ = FieldTable(
     ConsumerProtocolAssignmentTopicPartition,
-    Field("topic", "string", default=""),
+    Field("topic", "string", default="", entity="topic_name"),
     Field("partitions", "int32", array=True, default=()),
 )
 

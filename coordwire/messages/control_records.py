@@ -242,7 +242,7 @@ LeaderChangeMessageVoter._layout_ = FieldTable(
 LeaderChangeMessage._layout_ = FieldTable(
     LeaderChangeMessage,
     Field("version", "int16"),
-    Field("leader_id", "int32"),
+    Field("leader_id", "int32", entity="broker_id"),
     Field("voters", "struct", array=True, struct=LeaderChangeMessageVoter, default=()),
     Field("granting_voters", "struct", array=True, struct=LeaderChangeMessageVoter, default=()),
     flexible=0,
@@ -285,7 +285,7 @@ KRaftVersionFeature._layout_ = FieldTable(
 
 VotersRecordVoter._layout_ = FieldTable(
     VotersRecordVoter,
-    Field("voter_id", "int32"),
+    Field("voter_id", "int32", entity="broker_id"),
     Field("voter_directory_id", "uuid", default=ZERO_UUID),
     Field("endpoints", "struct", array=True, struct=Endpoint, default=()),
     Field("k_raft_version_feature", "struct", struct=KRaftVersionFeature),

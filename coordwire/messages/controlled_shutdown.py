@@ -71,21 +71,21 @@ class ControlledShutdownResponse(Message):
 
 ControlledShutdownRequest._layout_ = FieldTable(
     ControlledShutdownRequest,
-    Field("broker_id", "int32"),
+    Field("broker_id", "int32", entity="broker_id"),
     Field("broker_epoch", "int64", 2, default=-1, ignorable=True),
     flexible=3,
 )
 
 RemainingPartition._layout_ = FieldTable(
     RemainingPartition,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partition_index", "int32"),
     flexible=3,
 )
 
 ControlledShutdownResponse._layout_ = FieldTable(
     ControlledShutdownResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("remaining_partitions", "struct", array=True, struct=RemainingPartition, default=()),
     flexible=3,
 )

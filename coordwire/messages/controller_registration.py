@@ -128,7 +128,7 @@ ControllerRegistrationRequest._layout_ = FieldTable(
 ControllerRegistrationResponse._layout_ = FieldTable(
     ControllerRegistrationResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     flexible=0,
 )

@@ -108,7 +108,7 @@ CreateAclsRequest._layout_ = FieldTable(
 
 AclCreationResult._layout_ = FieldTable(
     AclCreationResult,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     flexible=2,
 )

@@ -109,7 +109,7 @@ CreateDelegationTokenRequest._layout_ = FieldTable(
 
 CreateDelegationTokenResponse._layout_ = FieldTable(
     CreateDelegationTokenResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("principal_type", "string", default=""),
     Field("principal_name", "string", default=""),
     Field("token_requester_principal_type", "string", 3, default=""),
@@ -118,7 +118,7 @@ CreateDelegationTokenResponse._layout_ = FieldTable(
     Field("expiry_timestamp_ms", "int64"),
     Field("max_timestamp_ms", "int64"),
     Field("token_id", "string", default=""),
-    Field("hmac", "bytes", default=b""),
+    Field("hmac", "bytes", default=b"", secret=True),
     Field("throttle_time_ms", "int32"),
     flexible=2,
 )

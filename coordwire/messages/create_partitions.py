@@ -101,13 +101,13 @@ class CreatePartitionsResponse(Message):
 
 CreatePartitionsAssignment._layout_ = FieldTable(
     CreatePartitionsAssignment,
-    Field("broker_ids", "int32", array=True, default=()),
+    Field("broker_ids", "int32", array=True, default=(), entity="broker_id"),
     flexible=2,
 )
 
 CreatePartitionsTopic._layout_ = FieldTable(
     CreatePartitionsTopic,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("count", "int32"),
     Field("assignments", "struct", array=True, struct=CreatePartitionsAssignment, null=0, default=()),
     flexible=2,
@@ -123,8 +123,8 @@ CreatePartitionsRequest._layout_ = FieldTable(
 
 CreatePartitionsTopicResult._layout_ = FieldTable(
     CreatePartitionsTopicResult,
-    Field("name", "string", default=""),
-    Field("error_code", "int16"),
+    Field("name", "string", default="", entity="topic_name"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     flexible=2,
 )

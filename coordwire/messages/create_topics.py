@@ -150,20 +150,20 @@ class CreateTopicsResponse(Message):
 CreatableReplicaAssignment._layout_ = FieldTable(
     CreatableReplicaAssignment,
     Field("partition_index", "int32"),
-    Field("broker_ids", "int32", array=True, default=()),
+    Field("broker_ids", "int32", array=True, default=(), entity="broker_id"),
     flexible=5,
 )
 
 CreatableTopicConfig._layout_ = FieldTable(
     CreatableTopicConfig,
     Field("name", "string", default=""),
-    Field("value", "string", null=0, default=""),
+    Field("value", "string", null=0, default="", secret=True),
     flexible=5,
 )
 
 CreatableTopic._layout_ = FieldTable(
     CreatableTopic,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("num_partitions", "int32"),
     Field("replication_factor", "int16"),
     Field("assignments", "struct", array=True, struct=CreatableReplicaAssignment, default=()),
@@ -182,7 +182,7 @@ CreateTopicsRequest._layout_ = FieldTable(
 CreatableTopicConfigs._layout_ = FieldTable(
     CreatableTopicConfigs,
     Field("name", "string", default=""),
-    Field("value", "string", null=0, default=""),
+    Field("value", "string", null=0, default="", secret=True),
     Field("read_only", "bool", default=False),
     Field("config_source", "int8", default=-1),
     Field("is_sensitive", "bool", default=False),
@@ -191,11 +191,11 @@ CreatableTopicConfigs._layout_ = FieldTable(
 
 CreatableTopicResult._layout_ = FieldTable(
     CreatableTopicResult,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("topic_id", "uuid", 7, default=ZERO_UUID, ignorable=True),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", 1, null=0, default="", ignorable=True),
-    Field("topic_config_error_code", "int16", 5, tag=0, ignorable=True),
+    Field("topic_config_error_code", "int16", 5, tag=0, ignorable=True, entity="error_code"),
     Field("num_partitions", "int32", 5, default=-1, ignorable=True),
     Field("replication_factor", "int16", 5, default=-1, ignorable=True),
     Field(

@@ -137,7 +137,7 @@ DeleteAclsRequest._layout_ = FieldTable(
 
 DeleteAclsMatchingAcl._layout_ = FieldTable(
     DeleteAclsMatchingAcl,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     Field("resource_type", "int8"),
     Field("resource_name", "string", default=""),
@@ -151,7 +151,7 @@ DeleteAclsMatchingAcl._layout_ = FieldTable(
 
 DeleteAclsFilterResult._layout_ = FieldTable(
     DeleteAclsFilterResult,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     Field("matching_acls", "struct", array=True, struct=DeleteAclsMatchingAcl, default=()),
     flexible=2,

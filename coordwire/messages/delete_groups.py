@@ -71,14 +71,14 @@ class DeleteGroupsResponse(Message):
 
 DeleteGroupsRequest._layout_ = FieldTable(
     DeleteGroupsRequest,
-    Field("groups_names", "string", array=True, default=()),
+    Field("groups_names", "string", array=True, default=(), entity="group_id"),
     flexible=2,
 )
 
 DeletableGroupResult._layout_ = FieldTable(
     DeletableGroupResult,
-    Field("group_id", "string", default=""),
-    Field("error_code", "int16"),
+    Field("group_id", "string", default="", entity="group_id"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=2,
 )
 

@@ -119,7 +119,7 @@ DeleteRecordsPartition._layout_ = FieldTable(
 
 DeleteRecordsTopic._layout_ = FieldTable(
     DeleteRecordsTopic,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=DeleteRecordsPartition, default=()),
     flexible=2,
 )
@@ -135,13 +135,13 @@ DeleteRecordsPartitionResult._layout_ = FieldTable(
     DeleteRecordsPartitionResult,
     Field("partition_index", "int32"),
     Field("low_watermark", "int64"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=2,
 )
 
 DeleteRecordsTopicResult._layout_ = FieldTable(
     DeleteRecordsTopicResult,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=DeleteRecordsPartitionResult, default=()),
     flexible=2,
 )

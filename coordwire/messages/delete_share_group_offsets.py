@@ -92,22 +92,22 @@ class DeleteShareGroupOffsetsResponse(Message):
 
 DeleteShareGroupOffsetsRequestTopic._layout_ = FieldTable(
     DeleteShareGroupOffsetsRequestTopic,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     flexible=0,
 )
 
 DeleteShareGroupOffsetsRequest._layout_ = FieldTable(
     DeleteShareGroupOffsetsRequest,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("topics", "struct", array=True, struct=DeleteShareGroupOffsetsRequestTopic, default=()),
     flexible=0,
 )
 
 DeleteShareGroupOffsetsResponseTopic._layout_ = FieldTable(
     DeleteShareGroupOffsetsResponseTopic,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     flexible=0,
 )
@@ -115,7 +115,7 @@ DeleteShareGroupOffsetsResponseTopic._layout_ = FieldTable(
 DeleteShareGroupOffsetsResponse._layout_ = FieldTable(
     DeleteShareGroupOffsetsResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     Field("responses", "struct", array=True, struct=DeleteShareGroupOffsetsResponseTopic, default=()),
     flexible=0,

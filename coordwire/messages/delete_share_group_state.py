@@ -123,7 +123,7 @@ DeleteStateData._layout_ = FieldTable(
 
 DeleteShareGroupStateRequest._layout_ = FieldTable(
     DeleteShareGroupStateRequest,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("topics", "struct", array=True, struct=DeleteStateData, default=()),
     flexible=0,
 )
@@ -131,7 +131,7 @@ DeleteShareGroupStateRequest._layout_ = FieldTable(
 PartitionResult._layout_ = FieldTable(
     PartitionResult,
     Field("partition", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     flexible=0,
 )

@@ -90,7 +90,7 @@ class DeleteTopicsResponse(Message):
 
 DeleteTopicState._layout_ = FieldTable(
     DeleteTopicState,
-    Field("name", "string", null=0, default=None),
+    Field("name", "string", null=0, default=None, entity="topic_name"),
     Field("topic_id", "uuid", default=ZERO_UUID),
     flexible=4,
 )
@@ -98,16 +98,16 @@ DeleteTopicState._layout_ = FieldTable(
 DeleteTopicsRequest._layout_ = FieldTable(
     DeleteTopicsRequest,
     Field("topics", "struct", 6, array=True, struct=DeleteTopicState, default=()),
-    Field("topic_names", "string", 0, 5, array=True, default=(), ignorable=True),
+    Field("topic_names", "string", 0, 5, array=True, default=(), ignorable=True, entity="topic_name"),
     Field("timeout_ms", "int32"),
     flexible=4,
 )
 
 DeletableTopicResult._layout_ = FieldTable(
     DeletableTopicResult,
-    Field("name", "string", null=6, default=""),
+    Field("name", "string", null=6, default="", entity="topic_name"),
     Field("topic_id", "uuid", 6, default=ZERO_UUID, ignorable=True),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", 5, null=0, default=None, ignorable=True),
     flexible=4,
 )

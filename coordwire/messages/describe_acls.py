@@ -137,7 +137,7 @@ DescribeAclsResource._layout_ = FieldTable(
 DescribeAclsResponse._layout_ = FieldTable(
     DescribeAclsResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     Field("resources", "struct", array=True, struct=DescribeAclsResource, default=()),
     flexible=2,

@@ -99,7 +99,7 @@ DescribeClusterRequest._layout_ = FieldTable(
 
 DescribeClusterBroker._layout_ = FieldTable(
     DescribeClusterBroker,
-    Field("broker_id", "int32"),
+    Field("broker_id", "int32", entity="broker_id"),
     Field("host", "string", default=""),
     Field("port", "int32"),
     Field("rack", "string", null=0, default=None),
@@ -110,11 +110,11 @@ DescribeClusterBroker._layout_ = FieldTable(
 DescribeClusterResponse._layout_ = FieldTable(
     DescribeClusterResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     Field("endpoint_type", "int8", 1, default=1),
     Field("cluster_id", "string", default=""),
-    Field("controller_id", "int32", default=-1),
+    Field("controller_id", "int32", default=-1, entity="broker_id"),
     Field("brokers", "struct", array=True, struct=DescribeClusterBroker, default=()),
     Field("cluster_authorized_operations", "int32", default=-0x80000000),
     flexible=0,

@@ -151,7 +151,7 @@ DescribeConfigsRequest._layout_ = FieldTable(
 DescribeConfigsSynonym._layout_ = FieldTable(
     DescribeConfigsSynonym,
     Field("name", "string", default=""),
-    Field("value", "string", null=0, default=""),
+    Field("value", "string", null=0, default="", secret=True),
     Field("source", "int8"),
     flexible=4,
 )
@@ -159,7 +159,7 @@ DescribeConfigsSynonym._layout_ = FieldTable(
 DescribeConfigsResourceResult._layout_ = FieldTable(
     DescribeConfigsResourceResult,
     Field("name", "string", default=""),
-    Field("value", "string", null=0, default=""),
+    Field("value", "string", null=0, default="", secret=True),
     Field("read_only", "bool", default=False),
     Field("is_default", "bool", 0, 0, default=False),
     Field("config_source", "int8", 1, default=-1, ignorable=True),
@@ -172,7 +172,7 @@ DescribeConfigsResourceResult._layout_ = FieldTable(
 
 DescribeConfigsResult._layout_ = FieldTable(
     DescribeConfigsResult,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     Field("resource_type", "int8"),
     Field("resource_name", "string", default=""),

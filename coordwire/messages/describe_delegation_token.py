@@ -139,14 +139,14 @@ DescribedDelegationToken._layout_ = FieldTable(
     Field("expiry_timestamp", "int64"),
     Field("max_timestamp", "int64"),
     Field("token_id", "string", default=""),
-    Field("hmac", "bytes", default=b""),
+    Field("hmac", "bytes", default=b"", secret=True),
     Field("renewers", "struct", array=True, struct=DescribedDelegationTokenRenewer, default=()),
     flexible=2,
 )
 
 DescribeDelegationTokenResponse._layout_ = FieldTable(
     DescribeDelegationTokenResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("tokens", "struct", array=True, struct=DescribedDelegationToken, default=()),
     Field("throttle_time_ms", "int32"),
     flexible=2,

@@ -109,15 +109,15 @@ class DescribeGroupsResponse(Message):
 
 DescribeGroupsRequest._layout_ = FieldTable(
     DescribeGroupsRequest,
-    Field("groups", "string", array=True, default=()),
+    Field("groups", "string", array=True, default=(), entity="group_id"),
     Field("include_authorized_operations", "bool", 3, default=False),
     flexible=5,
 )
 
 DescribedGroupMember._layout_ = FieldTable(
     DescribedGroupMember,
-    Field("member_id", "string", default=""),
-    Field("group_instance_id", "string", 4, null=0, default=None, ignorable=True),
+    Field("member_id", "string", default="", entity="member_id"),
+    Field("group_instance_id", "string", 4, null=0, default=None, ignorable=True, entity="instance_id"),
     Field("client_id", "string", default=""),
     Field("client_host", "string", default=""),
     Field(
@@ -137,9 +137,9 @@ DescribedGroupMember._layout_ = FieldTable(
 
 DescribedGroup._layout_ = FieldTable(
     DescribedGroup,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", 6, null=0, default=None),
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("group_state", "string", default=""),
     Field("protocol_type", "string", default=""),
     Field("protocol_data", "string", default=""),

@@ -120,7 +120,7 @@ class DescribeLogDirsResponse(Message):
 
 DescribableLogDirTopic._layout_ = FieldTable(
     DescribableLogDirTopic,
-    Field("topic", "string", default=""),
+    Field("topic", "string", default="", entity="topic_name"),
     Field("partitions", "int32", array=True, default=()),
     flexible=2,
 )
@@ -142,14 +142,14 @@ DescribeLogDirsPartition._layout_ = FieldTable(
 
 DescribeLogDirsTopic._layout_ = FieldTable(
     DescribeLogDirsTopic,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=DescribeLogDirsPartition, default=()),
     flexible=2,
 )
 
 DescribeLogDirsResult._layout_ = FieldTable(
     DescribeLogDirsResult,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("log_dir", "string", default=""),
     Field("topics", "struct", array=True, struct=DescribeLogDirsTopic, default=()),
     Field("total_bytes", "int64", 4, default=-1, ignorable=True),
@@ -161,7 +161,7 @@ DescribeLogDirsResult._layout_ = FieldTable(
 DescribeLogDirsResponse._layout_ = FieldTable(
     DescribeLogDirsResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", 3, ignorable=True),
+    Field("error_code", "int16", 3, ignorable=True, entity="error_code"),
     Field("results", "struct", array=True, struct=DescribeLogDirsResult, default=()),
     flexible=2,
 )

@@ -120,7 +120,7 @@ class DescribeProducersResponse(Message):
 
 TopicRequest._layout_ = FieldTable(
     TopicRequest,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partition_indexes", "int32", array=True, default=()),
     flexible=0,
 )
@@ -133,7 +133,7 @@ DescribeProducersRequest._layout_ = FieldTable(
 
 ProducerState._layout_ = FieldTable(
     ProducerState,
-    Field("producer_id", "int64"),
+    Field("producer_id", "int64", entity="producer_id"),
     Field("producer_epoch", "int32"),
     Field("last_sequence", "int32", default=-1),
     Field("last_timestamp", "int64", default=-1),
@@ -145,7 +145,7 @@ ProducerState._layout_ = FieldTable(
 PartitionResponse._layout_ = FieldTable(
     PartitionResponse,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     Field("active_producers", "struct", array=True, struct=ProducerState, default=()),
     flexible=0,
@@ -153,7 +153,7 @@ PartitionResponse._layout_ = FieldTable(
 
 TopicResponse._layout_ = FieldTable(
     TopicResponse,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=PartitionResponse, default=()),
     flexible=0,
 )

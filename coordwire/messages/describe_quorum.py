@@ -177,7 +177,7 @@ DescribeQuorumRequestPartitionData._layout_ = FieldTable(
 
 DescribeQuorumRequestTopicData._layout_ = FieldTable(
     DescribeQuorumRequestTopicData,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=DescribeQuorumRequestPartitionData, default=()),
     flexible=0,
 )
@@ -190,7 +190,7 @@ DescribeQuorumRequest._layout_ = FieldTable(
 
 ReplicaState._layout_ = FieldTable(
     ReplicaState,
-    Field("replica_id", "int32"),
+    Field("replica_id", "int32", entity="broker_id"),
     Field("replica_directory_id", "uuid", 2, default=ZERO_UUID),
     Field("log_end_offset", "int64"),
     Field("last_fetch_timestamp", "int64", 1, default=-1, ignorable=True),
@@ -201,9 +201,9 @@ ReplicaState._layout_ = FieldTable(
 DescribeQuorumResponsePartitionData._layout_ = FieldTable(
     DescribeQuorumResponsePartitionData,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", 2, null=0, default="", ignorable=True),
-    Field("leader_id", "int32"),
+    Field("leader_id", "int32", entity="broker_id"),
     Field("leader_epoch", "int32"),
     Field("high_watermark", "int64"),
     Field("current_voters", "struct", array=True, struct=ReplicaState, default=()),
@@ -213,7 +213,7 @@ DescribeQuorumResponsePartitionData._layout_ = FieldTable(
 
 DescribeQuorumResponseTopicData._layout_ = FieldTable(
     DescribeQuorumResponseTopicData,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=DescribeQuorumResponsePartitionData, default=()),
     flexible=0,
 )
@@ -228,14 +228,14 @@ Listener._layout_ = FieldTable(
 
 Node._layout_ = FieldTable(
     Node,
-    Field("node_id", "int32"),
+    Field("node_id", "int32", entity="broker_id"),
     Field("listeners", "struct", array=True, struct=Listener, default=()),
     flexible=0,
 )
 
 DescribeQuorumResponse._layout_ = FieldTable(
     DescribeQuorumResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", 2, null=0, default="", ignorable=True),
     Field("topics", "struct", array=True, struct=DescribeQuorumResponseTopicData, default=()),
     Field("nodes", "struct", 2, array=True, struct=Node, default=()),

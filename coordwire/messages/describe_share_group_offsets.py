@@ -137,14 +137,14 @@ class DescribeShareGroupOffsetsResponse(Message):
 
 DescribeShareGroupOffsetsRequestTopic._layout_ = FieldTable(
     DescribeShareGroupOffsetsRequestTopic,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
 
 DescribeShareGroupOffsetsRequestGroup._layout_ = FieldTable(
     DescribeShareGroupOffsetsRequestGroup,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("topics", "struct", array=True, struct=DescribeShareGroupOffsetsRequestTopic, null=0, default=()),
     flexible=0,
 )
@@ -161,14 +161,14 @@ DescribeShareGroupOffsetsResponsePartition._layout_ = FieldTable(
     Field("start_offset", "int64"),
     Field("leader_epoch", "int32"),
     Field("lag", "int64", 1, default=-1, ignorable=True),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     flexible=0,
 )
 
 DescribeShareGroupOffsetsResponseTopic._layout_ = FieldTable(
     DescribeShareGroupOffsetsResponseTopic,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=DescribeShareGroupOffsetsResponsePartition, default=()),
     flexible=0,
@@ -176,9 +176,9 @@ DescribeShareGroupOffsetsResponseTopic._layout_ = FieldTable(
 
 DescribeShareGroupOffsetsResponseGroup._layout_ = FieldTable(
     DescribeShareGroupOffsetsResponseGroup,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("topics", "struct", array=True, struct=DescribeShareGroupOffsetsResponseTopic, default=()),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     flexible=0,
 )

@@ -149,13 +149,13 @@ class DescribeTopicPartitionsResponse(Message):
 
 TopicRequest._layout_ = FieldTable(
     TopicRequest,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     flexible=0,
 )
 
 DescribeTopicPartitionsRequestCursor._layout_ = FieldTable(
     DescribeTopicPartitionsRequestCursor,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partition_index", "int32"),
     flexible=0,
 )
@@ -170,22 +170,22 @@ DescribeTopicPartitionsRequest._layout_ = FieldTable(
 
 DescribeTopicPartitionsResponsePartition._layout_ = FieldTable(
     DescribeTopicPartitionsResponsePartition,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("partition_index", "int32"),
-    Field("leader_id", "int32"),
+    Field("leader_id", "int32", entity="broker_id"),
     Field("leader_epoch", "int32", default=-1),
-    Field("replica_nodes", "int32", array=True, default=()),
-    Field("isr_nodes", "int32", array=True, default=()),
-    Field("eligible_leader_replicas", "int32", array=True, null=0, default=None),
-    Field("last_known_elr", "int32", array=True, null=0, default=None),
-    Field("offline_replicas", "int32", array=True, default=()),
+    Field("replica_nodes", "int32", array=True, default=(), entity="broker_id"),
+    Field("isr_nodes", "int32", array=True, default=(), entity="broker_id"),
+    Field("eligible_leader_replicas", "int32", array=True, null=0, default=None, entity="broker_id"),
+    Field("last_known_elr", "int32", array=True, null=0, default=None, entity="broker_id"),
+    Field("offline_replicas", "int32", array=True, default=(), entity="broker_id"),
     flexible=0,
 )
 
 DescribeTopicPartitionsResponseTopic._layout_ = FieldTable(
     DescribeTopicPartitionsResponseTopic,
-    Field("error_code", "int16"),
-    Field("name", "string", null=0, default=""),
+    Field("error_code", "int16", entity="error_code"),
+    Field("name", "string", null=0, default="", entity="topic_name"),
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("is_internal", "bool", default=False),
     Field("partitions", "struct", array=True, struct=DescribeTopicPartitionsResponsePartition, default=()),
@@ -195,7 +195,7 @@ DescribeTopicPartitionsResponseTopic._layout_ = FieldTable(
 
 DescribeTopicPartitionsResponseCursor._layout_ = FieldTable(
     DescribeTopicPartitionsResponseCursor,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partition_index", "int32"),
     flexible=0,
 )

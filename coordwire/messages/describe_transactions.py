@@ -96,25 +96,25 @@ class DescribeTransactionsResponse(Message):
 
 DescribeTransactionsRequest._layout_ = FieldTable(
     DescribeTransactionsRequest,
-    Field("transactional_ids", "string", array=True, default=()),
+    Field("transactional_ids", "string", array=True, default=(), entity="transactional_id"),
     flexible=0,
 )
 
 TopicData._layout_ = FieldTable(
     TopicData,
-    Field("topic", "string", default=""),
+    Field("topic", "string", default="", entity="topic_name"),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
 
 TransactionState._layout_ = FieldTable(
     TransactionState,
-    Field("error_code", "int16"),
-    Field("transactional_id", "string", default=""),
+    Field("error_code", "int16", entity="error_code"),
+    Field("transactional_id", "string", default="", entity="transactional_id"),
     Field("transaction_state", "string", default=""),
     Field("transaction_timeout_ms", "int32"),
     Field("transaction_start_time_ms", "int64"),
-    Field("producer_id", "int64"),
+    Field("producer_id", "int64", entity="producer_id"),
     Field("producer_epoch", "int16"),
     Field("topics", "struct", array=True, struct=TopicData, default=()),
     flexible=0,

@@ -119,7 +119,7 @@ CredentialInfo._layout_ = FieldTable(
 DescribeUserScramCredentialsResult._layout_ = FieldTable(
     DescribeUserScramCredentialsResult,
     Field("user", "string", default=""),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     Field("credential_infos", "struct", array=True, struct=CredentialInfo, default=()),
     flexible=0,
@@ -128,7 +128,7 @@ DescribeUserScramCredentialsResult._layout_ = FieldTable(
 DescribeUserScramCredentialsResponse._layout_ = FieldTable(
     DescribeUserScramCredentialsResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     Field("results", "struct", array=True, struct=DescribeUserScramCredentialsResult, default=()),
     flexible=0,

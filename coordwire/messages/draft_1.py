@@ -235,7 +235,7 @@ Draft1Broker._layout_ = FieldTable(
 
 Draft1ConsultResponse._layout_ = FieldTable(
     Draft1ConsultResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("coordinator_id", "int16"),
     Field("brokers_info", "struct", array=True, struct=Draft1Broker, default=()),
     draft=True,
@@ -243,8 +243,8 @@ Draft1ConsultResponse._layout_ = FieldTable(
 
 Draft1RegisterRequest._layout_ = FieldTable(
     Draft1RegisterRequest,
-    Field("group_id", "string", null=0, default=""),
-    Field("consumer_id", "string", null=0, default=""),
+    Field("group_id", "string", null=0, default="", entity="group_id"),
+    Field("consumer_id", "string", null=0, default="", entity="member_id"),
     Field("topic_count", "string", null=0, default=""),
     Field("auto_commit", "bool", default=False),
     Field("auto_offset_rest", "string", null=0, default=""),
@@ -261,7 +261,7 @@ Draft1PingRequest._layout_ = FieldTable(
 
 Draft1PartitionOffset._layout_ = FieldTable(
     Draft1PartitionOffset,
-    Field("topic", "string", null=0, default=""),
+    Field("topic", "string", null=0, default="", entity="topic_name"),
     Field("partition", "string", null=0, default=""),
     Field("offset", "int64"),
     draft=True,
@@ -286,6 +286,6 @@ Draft1StartRequest._layout_ = FieldTable(
 
 Draft1StartResponse._layout_ = FieldTable(
     Draft1StartResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     draft=True,
 )

@@ -297,7 +297,7 @@ Draft2Broker._layout_ = FieldTable(
 
 Draft2ClusterMetadataResponse._layout_ = FieldTable(
     Draft2ClusterMetadataResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("coordinator_id", "int32"),
     Field("brokers_info", "struct", array=True, struct=Draft2Broker, default=()),
     draft=True,
@@ -305,8 +305,8 @@ Draft2ClusterMetadataResponse._layout_ = FieldTable(
 
 Draft2RegisterConsumerRequest._layout_ = FieldTable(
     Draft2RegisterConsumerRequest,
-    Field("group_id", "string", null=0, default=""),
-    Field("consumer_id", "string", null=0, default=""),
+    Field("group_id", "string", null=0, default="", entity="group_id"),
+    Field("consumer_id", "string", null=0, default="", entity="member_id"),
     Field("topic_count", "string", null=0, default=""),
     Field("auto_commit", "bool", default=False),
     Field("auto_offset_rest", "string", null=0, default=""),
@@ -316,20 +316,20 @@ Draft2RegisterConsumerRequest._layout_ = FieldTable(
 
 Draft2RegisterConsumerResponse._layout_ = FieldTable(
     Draft2RegisterConsumerResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     draft=True,
 )
 
 Draft2PingRequest._layout_ = FieldTable(
     Draft2PingRequest,
-    Field("consumer_id", "string", null=0, default=""),
+    Field("consumer_id", "string", null=0, default="", entity="member_id"),
     Field("num_retries", "int32"),
     draft=True,
 )
 
 Draft2PartitionOffset._layout_ = FieldTable(
     Draft2PartitionOffset,
-    Field("topic", "string", null=0, default=""),
+    Field("topic", "string", null=0, default="", entity="topic_name"),
     Field("partition", "string", null=0, default=""),
     Field("offset", "int64"),
     draft=True,
@@ -337,22 +337,22 @@ Draft2PartitionOffset._layout_ = FieldTable(
 
 Draft2PingResponse._layout_ = FieldTable(
     Draft2PingResponse,
-    Field("error_code", "int16"),
-    Field("consumer_id", "string", null=0, default=""),
+    Field("error_code", "int16", entity="error_code"),
+    Field("consumer_id", "string", null=0, default="", entity="member_id"),
     Field("offset_info", "struct", 1, array=True, struct=Draft2PartitionOffset, default=()),
     draft=True,
 )
 
 Draft2StopFetcherRequest._layout_ = FieldTable(
     Draft2StopFetcherRequest,
-    Field("consumer_id", "string", null=0, default=""),
+    Field("consumer_id", "string", null=0, default="", entity="member_id"),
     draft=True,
 )
 
 Draft2StopFetcherResponse._layout_ = FieldTable(
     Draft2StopFetcherResponse,
-    Field("error_code", "int16"),
-    Field("consumer_id", "string", null=0, default=""),
+    Field("error_code", "int16", entity="error_code"),
+    Field("consumer_id", "string", null=0, default="", entity="member_id"),
     Field("offset_info", "struct", 1, array=True, struct=Draft2PartitionOffset, default=()),
     draft=True,
 )
@@ -366,7 +366,7 @@ Draft2Ownership._layout_ = FieldTable(
 
 Draft2StartFetcherRequest._layout_ = FieldTable(
     Draft2StartFetcherRequest,
-    Field("consumer_id", "string", null=0, default=""),
+    Field("consumer_id", "string", null=0, default="", entity="member_id"),
     Field("ownership_info", "struct", array=True, struct=Draft2Ownership, default=()),
     Field("brokers_info", "struct", array=True, struct=Draft2Broker, default=()),
     draft=True,
@@ -374,7 +374,7 @@ Draft2StartFetcherRequest._layout_ = FieldTable(
 
 Draft2StartFetcherResponse._layout_ = FieldTable(
     Draft2StartFetcherResponse,
-    Field("error_code", "int16"),
-    Field("consumer_id", "string", null=0, default=""),
+    Field("error_code", "int16", entity="error_code"),
+    Field("consumer_id", "string", null=0, default="", entity="member_id"),
     draft=True,
 )

@@ -242,15 +242,15 @@ Draft3PingRequest._layout_ = FieldTable(
     Draft3PingRequest,
     Field("version", "int16"),
     Field("correlation_id", "int64", default=-1),
-    Field("group_id", "string", null=0, default=""),
-    Field("consumer_id", "string", null=0, default=""),
+    Field("group_id", "string", null=0, default="", entity="group_id"),
+    Field("consumer_id", "string", null=0, default="", entity="member_id"),
 )
 
 Draft3PingResponse._layout_ = FieldTable(
     Draft3PingResponse,
     Field("version", "int16"),
     Field("correlation_id", "int64", default=-1),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
 )
 
 Draft3MetadataRequest._layout_ = FieldTable(
@@ -258,29 +258,29 @@ Draft3MetadataRequest._layout_ = FieldTable(
     Field("version", "int16"),
     Field("correlation_id", "int64", default=-1),
     Field("client_id", "string", null=0, default=""),
-    Field("topics", "string", array=True, default=()),
-    Field("group_ids", "string", array=True, default=()),
+    Field("topics", "string", array=True, default=(), entity="topic_name"),
+    Field("group_ids", "string", array=True, default=(), entity="group_id"),
 )
 
 Draft3Broker._layout_ = FieldTable(
     Draft3Broker,
-    Field("node_id", "int32"),
+    Field("node_id", "int32", entity="broker_id"),
     Field("host", "string", null=0, default=""),
     Field("port", "int32"),
 )
 
 Draft3Partition._layout_ = FieldTable(
     Draft3Partition,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("partition_index", "int32"),
-    Field("leader_id", "int32"),
-    Field("replica_nodes", "int32", array=True, default=()),
-    Field("isr_nodes", "int32", array=True, default=()),
+    Field("leader_id", "int32", entity="broker_id"),
+    Field("replica_nodes", "int32", array=True, default=(), entity="broker_id"),
+    Field("isr_nodes", "int32", array=True, default=(), entity="broker_id"),
 )
 
 Draft3TopicMetadata._layout_ = FieldTable(
     Draft3TopicMetadata,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("name", "string", null=0, default=""),
     Field("partitions", "struct", array=True, struct=Draft3Partition, default=()),
 )
@@ -303,7 +303,7 @@ Draft3JoinGroupRequest._layout_ = FieldTable(
 
 Draft3TopicAndPartition._layout_ = FieldTable(
     Draft3TopicAndPartition,
-    Field("topic", "string", null=0, default=""),
+    Field("topic", "string", null=0, default="", entity="topic_name"),
     Field("partition", "int32"),
 )
 
@@ -311,9 +311,9 @@ Draft3JoinGroupResponse._layout_ = FieldTable(
     Draft3JoinGroupResponse,
     Field("version", "int16"),
     Field("correlation_id", "int64", default=-1),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("generation", "int16"),
-    Field("group_id", "string", null=0, default=""),
-    Field("consumer_id", "string", null=0, default=""),
+    Field("group_id", "string", null=0, default="", entity="group_id"),
+    Field("consumer_id", "string", null=0, default="", entity="member_id"),
     Field("partitions_to_own", "struct", array=True, struct=Draft3TopicAndPartition, default=()),
 )

@@ -103,7 +103,7 @@ class ElectLeadersResponse(Message):
 
 TopicPartitions._layout_ = FieldTable(
     TopicPartitions,
-    Field("topic", "string", default=""),
+    Field("topic", "string", default="", entity="topic_name"),
     Field("partitions", "int32", array=True, default=()),
     flexible=2,
 )
@@ -119,14 +119,14 @@ ElectLeadersRequest._layout_ = FieldTable(
 PartitionResult._layout_ = FieldTable(
     PartitionResult,
     Field("partition_id", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     flexible=2,
 )
 
 ReplicaElectionResult._layout_ = FieldTable(
     ReplicaElectionResult,
-    Field("topic", "string", default=""),
+    Field("topic", "string", default="", entity="topic_name"),
     Field("partition_result", "struct", array=True, struct=PartitionResult, default=()),
     flexible=2,
 )
@@ -134,7 +134,7 @@ ReplicaElectionResult._layout_ = FieldTable(
 ElectLeadersResponse._layout_ = FieldTable(
     ElectLeadersResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", 1),
+    Field("error_code", "int16", 1, entity="error_code"),
     Field("replica_election_results", "struct", array=True, struct=ReplicaElectionResult, default=()),
     flexible=2,
 )

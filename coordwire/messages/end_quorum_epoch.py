@@ -169,7 +169,7 @@ class EndQuorumEpochResponse(Message):
 
 ReplicaInfo._layout_ = FieldTable(
     ReplicaInfo,
-    Field("candidate_id", "int32"),
+    Field("candidate_id", "int32", entity="broker_id"),
     Field("candidate_directory_id", "uuid", default=ZERO_UUID),
     flexible=1,
 )
@@ -177,7 +177,7 @@ ReplicaInfo._layout_ = FieldTable(
 EndQuorumEpochRequestPartitionData._layout_ = FieldTable(
     EndQuorumEpochRequestPartitionData,
     Field("partition_index", "int32"),
-    Field("leader_id", "int32"),
+    Field("leader_id", "int32", entity="broker_id"),
     Field("leader_epoch", "int32"),
     Field("preferred_successors", "int32", 0, 0, array=True, default=(), ignorable=True),
     Field("preferred_candidates", "struct", 1, array=True, struct=ReplicaInfo, default=(), ignorable=True),
@@ -186,7 +186,7 @@ EndQuorumEpochRequestPartitionData._layout_ = FieldTable(
 
 EndQuorumEpochRequestTopicData._layout_ = FieldTable(
     EndQuorumEpochRequestTopicData,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=EndQuorumEpochRequestPartitionData, default=()),
     flexible=1,
 )
@@ -210,22 +210,22 @@ EndQuorumEpochRequest._layout_ = FieldTable(
 EndQuorumEpochResponsePartitionData._layout_ = FieldTable(
     EndQuorumEpochResponsePartitionData,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
-    Field("leader_id", "int32"),
+    Field("error_code", "int16", entity="error_code"),
+    Field("leader_id", "int32", entity="broker_id"),
     Field("leader_epoch", "int32"),
     flexible=1,
 )
 
 EndQuorumEpochResponseTopicData._layout_ = FieldTable(
     EndQuorumEpochResponseTopicData,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=EndQuorumEpochResponsePartitionData, default=()),
     flexible=1,
 )
 
 NodeEndpoint._layout_ = FieldTable(
     NodeEndpoint,
-    Field("node_id", "int32"),
+    Field("node_id", "int32", entity="broker_id"),
     Field("host", "string", default=""),
     Field("port", "uint16"),
     flexible=1,
@@ -233,7 +233,7 @@ NodeEndpoint._layout_ = FieldTable(
 
 EndQuorumEpochResponse._layout_ = FieldTable(
     EndQuorumEpochResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("topics", "struct", array=True, struct=EndQuorumEpochResponseTopicData, default=()),
     Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
     flexible=1,

@@ -68,8 +68,8 @@ class EndTxnResponse(Message):
 
 EndTxnRequest._layout_ = FieldTable(
     EndTxnRequest,
-    Field("transactional_id", "string", default=""),
-    Field("producer_id", "int64"),
+    Field("transactional_id", "string", default="", entity="transactional_id"),
+    Field("producer_id", "int64", entity="producer_id"),
     Field("producer_epoch", "int16"),
     Field("committed", "bool", default=False),
     flexible=3,
@@ -78,8 +78,8 @@ EndTxnRequest._layout_ = FieldTable(
 EndTxnResponse._layout_ = FieldTable(
     EndTxnResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
-    Field("producer_id", "int64", 5, default=-1, ignorable=True),
+    Field("error_code", "int16", entity="error_code"),
+    Field("producer_id", "int64", 5, default=-1, ignorable=True, entity="producer_id"),
     Field("producer_epoch", "int16", 5, default=-1, ignorable=True),
     flexible=3,
 )

@@ -60,7 +60,7 @@ class EnvelopeResponse(Message):
 
 EnvelopeRequest._layout_ = FieldTable(
     EnvelopeRequest,
-    Field("request_data", "bytes", default=b""),
+    Field("request_data", "bytes", default=b"", secret=True),
     Field("request_principal", "bytes", null=0, default=b"", embedded=(("", "DefaultPrincipalData"),)),
     Field("client_host_address", "bytes", default=b""),
     flexible=0,
@@ -68,7 +68,7 @@ EnvelopeRequest._layout_ = FieldTable(
 
 EnvelopeResponse._layout_ = FieldTable(
     EnvelopeResponse,
-    Field("response_data", "bytes", null=0, default=None),
-    Field("error_code", "int16"),
+    Field("response_data", "bytes", null=0, default=None, secret=True),
+    Field("error_code", "int16", entity="error_code"),
     flexible=0,
 )

@@ -58,14 +58,14 @@ class ExpireDelegationTokenResponse(Message):
 
 ExpireDelegationTokenRequest._layout_ = FieldTable(
     ExpireDelegationTokenRequest,
-    Field("hmac", "bytes", default=b""),
+    Field("hmac", "bytes", default=b"", secret=True),
     Field("expiry_time_period_ms", "int64"),
     flexible=2,
 )
 
 ExpireDelegationTokenResponse._layout_ = FieldTable(
     ExpireDelegationTokenResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("expiry_timestamp_ms", "int64"),
     Field("throttle_time_ms", "int32"),
     flexible=2,

@@ -273,7 +273,7 @@ class FetchResponse(Message):
 
 ReplicaState._layout_ = FieldTable(
     ReplicaState,
-    Field("replica_id", "int32", default=-1),
+    Field("replica_id", "int32", default=-1, entity="broker_id"),
     Field("replica_epoch", "int64", default=-1),
     flexible=12,
 )
@@ -293,7 +293,7 @@ FetchPartition._layout_ = FieldTable(
 
 FetchTopic._layout_ = FieldTable(
     FetchTopic,
-    Field("topic", "string", 0, 12, default="", ignorable=True),
+    Field("topic", "string", 0, 12, default="", ignorable=True, entity="topic_name"),
     Field("topic_id", "uuid", 13, default=ZERO_UUID, ignorable=True),
     Field("partitions", "struct", array=True, struct=FetchPartition, default=()),
     flexible=12,
@@ -301,7 +301,7 @@ FetchTopic._layout_ = FieldTable(
 
 ForgottenTopic._layout_ = FieldTable(
     ForgottenTopic,
-    Field("topic", "string", 0, 12, default="", ignorable=True),
+    Field("topic", "string", 0, 12, default="", ignorable=True, entity="topic_name"),
     Field("topic_id", "uuid", 13, default=ZERO_UUID, ignorable=True),
     Field("partitions", "int32", array=True, default=()),
     flexible=12,
@@ -310,7 +310,7 @@ ForgottenTopic._layout_ = FieldTable(
 FetchRequest._layout_ = FieldTable(
     FetchRequest,
     Field("cluster_id", "string", 12, null=0, default=None, tag=0, ignorable=True),
-    Field("replica_id", "int32", 0, 14, default=-1),
+    Field("replica_id", "int32", 0, 14, default=-1, entity="broker_id"),
     Field("replica_state", "struct", 15, struct=ReplicaState, tag=1),
     Field("max_wait_ms", "int32"),
     Field("min_bytes", "int32"),
@@ -333,7 +333,7 @@ EpochEndOffset._layout_ = FieldTable(
 
 LeaderIdAndEpoch._layout_ = FieldTable(
     LeaderIdAndEpoch,
-    Field("leader_id", "int32", default=-1),
+    Field("leader_id", "int32", default=-1, entity="broker_id"),
     Field("leader_epoch", "int32", default=-1),
     flexible=12,
 )
@@ -347,7 +347,7 @@ SnapshotId._layout_ = FieldTable(
 
 AbortedTransaction._layout_ = FieldTable(
     AbortedTransaction,
-    Field("producer_id", "int64"),
+    Field("producer_id", "int64", entity="producer_id"),
     Field("first_offset", "int64"),
     flexible=12,
 )
@@ -355,7 +355,7 @@ AbortedTransaction._layout_ = FieldTable(
 PartitionData._layout_ = FieldTable(
     PartitionData,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("high_watermark", "int64"),
     Field("last_stable_offset", "int64", 4, default=-1, ignorable=True),
     Field("log_start_offset", "int64", 5, default=-1, ignorable=True),
@@ -372,14 +372,14 @@ PartitionData._layout_ = FieldTable(
         default=(),
         ignorable=True,
     ),
-    Field("preferred_read_replica", "int32", 11, default=-1),
+    Field("preferred_read_replica", "int32", 11, default=-1, entity="broker_id"),
     Field("records", "records", null=0, default=None),
     flexible=12,
 )
 
 FetchableTopicResponse._layout_ = FieldTable(
     FetchableTopicResponse,
-    Field("topic", "string", 0, 12, default="", ignorable=True),
+    Field("topic", "string", 0, 12, default="", ignorable=True, entity="topic_name"),
     Field("topic_id", "uuid", 13, default=ZERO_UUID, ignorable=True),
     Field("partitions", "struct", array=True, struct=PartitionData, default=()),
     flexible=12,
@@ -387,7 +387,7 @@ FetchableTopicResponse._layout_ = FieldTable(
 
 NodeEndpoint._layout_ = FieldTable(
     NodeEndpoint,
-    Field("node_id", "int32"),
+    Field("node_id", "int32", entity="broker_id"),
     Field("host", "string", default=""),
     Field("port", "int32"),
     Field("rack", "string", null=0, default=None),
@@ -397,7 +397,7 @@ NodeEndpoint._layout_ = FieldTable(
 FetchResponse._layout_ = FieldTable(
     FetchResponse,
     Field("throttle_time_ms", "int32", 1, ignorable=True),
-    Field("error_code", "int16", 7, ignorable=True),
+    Field("error_code", "int16", 7, ignorable=True, entity="error_code"),
     Field("session_id", "int32", 7),
     Field("responses", "struct", array=True, struct=FetchableTopicResponse, default=()),
     Field("node_endpoints", "struct", 16, array=True, struct=NodeEndpoint, default=(), tag=0),

@@ -207,7 +207,7 @@ FetchSnapshotRequestPartitionSnapshot._layout_ = FieldTable(
 
 FetchSnapshotRequestTopicSnapshot._layout_ = FieldTable(
     FetchSnapshotRequestTopicSnapshot,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=FetchSnapshotRequestPartitionSnapshot, default=()),
     flexible=0,
 )
@@ -215,7 +215,7 @@ FetchSnapshotRequestTopicSnapshot._layout_ = FieldTable(
 FetchSnapshotRequest._layout_ = FieldTable(
     FetchSnapshotRequest,
     Field("cluster_id", "string", null=0, default=None, tag=0),
-    Field("replica_id", "int32", default=-1),
+    Field("replica_id", "int32", default=-1, entity="broker_id"),
     Field("max_bytes", "int32", default=0x7FFFFFFF),
     Field("topics", "struct", array=True, struct=FetchSnapshotRequestTopicSnapshot, default=()),
     flexible=0,
@@ -230,7 +230,7 @@ FetchSnapshotResponseSnapshotId._layout_ = FieldTable(
 
 LeaderIdAndEpoch._layout_ = FieldTable(
     LeaderIdAndEpoch,
-    Field("leader_id", "int32"),
+    Field("leader_id", "int32", entity="broker_id"),
     Field("leader_epoch", "int32"),
     flexible=0,
 )
@@ -238,25 +238,25 @@ LeaderIdAndEpoch._layout_ = FieldTable(
 FetchSnapshotResponsePartitionSnapshot._layout_ = FieldTable(
     FetchSnapshotResponsePartitionSnapshot,
     Field("index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("snapshot_id", "struct", struct=FetchSnapshotResponseSnapshotId),
     Field("current_leader", "struct", struct=LeaderIdAndEpoch, tag=0),
     Field("size", "int64"),
     Field("position", "int64"),
-    Field("unaligned_records", "records", default=b""),
+    Field("unaligned_records", "records", default=b"", secret=True),
     flexible=0,
 )
 
 FetchSnapshotResponseTopicSnapshot._layout_ = FieldTable(
     FetchSnapshotResponseTopicSnapshot,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=FetchSnapshotResponsePartitionSnapshot, default=()),
     flexible=0,
 )
 
 NodeEndpoint._layout_ = FieldTable(
     NodeEndpoint,
-    Field("node_id", "int32"),
+    Field("node_id", "int32", entity="broker_id"),
     Field("host", "string", default=""),
     Field("port", "uint16"),
     flexible=0,
@@ -265,7 +265,7 @@ NodeEndpoint._layout_ = FieldTable(
 FetchSnapshotResponse._layout_ = FieldTable(
     FetchSnapshotResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("topics", "struct", array=True, struct=FetchSnapshotResponseTopicSnapshot, default=()),
     Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
     flexible=0,

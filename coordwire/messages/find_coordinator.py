@@ -104,10 +104,10 @@ FindCoordinatorRequest._layout_ = FieldTable(
 Coordinator._layout_ = FieldTable(
     Coordinator,
     Field("key", "string", default=""),
-    Field("node_id", "int32"),
+    Field("node_id", "int32", entity="broker_id"),
     Field("host", "string", default=""),
     Field("port", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     flexible=3,
 )
@@ -115,9 +115,9 @@ Coordinator._layout_ = FieldTable(
 FindCoordinatorResponse._layout_ = FieldTable(
     FindCoordinatorResponse,
     Field("throttle_time_ms", "int32", 1, ignorable=True),
-    Field("error_code", "int16", 0, 3),
+    Field("error_code", "int16", 0, 3, entity="error_code"),
     Field("error_message", "string", 1, 3, null=0, default="", ignorable=True),
-    Field("node_id", "int32", 0, 3),
+    Field("node_id", "int32", 0, 3, entity="broker_id"),
     Field("host", "string", 0, 3, default=""),
     Field("port", "int32", 0, 3),
     Field("coordinators", "struct", 4, array=True, struct=Coordinator, default=()),

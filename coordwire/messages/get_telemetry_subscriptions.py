@@ -79,7 +79,7 @@ GetTelemetrySubscriptionsRequest._layout_ = FieldTable(
 GetTelemetrySubscriptionsResponse._layout_ = FieldTable(
     GetTelemetrySubscriptionsResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("client_instance_id", "uuid", default=ZERO_UUID),
     Field("subscription_id", "int32"),
     Field("accepted_compression_types", "int8", array=True, default=()),

@@ -62,16 +62,16 @@ class HeartbeatResponse(Message):
 
 HeartbeatRequest._layout_ = FieldTable(
     HeartbeatRequest,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("generation_id", "int32"),
-    Field("member_id", "string", default=""),
-    Field("group_instance_id", "string", 3, null=0, default=None),
+    Field("member_id", "string", default="", entity="member_id"),
+    Field("group_instance_id", "string", 3, null=0, default=None, entity="instance_id"),
     flexible=4,
 )
 
 HeartbeatResponse._layout_ = FieldTable(
     HeartbeatResponse,
     Field("throttle_time_ms", "int32", 1, ignorable=True),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=4,
 )

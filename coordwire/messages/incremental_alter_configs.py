@@ -107,7 +107,7 @@ AlterableConfig._layout_ = FieldTable(
     AlterableConfig,
     Field("name", "string", default=""),
     Field("config_operation", "int8"),
-    Field("value", "string", null=0, default=""),
+    Field("value", "string", null=0, default="", secret=True),
     flexible=1,
 )
 
@@ -128,7 +128,7 @@ IncrementalAlterConfigsRequest._layout_ = FieldTable(
 
 AlterConfigsResourceResponse._layout_ = FieldTable(
     AlterConfigsResourceResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     Field("resource_type", "int8"),
     Field("resource_name", "string", default=""),

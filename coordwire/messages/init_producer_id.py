@@ -79,9 +79,9 @@ class InitProducerIdResponse(Message):
 
 InitProducerIdRequest._layout_ = FieldTable(
     InitProducerIdRequest,
-    Field("transactional_id", "string", null=0, default=""),
+    Field("transactional_id", "string", null=0, default="", entity="transactional_id"),
     Field("transaction_timeout_ms", "int32"),
-    Field("producer_id", "int64", 3, default=-1),
+    Field("producer_id", "int64", 3, default=-1, entity="producer_id"),
     Field("producer_epoch", "int16", 3, default=-1),
     Field("enable2_pc", "bool", 6, default=False),
     Field("keep_prepared_txn", "bool", 6, default=False),
@@ -91,10 +91,10 @@ InitProducerIdRequest._layout_ = FieldTable(
 InitProducerIdResponse._layout_ = FieldTable(
     InitProducerIdResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
-    Field("producer_id", "int64", default=-1),
+    Field("error_code", "int16", entity="error_code"),
+    Field("producer_id", "int64", default=-1, entity="producer_id"),
     Field("producer_epoch", "int16"),
-    Field("ongoing_txn_producer_id", "int64", 6, default=-1),
+    Field("ongoing_txn_producer_id", "int64", 6, default=-1, entity="producer_id"),
     Field("ongoing_txn_producer_epoch", "int16", 6, default=-1),
     flexible=2,
 )

@@ -131,7 +131,7 @@ InitializeStateData._layout_ = FieldTable(
 
 InitializeShareGroupStateRequest._layout_ = FieldTable(
     InitializeShareGroupStateRequest,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("topics", "struct", array=True, struct=InitializeStateData, default=()),
     flexible=0,
 )
@@ -139,7 +139,7 @@ InitializeShareGroupStateRequest._layout_ = FieldTable(
 PartitionResult._layout_ = FieldTable(
     PartitionResult,
     Field("partition", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     flexible=0,
 )

@@ -129,11 +129,11 @@ JoinGroupRequestProtocol._layout_ = FieldTable(
 
 JoinGroupRequest._layout_ = FieldTable(
     JoinGroupRequest,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("session_timeout_ms", "int32"),
     Field("rebalance_timeout_ms", "int32", 1, default=-1, ignorable=True),
-    Field("member_id", "string", default=""),
-    Field("group_instance_id", "string", 5, null=0, default=None),
+    Field("member_id", "string", default="", entity="member_id"),
+    Field("group_instance_id", "string", 5, null=0, default=None, entity="instance_id"),
     Field("protocol_type", "string", default=""),
     Field("protocols", "struct", array=True, struct=JoinGroupRequestProtocol, default=()),
     Field("reason", "string", 8, null=0, default=None, ignorable=True),
@@ -142,8 +142,8 @@ JoinGroupRequest._layout_ = FieldTable(
 
 JoinGroupResponseMember._layout_ = FieldTable(
     JoinGroupResponseMember,
-    Field("member_id", "string", default=""),
-    Field("group_instance_id", "string", 5, null=0, default=None, ignorable=True),
+    Field("member_id", "string", default="", entity="member_id"),
+    Field("group_instance_id", "string", 5, null=0, default=None, ignorable=True, entity="instance_id"),
     Field(
         "metadata",
         "bytes",
@@ -156,13 +156,13 @@ JoinGroupResponseMember._layout_ = FieldTable(
 JoinGroupResponse._layout_ = FieldTable(
     JoinGroupResponse,
     Field("throttle_time_ms", "int32", 2, ignorable=True),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("generation_id", "int32", default=-1),
     Field("protocol_type", "string", 7, null=0, default=None, ignorable=True),
     Field("protocol_name", "string", null=7, default=""),
-    Field("leader", "string", default=""),
+    Field("leader", "string", default="", entity="member_id"),
     Field("skip_assignment", "bool", 9, default=False),
-    Field("member_id", "string", default=""),
+    Field("member_id", "string", default="", entity="member_id"),
     Field("members", "struct", array=True, struct=JoinGroupResponseMember, default=()),
     flexible=6,
 )

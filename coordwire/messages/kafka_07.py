@@ -220,7 +220,7 @@ RequestTypeHeader._layout_ = FieldTable(
 
 Kafka07ProduceRequest._layout_ = FieldTable(
     Kafka07ProduceRequest,
-    Field("topic", "string", null=0, default=""),
+    Field("topic", "string", null=0, default="", entity="topic_name"),
     Field("partition", "int32", default=-1),
     Field("messages", "records", default=b""),
     draft=True,
@@ -228,7 +228,7 @@ Kafka07ProduceRequest._layout_ = FieldTable(
 
 Kafka07FetchRequest._layout_ = FieldTable(
     Kafka07FetchRequest,
-    Field("topic", "string", null=0, default=""),
+    Field("topic", "string", null=0, default="", entity="topic_name"),
     Field("partition", "int32"),
     Field("offset", "int64"),
     Field("max_size", "int32"),
@@ -249,7 +249,7 @@ Kafka07MultiProduceRequest._layout_ = FieldTable(
 
 Kafka07OffsetsRequest._layout_ = FieldTable(
     Kafka07OffsetsRequest,
-    Field("topic", "string", null=0, default=""),
+    Field("topic", "string", null=0, default="", entity="topic_name"),
     Field("partition", "int32"),
     Field("time", "int64", default=-1),
     Field("max_number", "int32"),
@@ -258,20 +258,20 @@ Kafka07OffsetsRequest._layout_ = FieldTable(
 
 Kafka07MessageSetSend._layout_ = FieldTable(
     Kafka07MessageSetSend,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("messages", "records", default=b"", unprefixed=True),
     draft=True,
 )
 
 Kafka07MultiMessageSetSend._layout_ = FieldTable(
     Kafka07MultiMessageSetSend,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("message_sets", "struct", array=True, struct=Kafka07MessageSetSend, default=(), unprefixed=True),
     draft=True,
 )
 
 Kafka07OffsetsResponse._layout_ = FieldTable(
     Kafka07OffsetsResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("offsets", "int64", array=True, default=()),
 )

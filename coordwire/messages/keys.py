@@ -106,7 +106,15 @@ class ApiKey(IntEnum):
 
 
 class ApiFacts(NamedTuple):
-    """An API: name, versions, the first flexible one, coordinator, purpose and changes."""
+    """What is known of an API.
+
+    first, last: its versions; flexible: the first flexible one. coordinator: which one answers
+    it, None for any broker. listeners: which of Kafka's listeners accept it. deprecated: the
+    versions that Kafka deprecated; unstable: the version whose layout may still change. errors:
+    the codes that a response is known to carry, by their names in `ErrorCode`; besides, a
+    broker may answer any request with UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT,
+    UNSUPPORTED_VERSION or INVALID_REQUEST.
+    """
 
     name: str
     first: int
@@ -115,6 +123,10 @@ class ApiFacts(NamedTuple):
     coordinator: str | None
     about: str
     changes: dict[int, str]
+    listeners: tuple[str, ...] = ("broker",)
+    deprecated: range = range(0)
+    unstable: int | None = None
+    errors: tuple[str, ...] = ()
 
 
 FACTS: dict[int, ApiFacts] = {
@@ -140,6 +152,17 @@ FACTS: dict[int, ApiFacts] = {
             12: "Same layout; the broker adds partitions to the transaction by itself (KIP-890).",
             13: "Topics by id instead of by name (KIP-516).",
         },
+        deprecated=range(3),
+        errors=(
+            "CORRUPT_MESSAGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT",
+            "MESSAGE_TOO_LARGE", "INVALID_TOPIC_EXCEPTION", "RECORD_LIST_TOO_LARGE", "NOT_ENOUGH_REPLICAS",
+            "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "INVALID_REQUIRED_ACKS", "TOPIC_AUTHORIZATION_FAILED",
+            "CLUSTER_AUTHORIZATION_FAILED", "INVALID_TIMESTAMP", "UNSUPPORTED_FOR_MESSAGE_FORMAT",
+            "OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "INVALID_PRODUCER_EPOCH",
+            "INVALID_TXN_STATE", "INVALID_PRODUCER_ID_MAPPING", "CONCURRENT_TRANSACTIONS",
+            "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR", "UNKNOWN_PRODUCER_ID",
+            "UNSUPPORTED_COMPRESSION_TYPE", "INVALID_RECORD", "UNKNOWN_TOPIC_ID", "TRANSACTION_ABORTABLE",
+        ),
     ),
     1: ApiFacts(
         "Fetch",
@@ -168,6 +191,16 @@ FACTS: dict[int, ApiFacts] = {
             17: "The directory that a KRaft follower keeps the partition in (KIP-853).",
             18: "The high watermark that the follower knows (KIP-1166).",
         },
+        listeners=("broker", "controller"),
+        deprecated=range(4),
+        errors=(
+            "OFFSET_OUT_OF_RANGE", "CORRUPT_MESSAGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER",
+            "REPLICA_NOT_AVAILABLE", "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED",
+            "UNSUPPORTED_VERSION", "KAFKA_STORAGE_ERROR", "FETCH_SESSION_ID_NOT_FOUND",
+            "INVALID_FETCH_SESSION_EPOCH", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH",
+            "UNSUPPORTED_COMPRESSION_TYPE", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID",
+            "INCONSISTENT_CLUSTER_ID", "FETCH_SESSION_TOPIC_ID_ERROR", "OFFSET_MOVED_TO_TIERED_STORAGE",
+        ),
     ),
     2: ApiFacts(
         "ListOffsets",
@@ -189,6 +222,13 @@ FACTS: dict[int, ApiFacts] = {
             10: "A timeout for answers that need tiered storage (KIP-1075).",
             11: "Timestamp -6: the earliest offset not yet in tiered storage (KIP-1023).",
         },
+        deprecated=range(1),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER",
+            "REPLICA_NOT_AVAILABLE", "TOPIC_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+            "UNSUPPORTED_FOR_MESSAGE_FORMAT", "KAFKA_STORAGE_ERROR", "FENCED_LEADER_EPOCH",
+            "UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE",
+        ),
     ),
     3: ApiFacts(
         "Metadata",
@@ -212,6 +252,11 @@ FACTS: dict[int, ApiFacts] = {
             12: "Topics can be asked for by id (KIP-516).",
             13: "A top-level error, which can ask the client to bootstrap again (KIP-1102).",
         },
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE",
+            "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED", "INVALID_REPLICATION_FACTOR",
+            "LISTENER_NOT_FOUND", "UNKNOWN_TOPIC_ID", "REBOOTSTRAP_REQUIRED",
+        ),
     ),
     4: ApiFacts(
         "LeaderAndIsr",
@@ -229,6 +274,11 @@ FACTS: dict[int, ApiFacts] = {
             6: "Whether the leader still recovers from an unclean election (KIP-704).",
             7: "Says whether the controller runs KRaft, for the migration (KIP-866).",
         },
+        listeners=("zkBroker",),
+        errors=(
+            "STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR",
+            "STALE_BROKER_EPOCH", "INCONSISTENT_TOPIC_ID",
+        ),
     ),
     5: ApiFacts(
         "StopReplica",
@@ -243,6 +293,11 @@ FACTS: dict[int, ApiFacts] = {
             3: "Each partition has a leader epoch and its own choice of deletion (KIP-570).",
             4: "Says whether the controller runs KRaft, for the migration (KIP-866).",
         },
+        listeners=("zkBroker",),
+        errors=(
+            "STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR",
+            "FENCED_LEADER_EPOCH", "STALE_BROKER_EPOCH",
+        ),
     ),
     6: ApiFacts(
         "UpdateMetadata",
@@ -261,6 +316,10 @@ FACTS: dict[int, ApiFacts] = {
             7: "Topic ids (KIP-516).",
             8: "Whether the controller runs KRaft and the request is full, for the migration (KIP-866).",
         },
+        listeners=("zkBroker",),
+        errors=(
+            "STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED", "STALE_BROKER_EPOCH",
+        ),
     ),
     7: ApiFacts(
         "ControlledShutdown",
@@ -274,6 +333,11 @@ FACTS: dict[int, ApiFacts] = {
             2: "The broker's epoch, so that a late request of an earlier life is refused (KIP-380).",
             3: "Flexible lengths and tagged fields (KIP-482).",
         },
+        listeners=("controller", "zkBroker"),
+        errors=(
+            "BROKER_NOT_AVAILABLE", "STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED",
+            "STALE_BROKER_EPOCH",
+        ),
     ),
     8: ApiFacts(
         "OffsetCommit",
@@ -294,6 +358,15 @@ FACTS: dict[int, ApiFacts] = {
             9: "Same layout; groups of the consumer protocol commit with their member epoch (KIP-848).",
             10: "Topics by id instead of name (KIP-848).",
         },
+        deprecated=range(2),
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "UNKNOWN_TOPIC_OR_PARTITION", "OFFSET_METADATA_TOO_LARGE", "ILLEGAL_GENERATION",
+            "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "INVALID_COMMIT_OFFSET_SIZE",
+            "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION",
+            "GROUP_ID_NOT_FOUND", "FENCED_INSTANCE_ID", "UNKNOWN_TOPIC_ID", "FENCED_MEMBER_EPOCH",
+            "STALE_MEMBER_EPOCH",
+        ),
     ),
     9: ApiFacts(
         "OffsetFetch",
@@ -314,6 +387,13 @@ FACTS: dict[int, ApiFacts] = {
             9: "The asking member and its epoch, checked in consumer groups (KIP-848).",
             10: "Topics by id instead of name (KIP-848).",
         },
+        deprecated=range(1),
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID",
+            "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "GROUP_ID_NOT_FOUND",
+            "UNSTABLE_OFFSET_COMMIT", "UNKNOWN_TOPIC_ID", "STALE_MEMBER_EPOCH",
+        ),
     ),
     10: ApiFacts(
         "FindCoordinator",
@@ -330,6 +410,10 @@ FACTS: dict[int, ApiFacts] = {
             5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
             6: "Coordinators of share partitions, key_type 2 (KIP-932).",
         },
+        errors=(
+            "COORDINATOR_NOT_AVAILABLE", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED",
+            "INVALID_REQUEST", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "TRANSACTION_ABORTABLE",
+        ),
     ),
     11: ApiFacts(
         "JoinGroup",
@@ -349,6 +433,12 @@ FACTS: dict[int, ApiFacts] = {
             8: "The member may say why it joins (KIP-800).",
             9: "A returning static leader may be told to skip the assignment (KIP-814).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "INCONSISTENT_GROUP_PROTOCOL", "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "INVALID_SESSION_TIMEOUT",
+            "REBALANCE_IN_PROGRESS", "GROUP_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION",
+            "MEMBER_ID_REQUIRED", "GROUP_MAX_SIZE_REACHED", "FENCED_INSTANCE_ID",
+        ),
     ),
     12: ApiFacts(
         "Heartbeat",
@@ -363,6 +453,11 @@ FACTS: dict[int, ApiFacts] = {
             3: "Static members: group_instance_id (KIP-345).",
             4: "Flexible lengths and tagged fields (KIP-482).",
         },
+        errors=(
+            "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "ILLEGAL_GENERATION", "INVALID_GROUP_ID",
+            "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "GROUP_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION",
+            "FENCED_INSTANCE_ID",
+        ),
     ),
     13: ApiFacts(
         "LeaveGroup",
@@ -378,6 +473,10 @@ FACTS: dict[int, ApiFacts] = {
             4: "Flexible lengths and tagged fields (KIP-482).",
             5: "Each member may have a reason (KIP-800).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "GROUP_AUTHORIZATION_FAILED", "FENCED_INSTANCE_ID",
+        ),
     ),
     14: ApiFacts(
         "SyncGroup",
@@ -393,6 +492,11 @@ FACTS: dict[int, ApiFacts] = {
             4: "Flexible lengths and tagged fields (KIP-482).",
             5: "Both sides name protocol type and protocol, to be checked (KIP-559).",
         },
+        errors=(
+            "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "ILLEGAL_GENERATION",
+            "INCONSISTENT_GROUP_PROTOCOL", "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS",
+            "GROUP_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "FENCED_INSTANCE_ID",
+        ),
     ),
     15: ApiFacts(
         "DescribeGroups",
@@ -409,6 +513,10 @@ FACTS: dict[int, ApiFacts] = {
             5: "Flexible lengths and tagged fields (KIP-482).",
             6: "An error message; a missing group gets GROUP_ID_NOT_FOUND (KIP-1043).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "INVALID_GROUP_ID", "GROUP_AUTHORIZATION_FAILED", "GROUP_ID_NOT_FOUND",
+        ),
     ),
     16: ApiFacts(
         "ListGroups",
@@ -424,6 +532,9 @@ FACTS: dict[int, ApiFacts] = {
             4: "States: as a filter, and of each group (KIP-518).",
             5: "Types: as a filter, and of each group (KIP-848).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE",
+        ),
     ),
     17: ApiFacts(
         "SaslHandshake",
@@ -435,6 +546,10 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Same layout; the tokens that follow travel in SaslAuthenticate (KIP-152).",
         },
+        listeners=("broker", "controller"),
+        errors=(
+            "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE",
+        ),
     ),
     18: ApiFacts(
         "ApiVersions",
@@ -449,6 +564,10 @@ FACTS: dict[int, ApiFacts] = {
             3: "Flexible (KIP-482); the client's software (KIP-511) and the cluster's features (KIP-584).",
             4: "Same layout; features whose lowest version is 0 are listed too, not left out.",
         },
+        listeners=("broker", "controller"),
+        errors=(
+            "UNSUPPORTED_VERSION", "INVALID_REQUEST",
+        ),
     ),
     19: ApiFacts(
         "CreateTopics",
@@ -466,6 +585,14 @@ FACTS: dict[int, ApiFacts] = {
             6: "Same layout; the client understands THROTTLING_QUOTA_EXCEEDED (KIP-599).",
             7: "The id of the new topic (KIP-516).",
         },
+        listeners=("broker", "controller"),
+        deprecated=range(2),
+        errors=(
+            "REQUEST_TIMED_OUT", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED",
+            "TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS", "INVALID_REPLICATION_FACTOR",
+            "INVALID_REPLICA_ASSIGNMENT", "INVALID_CONFIG", "NOT_CONTROLLER", "INVALID_REQUEST",
+            "POLICY_VIOLATION", "THROTTLING_QUOTA_EXCEEDED",
+        ),
     ),
     20: ApiFacts(
         "DeleteTopics",
@@ -482,6 +609,13 @@ FACTS: dict[int, ApiFacts] = {
             5: "Error messages, and THROTTLING_QUOTA_EXCEEDED as a new error (KIP-599).",
             6: "Topics by name or by id (KIP-516).",
         },
+        listeners=("broker", "controller"),
+        deprecated=range(1),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "INVALID_TOPIC_EXCEPTION",
+            "TOPIC_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "NOT_CONTROLLER", "INVALID_REQUEST",
+            "TOPIC_DELETION_DISABLED", "THROTTLING_QUOTA_EXCEEDED", "UNKNOWN_TOPIC_ID",
+        ),
     ),
     21: ApiFacts(
         "DeleteRecords",
@@ -494,6 +628,11 @@ FACTS: dict[int, ApiFacts] = {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
         },
+        errors=(
+            "OFFSET_OUT_OF_RANGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER",
+            "REQUEST_TIMED_OUT", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED", "POLICY_VIOLATION",
+            "KAFKA_STORAGE_ERROR",
+        ),
     ),
     22: ApiFacts(
         "InitProducerId",
@@ -510,6 +649,13 @@ FACTS: dict[int, ApiFacts] = {
             5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
             6: "Two-phase commit: a prepared transaction may be kept (KIP-939).",
         },
+        unstable=6,
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "INVALID_PRODUCER_EPOCH",
+            "INVALID_TRANSACTION_TIMEOUT", "CONCURRENT_TRANSACTIONS", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+            "PRODUCER_FENCED", "TRANSACTION_ABORTABLE",
+        ),
     ),
     23: ApiFacts(
         "OffsetForLeaderEpoch",
@@ -524,6 +670,12 @@ FACTS: dict[int, ApiFacts] = {
             3: "The asker says which replica it is.",
             4: "Flexible lengths and tagged fields (KIP-482).",
         },
+        deprecated=range(2),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "REPLICA_NOT_AVAILABLE",
+            "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR",
+            "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH",
+        ),
     ),
     24: ApiFacts(
         "AddPartitionsToTxn",
@@ -539,6 +691,13 @@ FACTS: dict[int, ApiFacts] = {
             4: "Many transactions at once, and checking without adding, for brokers (KIP-890).",
             5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "UNKNOWN_TOPIC_OR_PARTITION", "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED",
+            "INVALID_REQUEST", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "INVALID_PRODUCER_ID_MAPPING",
+            "CONCURRENT_TRANSACTIONS", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "OPERATION_NOT_ATTEMPTED",
+            "PRODUCER_FENCED", "TRANSACTION_ABORTABLE",
+        ),
     ),
     25: ApiFacts(
         "AddOffsetsToTxn",
@@ -553,6 +712,12 @@ FACTS: dict[int, ApiFacts] = {
             3: "Flexible lengths and tagged fields (KIP-482).",
             4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE",
+            "INVALID_PRODUCER_ID_MAPPING", "CONCURRENT_TRANSACTIONS", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+            "PRODUCER_FENCED", "TRANSACTION_ABORTABLE",
+        ),
     ),
     26: ApiFacts(
         "EndTxn",
@@ -568,6 +733,12 @@ FACTS: dict[int, ApiFacts] = {
             4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
             5: "Each end raises the epoch; the response tells the producer's new identity (KIP-890).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "INVALID_REQUEST",
+            "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "INVALID_PRODUCER_ID_MAPPING",
+            "CONCURRENT_TRANSACTIONS", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "PRODUCER_FENCED",
+            "TRANSACTION_ABORTABLE",
+        ),
     ),
     27: ApiFacts(
         "WriteTxnMarkers",
@@ -580,6 +751,13 @@ FACTS: dict[int, ApiFacts] = {
             1: "Flexible lengths and tagged fields (KIP-482).",
             2: "The transaction version, by which the leader checks epochs more strictly (KIP-1228).",
         },
+        errors=(
+            "CORRUPT_MESSAGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT",
+            "MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "NOT_ENOUGH_REPLICAS",
+            "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "CLUSTER_AUTHORIZATION_FAILED",
+            "UNSUPPORTED_FOR_MESSAGE_FORMAT", "INVALID_PRODUCER_EPOCH", "TRANSACTION_COORDINATOR_FENCED",
+            "KAFKA_STORAGE_ERROR",
+        ),
     ),
     28: ApiFacts(
         "TxnOffsetCommit",
@@ -595,6 +773,15 @@ FACTS: dict[int, ApiFacts] = {
             4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
             5: "Same layout; it adds the group to the transaction by itself (KIP-890).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "OFFSET_METADATA_TOO_LARGE",
+            "ILLEGAL_GENERATION", "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS",
+            "INVALID_COMMIT_OFFSET_SIZE", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+            "UNSUPPORTED_FOR_MESSAGE_FORMAT", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE",
+            "INVALID_PRODUCER_ID_MAPPING", "CONCURRENT_TRANSACTIONS", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+            "FENCED_INSTANCE_ID", "PRODUCER_FENCED", "TRANSACTION_ABORTABLE",
+        ),
     ),
     29: ApiFacts(
         "DescribeAcls",
@@ -608,6 +795,11 @@ FACTS: dict[int, ApiFacts] = {
             2: "Flexible lengths and tagged fields (KIP-482).",
             3: "Same layout; users are a resource type too (KIP-373).",
         },
+        listeners=("broker", "controller"),
+        deprecated=range(1),
+        errors=(
+            "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "SECURITY_DISABLED",
+        ),
     ),
     30: ApiFacts(
         "CreateAcls",
@@ -621,6 +813,11 @@ FACTS: dict[int, ApiFacts] = {
             2: "Flexible lengths and tagged fields (KIP-482).",
             3: "Same layout; users are a resource type too (KIP-373).",
         },
+        listeners=("broker", "controller"),
+        deprecated=range(1),
+        errors=(
+            "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST", "SECURITY_DISABLED",
+        ),
     ),
     31: ApiFacts(
         "DeleteAcls",
@@ -634,6 +831,11 @@ FACTS: dict[int, ApiFacts] = {
             2: "Flexible lengths and tagged fields (KIP-482).",
             3: "Same layout; users are a resource type too (KIP-373).",
         },
+        listeners=("broker", "controller"),
+        deprecated=range(1),
+        errors=(
+            "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST", "SECURITY_DISABLED",
+        ),
     ),
     32: ApiFacts(
         "DescribeConfigs",
@@ -648,6 +850,12 @@ FACTS: dict[int, ApiFacts] = {
             3: "The type of each setting, and on demand its documentation (KIP-569).",
             4: "Flexible lengths and tagged fields (KIP-482).",
         },
+        listeners=("broker", "controller"),
+        deprecated=range(1),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED",
+            "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+        ),
     ),
     33: ApiFacts(
         "AlterConfigs",
@@ -660,6 +868,12 @@ FACTS: dict[int, ApiFacts] = {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
         },
+        listeners=("broker", "controller"),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED",
+            "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_CONFIG", "NOT_CONTROLLER",
+            "INVALID_REQUEST", "POLICY_VIOLATION",
+        ),
     ),
     34: ApiFacts(
         "AlterReplicaLogDirs",
@@ -672,6 +886,11 @@ FACTS: dict[int, ApiFacts] = {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
         },
+        deprecated=range(1),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "REPLICA_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
+            "KAFKA_STORAGE_ERROR", "LOG_DIR_NOT_FOUND",
+        ),
     ),
     35: ApiFacts(
         "DescribeLogDirs",
@@ -687,6 +906,10 @@ FACTS: dict[int, ApiFacts] = {
             4: "The size and the free space of each directory's volume (KIP-827).",
             5: "Whether a directory takes new replicas (KIP-1066).",
         },
+        deprecated=range(1),
+        errors=(
+            "CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR",
+        ),
     ),
     36: ApiFacts(
         "SaslAuthenticate",
@@ -699,6 +922,10 @@ FACTS: dict[int, ApiFacts] = {
             1: "How long the session lasts, to authenticate again in time (KIP-368).",
             2: "Flexible lengths and tagged fields (KIP-482).",
         },
+        listeners=("broker", "controller"),
+        errors=(
+            "ILLEGAL_SASL_STATE", "SASL_AUTHENTICATION_FAILED",
+        ),
     ),
     37: ApiFacts(
         "CreatePartitions",
@@ -712,6 +939,12 @@ FACTS: dict[int, ApiFacts] = {
             2: "Flexible lengths and tagged fields (KIP-482).",
             3: "Same layout; a quota may refuse the request with THROTTLING_QUOTA_EXCEEDED (KIP-599).",
         },
+        listeners=("broker", "controller"),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "INVALID_TOPIC_EXCEPTION",
+            "TOPIC_AUTHORIZATION_FAILED", "INVALID_PARTITIONS", "INVALID_REPLICA_ASSIGNMENT",
+            "NOT_CONTROLLER", "INVALID_REQUEST", "REASSIGNMENT_IN_PROGRESS", "THROTTLING_QUOTA_EXCEEDED",
+        ),
     ),
     38: ApiFacts(
         "CreateDelegationToken",
@@ -725,6 +958,12 @@ FACTS: dict[int, ApiFacts] = {
             2: "Flexible lengths and tagged fields (KIP-482).",
             3: "A token may be made for another user; the response tells who asked (KIP-373).",
         },
+        listeners=("broker", "controller"),
+        deprecated=range(1),
+        errors=(
+            "NOT_CONTROLLER", "DELEGATION_TOKEN_AUTH_DISABLED", "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
+            "DELEGATION_TOKEN_AUTHORIZATION_FAILED", "INVALID_PRINCIPAL_TYPE",
+        ),
     ),
     39: ApiFacts(
         "RenewDelegationToken",
@@ -737,6 +976,13 @@ FACTS: dict[int, ApiFacts] = {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
         },
+        listeners=("broker", "controller"),
+        deprecated=range(1),
+        errors=(
+            "NOT_CONTROLLER", "DELEGATION_TOKEN_AUTH_DISABLED", "DELEGATION_TOKEN_NOT_FOUND",
+            "DELEGATION_TOKEN_OWNER_MISMATCH", "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
+            "DELEGATION_TOKEN_EXPIRED",
+        ),
     ),
     40: ApiFacts(
         "ExpireDelegationToken",
@@ -749,6 +995,13 @@ FACTS: dict[int, ApiFacts] = {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
         },
+        listeners=("broker", "controller"),
+        deprecated=range(1),
+        errors=(
+            "NOT_CONTROLLER", "DELEGATION_TOKEN_AUTH_DISABLED", "DELEGATION_TOKEN_NOT_FOUND",
+            "DELEGATION_TOKEN_OWNER_MISMATCH", "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
+            "DELEGATION_TOKEN_EXPIRED",
+        ),
     ),
     41: ApiFacts(
         "DescribeDelegationToken",
@@ -762,6 +1015,11 @@ FACTS: dict[int, ApiFacts] = {
             2: "Flexible lengths and tagged fields (KIP-482).",
             3: "The response tells who asked for each token (KIP-373).",
         },
+        listeners=("broker", "controller"),
+        deprecated=range(1),
+        errors=(
+            "DELEGATION_TOKEN_AUTH_DISABLED", "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
+        ),
     ),
     42: ApiFacts(
         "DeleteGroups",
@@ -774,6 +1032,10 @@ FACTS: dict[int, ApiFacts] = {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "INVALID_GROUP_ID", "GROUP_AUTHORIZATION_FAILED", "NON_EMPTY_GROUP", "GROUP_ID_NOT_FOUND",
+        ),
     ),
     43: ApiFacts(
         "ElectLeaders",
@@ -786,6 +1048,12 @@ FACTS: dict[int, ApiFacts] = {
             1: "The kind of election, and an error for the whole request (KIP-460).",
             2: "Flexible lengths and tagged fields (KIP-482).",
         },
+        listeners=("broker", "controller"),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
+            "NOT_CONTROLLER", "PREFERRED_LEADER_NOT_AVAILABLE", "ELIGIBLE_LEADERS_NOT_AVAILABLE",
+            "ELECTION_NOT_NEEDED",
+        ),
     ),
     44: ApiFacts(
         "IncrementalAlterConfigs",
@@ -797,6 +1065,12 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Flexible lengths and tagged fields (KIP-482).",
         },
+        listeners=("broker", "controller"),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED",
+            "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_CONFIG", "NOT_CONTROLLER",
+            "INVALID_REQUEST", "POLICY_VIOLATION",
+        ),
     ),
     45: ApiFacts(
         "AlterPartitionReassignments",
@@ -808,6 +1082,12 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "The client may forbid a change of the replication factor (KIP-860).",
         },
+        listeners=("broker", "controller"),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
+            "INVALID_REPLICATION_FACTOR", "INVALID_REPLICA_ASSIGNMENT", "NOT_CONTROLLER",
+            "NO_REASSIGNMENT_IN_PROGRESS",
+        ),
     ),
     46: ApiFacts(
         "ListPartitionReassignments",
@@ -817,6 +1097,10 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Shows the reassignments under way (KIP-455). Partitions at rest are left out of the answer.",
         {},
+        listeners=("broker", "controller"),
+        errors=(
+            "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER",
+        ),
     ),
     47: ApiFacts(
         "OffsetDelete",
@@ -826,6 +1110,12 @@ FACTS: dict[int, ApiFacts] = {
         "group",
         "For operators: deletes committed offsets of single partitions. Topics that a live group is subscribed to are refused.",
         {},
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED",
+            "GROUP_AUTHORIZATION_FAILED", "NON_EMPTY_GROUP", "GROUP_ID_NOT_FOUND",
+            "GROUP_SUBSCRIBED_TO_TOPIC",
+        ),
     ),
     48: ApiFacts(
         "DescribeClientQuotas",
@@ -837,6 +1127,9 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Flexible lengths and tagged fields (KIP-482).",
         },
+        errors=(
+            "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+        ),
     ),
     49: ApiFacts(
         "AlterClientQuotas",
@@ -848,6 +1141,10 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Flexible lengths and tagged fields (KIP-482).",
         },
+        listeners=("broker", "controller"),
+        errors=(
+            "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST",
+        ),
     ),
     50: ApiFacts(
         "DescribeUserScramCredentials",
@@ -857,6 +1154,10 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never told.",
         {},
+        listeners=("broker", "controller"),
+        errors=(
+            "CLUSTER_AUTHORIZATION_FAILED", "RESOURCE_NOT_FOUND", "DUPLICATE_RESOURCE",
+        ),
     ),
     51: ApiFacts(
         "AlterUserScramCredentials",
@@ -866,6 +1167,11 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Changes what users log in with (KIP-554). The client salts and hashes the password, so that the broker never sees it in clear.",
         {},
+        listeners=("broker", "controller"),
+        errors=(
+            "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "NOT_CONTROLLER",
+            "RESOURCE_NOT_FOUND", "DUPLICATE_RESOURCE", "UNACCEPTABLE_CREDENTIAL",
+        ),
     ),
     52: ApiFacts(
         "Vote",
@@ -878,6 +1184,12 @@ FACTS: dict[int, ApiFacts] = {
             1: "Candidates and voters go by node and directory id; leaders' addresses (KIP-853).",
             2: "A pre-vote sounds out the voters before the epoch is raised (KIP-996).",
         },
+        listeners=("controller",),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
+            "INVALID_REQUEST", "FENCED_LEADER_EPOCH", "INCONSISTENT_VOTER_SET", "INCONSISTENT_CLUSTER_ID",
+            "INVALID_VOTER_KEY",
+        ),
     ),
     53: ApiFacts(
         "BeginQuorumEpoch",
@@ -889,6 +1201,12 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Voters go by node and directory id, leaders tell their addresses; flexible lengths (KIP-853).",
         },
+        listeners=("controller",),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
+            "INVALID_REQUEST", "FENCED_LEADER_EPOCH", "INCONSISTENT_VOTER_SET", "INCONSISTENT_CLUSTER_ID",
+            "INVALID_VOTER_KEY",
+        ),
     ),
     54: ApiFacts(
         "EndQuorumEpoch",
@@ -900,6 +1218,11 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Successors go by node and directory id, leaders tell their addresses; flexible lengths (KIP-853).",
         },
+        listeners=("controller",),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
+            "INVALID_REQUEST", "FENCED_LEADER_EPOCH", "INCONSISTENT_VOTER_SET", "INCONSISTENT_CLUSTER_ID",
+        ),
     ),
     55: ApiFacts(
         "DescribeQuorum",
@@ -912,6 +1235,11 @@ FACTS: dict[int, ApiFacts] = {
             1: "When each replica last fetched, and when it last had caught up (KIP-836).",
             2: "Directory ids, the voters' addresses and error messages (KIP-853).",
         },
+        listeners=("broker", "controller"),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "BROKER_NOT_AVAILABLE",
+            "CLUSTER_AUTHORIZATION_FAILED",
+        ),
     ),
     56: ApiFacts(
         "AlterPartition",
@@ -925,6 +1253,12 @@ FACTS: dict[int, ApiFacts] = {
             2: "Topics by id instead of name; fenced brokers may not enter the set (KIP-841).",
             3: "Each replica comes with its broker epoch, so that a restarted one is noticed (KIP-903).",
         },
+        listeners=("controller",),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST",
+            "OPERATION_NOT_ATTEMPTED", "FENCED_LEADER_EPOCH", "STALE_BROKER_EPOCH", "INVALID_UPDATE_VERSION",
+            "UNKNOWN_TOPIC_ID", "INELIGIBLE_REPLICA", "NEW_LEADER_ELECTED",
+        ),
     ),
     57: ApiFacts(
         "UpdateFeatures",
@@ -937,6 +1271,11 @@ FACTS: dict[int, ApiFacts] = {
             1: "Downgrades are safe or unsafe, and a change can be tried without effect (KIP-778).",
             2: "All changes succeed or fail together, so there are no single results.",
         },
+        listeners=("broker", "controller"),
+        errors=(
+            "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST", "INVALID_UPDATE_VERSION",
+            "FEATURE_UPDATE_FAILED",
+        ),
     ),
     58: ApiFacts(
         "Envelope",
@@ -946,6 +1285,11 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Carries a whole request on behalf of its client, with who sent it and from where (KIP-590). Only brokers may send it.",
         {},
+        listeners=("controller",),
+        errors=(
+            "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "NOT_CONTROLLER", "INVALID_REQUEST",
+            "PRINCIPAL_DESERIALIZATION_FAILURE",
+        ),
     ),
     59: ApiFacts(
         "FetchSnapshot",
@@ -957,6 +1301,12 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "The replica's directory id, and the addresses of leaders (KIP-853).",
         },
+        listeners=("controller",),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "CLUSTER_AUTHORIZATION_FAILED",
+            "INVALID_REQUEST", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "SNAPSHOT_NOT_FOUND",
+            "POSITION_OUT_OF_RANGE", "INCONSISTENT_CLUSTER_ID",
+        ),
     ),
     60: ApiFacts(
         "DescribeCluster",
@@ -969,6 +1319,10 @@ FACTS: dict[int, ApiFacts] = {
             1: "Asks for brokers or for controllers (KIP-919).",
             2: "Fenced brokers can be included, and are marked (KIP-1073).",
         },
+        listeners=("broker", "controller"),
+        errors=(
+            "MISMATCHED_ENDPOINT_TYPE", "UNSUPPORTED_ENDPOINT_TYPE",
+        ),
     ),
     61: ApiFacts(
         "DescribeProducers",
@@ -978,6 +1332,10 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Shows the producer state of partitions, as a search for hanging transactions needs it (KIP-664). The partition's leader answers; other brokers can be asked too where they hold a replica.",
         {},
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "INVALID_TOPIC_EXCEPTION",
+            "TOPIC_AUTHORIZATION_FAILED",
+        ),
     ),
     62: ApiFacts(
         "BrokerRegistration",
@@ -992,6 +1350,11 @@ FACTS: dict[int, ApiFacts] = {
             3: "The epoch before a clean shutdown (KIP-966).",
             4: "Same layout; a feature's lowest version may be 0.",
         },
+        listeners=("controller",),
+        errors=(
+            "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "NOT_CONTROLLER",
+            "DUPLICATE_BROKER_REGISTRATION", "INCONSISTENT_CLUSTER_ID", "INVALID_REGISTRATION",
+        ),
     ),
     63: ApiFacts(
         "BrokerHeartbeat",
@@ -1004,6 +1367,11 @@ FACTS: dict[int, ApiFacts] = {
             1: "Log directories that failed (KIP-858).",
             2: "Log directories that take no new replicas (KIP-1066).",
         },
+        listeners=("controller",),
+        errors=(
+            "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "STALE_BROKER_EPOCH",
+            "BROKER_ID_NOT_REGISTERED",
+        ),
     ),
     64: ApiFacts(
         "UnregisterBroker",
@@ -1013,6 +1381,10 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Takes a broker's registration out of the metadata, for KRaft clusters only. One that still runs can register again.",
         {},
+        listeners=("broker", "controller"),
+        errors=(
+            "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "BROKER_ID_NOT_REGISTERED",
+        ),
     ),
     65: ApiFacts(
         "DescribeTransactions",
@@ -1022,6 +1394,10 @@ FACTS: dict[int, ApiFacts] = {
         "transaction",
         "For operators who look for hanging transactions: state, age, producer and partitions of each. Its coordinator answers for each id.",
         {},
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "INVALID_REQUEST",
+            "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "TRANSACTIONAL_ID_NOT_FOUND",
+        ),
     ),
     66: ApiFacts(
         "ListTransactions",
@@ -1034,6 +1410,9 @@ FACTS: dict[int, ApiFacts] = {
             1: "A filter by age (KIP-994).",
             2: "A filter by a pattern of ids (KIP-1152).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "INVALID_REGULAR_EXPRESSION",
+        ),
     ),
     67: ApiFacts(
         "AllocateProducerIds",
@@ -1043,6 +1422,11 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Sent by brokers only. Each broker hands out ids from its own block, so that no two producers of a cluster share one (KIP-730).",
         {},
+        listeners=("controller",),
+        errors=(
+            "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "STALE_BROKER_EPOCH",
+            "BROKER_ID_NOT_REGISTERED",
+        ),
     ),
     68: ApiFacts(
         "ConsumerGroupHeartbeat",
@@ -1054,6 +1438,13 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Topics by pattern (KIP-848); the member chooses its own id before it joins (KIP-1082).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+            "UNSUPPORTED_VERSION", "INVALID_REQUEST", "GROUP_ID_NOT_FOUND", "GROUP_MAX_SIZE_REACHED",
+            "FENCED_INSTANCE_ID", "FENCED_MEMBER_EPOCH", "UNRELEASED_INSTANCE_ID", "UNSUPPORTED_ASSIGNOR",
+            "INVALID_REGULAR_EXPRESSION",
+        ),
     ),
     69: ApiFacts(
         "ConsumerGroupDescribe",
@@ -1065,6 +1456,11 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Members say whether they speak the classic or the new protocol (KIP-1099).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+            "GROUP_ID_NOT_FOUND",
+        ),
     ),
     70: ApiFacts(
         "ControllerRegistration",
@@ -1074,6 +1470,10 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Sent by each controller to the active one, which records it in the metadata log. Admins can so find controllers, and upgrades see what all support.",
         {},
+        listeners=("controller",),
+        errors=(
+            "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "NOT_CONTROLLER",
+        ),
     ),
     71: ApiFacts(
         "GetTelemetrySubscriptions",
@@ -1083,6 +1483,9 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "The first step of client telemetry; PushTelemetry then sends the metrics. Asked again when a push is refused for an old subscription.",
         {},
+        errors=(
+            "INVALID_REQUEST", "THROTTLING_QUOTA_EXCEEDED",
+        ),
     ),
     72: ApiFacts(
         "PushTelemetry",
@@ -1092,6 +1495,10 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Sent at the interval of the subscription, and once more when the client ends. A change of subscription is answered with UNKNOWN_SUBSCRIPTION_ID.",
         {},
+        errors=(
+            "INVALID_REQUEST", "UNSUPPORTED_COMPRESSION_TYPE", "THROTTLING_QUOTA_EXCEEDED",
+            "UNKNOWN_SUBSCRIPTION_ID", "TELEMETRY_TOO_LARGE",
+        ),
     ),
     73: ApiFacts(
         "AssignReplicasToDirs",
@@ -1101,6 +1508,11 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Lets the controller know whose leaders are lost when a log directory fails. Sent when the broker has placed or moved replicas.",
         {},
+        listeners=("controller",),
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "CLUSTER_AUTHORIZATION_FAILED",
+            "NOT_CONTROLLER", "STALE_BROKER_EPOCH", "UNKNOWN_TOPIC_ID",
+        ),
     ),
     74: ApiFacts(
         "ListConfigResources",
@@ -1112,6 +1524,9 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Any type of resource, under the new name (KIP-1142).",
         },
+        errors=(
+            "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION",
+        ),
     ),
     75: ApiFacts(
         "DescribeTopicPartitions",
@@ -1121,6 +1536,10 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Tells leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A long answer is cut, and a cursor says where to go on.",
         {},
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "INVALID_TOPIC_EXCEPTION",
+            "TOPIC_AUTHORIZATION_FAILED", "LISTENER_NOT_FOUND",
+        ),
     ),
     76: ApiFacts(
         "ShareGroupHeartbeat",
@@ -1132,6 +1551,12 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+            "UNSUPPORTED_VERSION", "INVALID_REQUEST", "GROUP_ID_NOT_FOUND", "GROUP_MAX_SIZE_REACHED",
+            "FENCED_MEMBER_EPOCH",
+        ),
     ),
     77: ApiFacts(
         "ShareGroupDescribe",
@@ -1143,6 +1568,11 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+            "GROUP_ID_NOT_FOUND",
+        ),
     ),
     78: ApiFacts(
         "ShareFetch",
@@ -1155,6 +1585,12 @@ FACTS: dict[int, ApiFacts] = {
             1: "Limits in records instead of bytes per partition, and the lock's duration; v0 was early access only.",
             2: "A strict limit of records (KIP-1206) and the renewal of locks (KIP-1222).",
         },
+        errors=(
+            "CORRUPT_MESSAGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER",
+            "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+            "KAFKA_STORAGE_ERROR", "UNKNOWN_TOPIC_ID", "INVALID_RECORD_STATE", "SHARE_SESSION_NOT_FOUND",
+            "INVALID_SHARE_SESSION_EPOCH", "SHARE_SESSION_LIMIT_REACHED",
+        ),
     ),
     79: ApiFacts(
         "ShareAcknowledge",
@@ -1167,6 +1603,11 @@ FACTS: dict[int, ApiFacts] = {
             1: "Same layout; v0 was early access only (KIP-932).",
             2: "Locks may be renewed; the response says how long they last (KIP-1222).",
         },
+        errors=(
+            "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "TOPIC_AUTHORIZATION_FAILED",
+            "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST", "KAFKA_STORAGE_ERROR", "UNKNOWN_TOPIC_ID",
+            "INVALID_RECORD_STATE", "SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH",
+        ),
     ),
     80: ApiFacts(
         "AddRaftVoter",
@@ -1178,6 +1619,11 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "The leader may answer before the change is committed, so controllers can join by themselves (KIP-1186).",
         },
+        listeners=("broker", "controller"),
+        errors=(
+            "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
+            "UNSUPPORTED_VERSION", "INVALID_REQUEST", "INCONSISTENT_CLUSTER_ID", "DUPLICATE_VOTER",
+        ),
     ),
     81: ApiFacts(
         "RemoveRaftVoter",
@@ -1187,6 +1633,11 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Asks the quorum's leader for one voter less; the answer follows the commit. A leader that removes itself resigns afterwards.",
         {},
+        listeners=("broker", "controller"),
+        errors=(
+            "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
+            "UNSUPPORTED_VERSION", "INVALID_REQUEST", "INCONSISTENT_CLUSTER_ID", "VOTER_NOT_FOUND",
+        ),
     ),
     82: ApiFacts(
         "UpdateRaftVoter",
@@ -1196,6 +1647,12 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Sent by a voter whose entry in the set of voters is out of date, as after a restart with other listeners or newer software.",
         {},
+        listeners=("controller",),
+        errors=(
+            "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
+            "UNSUPPORTED_VERSION", "INVALID_REQUEST", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH",
+            "INCONSISTENT_CLUSTER_ID", "VOTER_NOT_FOUND",
+        ),
     ),
     83: ApiFacts(
         "InitializeShareGroupState",
@@ -1205,6 +1662,10 @@ FACTS: dict[int, ApiFacts] = {
         "share",
         "Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
         {},
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "FENCED_STATE_EPOCH",
+        ),
     ),
     84: ApiFacts(
         "ReadShareGroupState",
@@ -1214,6 +1675,11 @@ FACTS: dict[int, ApiFacts] = {
         "share",
         "Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
         {},
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+            "GROUP_ID_NOT_FOUND", "FENCED_LEADER_EPOCH",
+        ),
     ),
     85: ApiFacts(
         "WriteShareGroupState",
@@ -1225,6 +1691,11 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "How many records are done with, for the lag (KIP-1226).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+            "GROUP_ID_NOT_FOUND", "FENCED_LEADER_EPOCH", "FENCED_STATE_EPOCH",
+        ),
     ),
     86: ApiFacts(
         "DeleteShareGroupState",
@@ -1234,6 +1705,11 @@ FACTS: dict[int, ApiFacts] = {
         "share",
         "Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
         {},
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+            "GROUP_ID_NOT_FOUND", "FENCED_STATE_EPOCH",
+        ),
     ),
     87: ApiFacts(
         "ReadShareGroupStateSummary",
@@ -1245,6 +1721,11 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "How many records are done with, for the lag (KIP-1226).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+            "GROUP_ID_NOT_FOUND", "FENCED_LEADER_EPOCH",
+        ),
     ),
     88: ApiFacts(
         "StreamsGroupHeartbeat",
@@ -1254,6 +1735,13 @@ FACTS: dict[int, ApiFacts] = {
         "group",
         "Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it shall run (KIP-1071).",
         {},
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+            "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "INVALID_REQUEST", "GROUP_ID_NOT_FOUND",
+            "GROUP_MAX_SIZE_REACHED", "FENCED_INSTANCE_ID", "FENCED_MEMBER_EPOCH", "UNRELEASED_INSTANCE_ID",
+            "STREAMS_INVALID_TOPOLOGY", "STREAMS_INVALID_TOPOLOGY_EPOCH", "STREAMS_TOPOLOGY_FENCED",
+        ),
     ),
     89: ApiFacts(
         "StreamsGroupDescribe",
@@ -1263,6 +1751,11 @@ FACTS: dict[int, ApiFacts] = {
         "group",
         "Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).",
         {},
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+            "GROUP_ID_NOT_FOUND",
+        ),
     ),
     90: ApiFacts(
         "DescribeShareGroupOffsets",
@@ -1274,6 +1767,11 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "The lag of each partition (KIP-1226).",
         },
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+            "GROUP_ID_NOT_FOUND",
+        ),
     ),
     91: ApiFacts(
         "AlterShareGroupOffsets",
@@ -1283,6 +1781,11 @@ FACTS: dict[int, ApiFacts] = {
         "group",
         "Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).",
         {},
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+            "KAFKA_STORAGE_ERROR", "NON_EMPTY_GROUP", "GROUP_ID_NOT_FOUND",
+        ),
     ),
     92: ApiFacts(
         "DeleteShareGroupOffsets",
@@ -1292,5 +1795,10 @@ FACTS: dict[int, ApiFacts] = {
         "group",
         "Deletes what a share group knows of whole topics. The group must have no members (KIP-932).",
         {},
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "UNKNOWN_TOPIC_OR_PARTITION", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+            "INVALID_REQUEST", "KAFKA_STORAGE_ERROR", "NON_EMPTY_GROUP", "GROUP_ID_NOT_FOUND",
+        ),
     ),
-}
+}  # fmt: skip

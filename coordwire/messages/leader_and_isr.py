@@ -165,16 +165,16 @@ class LeaderAndIsrResponse(Message):
 
 LeaderAndIsrPartitionState._layout_ = FieldTable(
     LeaderAndIsrPartitionState,
-    Field("topic_name", "string", 0, 1, default="", ignorable=True),
+    Field("topic_name", "string", 0, 1, default="", ignorable=True, entity="topic_name"),
     Field("partition_index", "int32"),
     Field("controller_epoch", "int32"),
-    Field("leader", "int32"),
+    Field("leader", "int32", entity="broker_id"),
     Field("leader_epoch", "int32"),
-    Field("isr", "int32", array=True, default=()),
+    Field("isr", "int32", array=True, default=(), entity="broker_id"),
     Field("partition_epoch", "int32"),
-    Field("replicas", "int32", array=True, default=()),
-    Field("adding_replicas", "int32", 3, array=True, default=(), ignorable=True),
-    Field("removing_replicas", "int32", 3, array=True, default=(), ignorable=True),
+    Field("replicas", "int32", array=True, default=(), entity="broker_id"),
+    Field("adding_replicas", "int32", 3, array=True, default=(), ignorable=True, entity="broker_id"),
+    Field("removing_replicas", "int32", 3, array=True, default=(), ignorable=True, entity="broker_id"),
     Field("is_new", "bool", 1, default=False, ignorable=True),
     Field("leader_recovery_state", "int8", 6),
     flexible=4,
@@ -182,7 +182,7 @@ LeaderAndIsrPartitionState._layout_ = FieldTable(
 
 LeaderAndIsrTopicState._layout_ = FieldTable(
     LeaderAndIsrTopicState,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("topic_id", "uuid", 5, default=ZERO_UUID, ignorable=True),
     Field("partition_states", "struct", array=True, struct=LeaderAndIsrPartitionState, default=()),
     flexible=4,
@@ -190,7 +190,7 @@ LeaderAndIsrTopicState._layout_ = FieldTable(
 
 LeaderAndIsrLiveLeader._layout_ = FieldTable(
     LeaderAndIsrLiveLeader,
-    Field("broker_id", "int32"),
+    Field("broker_id", "int32", entity="broker_id"),
     Field("host_name", "string", default=""),
     Field("port", "int32"),
     flexible=4,
@@ -198,7 +198,7 @@ LeaderAndIsrLiveLeader._layout_ = FieldTable(
 
 LeaderAndIsrRequest._layout_ = FieldTable(
     LeaderAndIsrRequest,
-    Field("controller_id", "int32"),
+    Field("controller_id", "int32", entity="broker_id"),
     Field("is_k_raft_controller", "bool", 7, default=False),
     Field("controller_epoch", "int32"),
     Field("broker_epoch", "int64", 2, default=-1, ignorable=True),
@@ -219,9 +219,9 @@ LeaderAndIsrRequest._layout_ = FieldTable(
 
 LeaderAndIsrPartitionError._layout_ = FieldTable(
     LeaderAndIsrPartitionError,
-    Field("topic_name", "string", 0, 4, default="", ignorable=True),
+    Field("topic_name", "string", 0, 4, default="", ignorable=True, entity="topic_name"),
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=4,
 )
 
@@ -234,7 +234,7 @@ LeaderAndIsrTopicError._layout_ = FieldTable(
 
 LeaderAndIsrResponse._layout_ = FieldTable(
     LeaderAndIsrResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("partition_errors", "struct", 0, 4, array=True, struct=LeaderAndIsrPartitionError, default=()),
     Field("topics", "struct", 5, array=True, struct=LeaderAndIsrTopicError, default=()),
     flexible=4,

@@ -96,32 +96,32 @@ class LeaveGroupResponse(Message):
 
 MemberIdentity._layout_ = FieldTable(
     MemberIdentity,
-    Field("member_id", "string", default=""),
-    Field("group_instance_id", "string", null=0, default=None),
+    Field("member_id", "string", default="", entity="member_id"),
+    Field("group_instance_id", "string", null=0, default=None, entity="instance_id"),
     Field("reason", "string", 5, null=0, default=None, ignorable=True),
     flexible=4,
 )
 
 LeaveGroupRequest._layout_ = FieldTable(
     LeaveGroupRequest,
-    Field("group_id", "string", default=""),
-    Field("member_id", "string", 0, 2, default=""),
+    Field("group_id", "string", default="", entity="group_id"),
+    Field("member_id", "string", 0, 2, default="", entity="member_id"),
     Field("members", "struct", 3, array=True, struct=MemberIdentity, default=()),
     flexible=4,
 )
 
 MemberResponse._layout_ = FieldTable(
     MemberResponse,
-    Field("member_id", "string", default=""),
-    Field("group_instance_id", "string", null=0, default=""),
-    Field("error_code", "int16"),
+    Field("member_id", "string", default="", entity="member_id"),
+    Field("group_instance_id", "string", null=0, default="", entity="instance_id"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=4,
 )
 
 LeaveGroupResponse._layout_ = FieldTable(
     LeaveGroupResponse,
     Field("throttle_time_ms", "int32", 1, ignorable=True),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("members", "struct", 3, array=True, struct=MemberResponse, default=()),
     flexible=4,
 )

@@ -85,7 +85,7 @@ ConfigResource._layout_ = FieldTable(
 ListConfigResourcesResponse._layout_ = FieldTable(
     ListConfigResourcesResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("config_resources", "struct", array=True, struct=ConfigResource, default=()),
     flexible=0,
 )

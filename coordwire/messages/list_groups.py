@@ -84,7 +84,7 @@ ListGroupsRequest._layout_ = FieldTable(
 
 ListedGroup._layout_ = FieldTable(
     ListedGroup,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("protocol_type", "string", default=""),
     Field("group_state", "string", 4, default="", ignorable=True),
     Field("group_type", "string", 5, default="", ignorable=True),
@@ -94,7 +94,7 @@ ListedGroup._layout_ = FieldTable(
 ListGroupsResponse._layout_ = FieldTable(
     ListGroupsResponse,
     Field("throttle_time_ms", "int32", 1, ignorable=True),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("groups", "struct", array=True, struct=ListedGroup, default=()),
     flexible=3,
 )

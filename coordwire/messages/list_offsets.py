@@ -139,14 +139,14 @@ ListOffsetsPartition._layout_ = FieldTable(
 
 ListOffsetsTopic._layout_ = FieldTable(
     ListOffsetsTopic,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=ListOffsetsPartition, default=()),
     flexible=6,
 )
 
 ListOffsetsRequest._layout_ = FieldTable(
     ListOffsetsRequest,
-    Field("replica_id", "int32"),
+    Field("replica_id", "int32", entity="broker_id"),
     Field("isolation_level", "int8", 2),
     Field("topics", "struct", array=True, struct=ListOffsetsTopic, default=()),
     Field("timeout_ms", "int32", 10, ignorable=True),
@@ -156,7 +156,7 @@ ListOffsetsRequest._layout_ = FieldTable(
 ListOffsetsPartitionResponse._layout_ = FieldTable(
     ListOffsetsPartitionResponse,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("old_style_offsets", "int64", 0, 0, array=True, default=()),
     Field("timestamp", "int64", 1, default=-1),
     Field("offset", "int64", 1, default=-1),
@@ -166,7 +166,7 @@ ListOffsetsPartitionResponse._layout_ = FieldTable(
 
 ListOffsetsTopicResponse._layout_ = FieldTable(
     ListOffsetsTopicResponse,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=ListOffsetsPartitionResponse, default=()),
     flexible=6,
 )

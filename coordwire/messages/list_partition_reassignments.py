@@ -103,7 +103,7 @@ class ListPartitionReassignmentsResponse(Message):
 
 ListPartitionReassignmentsTopics._layout_ = FieldTable(
     ListPartitionReassignmentsTopics,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partition_indexes", "int32", array=True, default=()),
     flexible=0,
 )
@@ -118,15 +118,15 @@ ListPartitionReassignmentsRequest._layout_ = FieldTable(
 OngoingPartitionReassignment._layout_ = FieldTable(
     OngoingPartitionReassignment,
     Field("partition_index", "int32"),
-    Field("replicas", "int32", array=True, default=()),
-    Field("adding_replicas", "int32", array=True, default=()),
-    Field("removing_replicas", "int32", array=True, default=()),
+    Field("replicas", "int32", array=True, default=(), entity="broker_id"),
+    Field("adding_replicas", "int32", array=True, default=(), entity="broker_id"),
+    Field("removing_replicas", "int32", array=True, default=(), entity="broker_id"),
     flexible=0,
 )
 
 OngoingTopicReassignment._layout_ = FieldTable(
     OngoingTopicReassignment,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=OngoingPartitionReassignment, default=()),
     flexible=0,
 )
@@ -134,7 +134,7 @@ OngoingTopicReassignment._layout_ = FieldTable(
 ListPartitionReassignmentsResponse._layout_ = FieldTable(
     ListPartitionReassignmentsResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     Field("topics", "struct", array=True, struct=OngoingTopicReassignment, default=()),
     flexible=0,

@@ -82,7 +82,7 @@ class ListTransactionsResponse(Message):
 ListTransactionsRequest._layout_ = FieldTable(
     ListTransactionsRequest,
     Field("state_filters", "string", array=True, default=()),
-    Field("producer_id_filters", "int64", array=True, default=()),
+    Field("producer_id_filters", "int64", array=True, default=(), entity="producer_id"),
     Field("duration_filter", "int64", 1, default=-1),
     Field("transactional_id_pattern", "string", 2, null=0, default=None),
     flexible=0,
@@ -90,8 +90,8 @@ ListTransactionsRequest._layout_ = FieldTable(
 
 TransactionState._layout_ = FieldTable(
     TransactionState,
-    Field("transactional_id", "string", default=""),
-    Field("producer_id", "int64"),
+    Field("transactional_id", "string", default="", entity="transactional_id"),
+    Field("producer_id", "int64", entity="producer_id"),
     Field("transaction_state", "string", default=""),
     flexible=0,
 )
@@ -99,7 +99,7 @@ TransactionState._layout_ = FieldTable(
 ListTransactionsResponse._layout_ = FieldTable(
     ListTransactionsResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("unknown_state_filters", "string", array=True, default=()),
     Field("transaction_states", "struct", array=True, struct=TransactionState, default=()),
     flexible=0,

@@ -153,7 +153,7 @@ class MetadataResponse(Message):
 MetadataRequestTopic._layout_ = FieldTable(
     MetadataRequestTopic,
     Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
-    Field("name", "string", null=10, default=""),
+    Field("name", "string", null=10, default="", entity="topic_name"),
     flexible=9,
 )
 
@@ -168,7 +168,7 @@ MetadataRequest._layout_ = FieldTable(
 
 MetadataResponseBroker._layout_ = FieldTable(
     MetadataResponseBroker,
-    Field("node_id", "int32"),
+    Field("node_id", "int32", entity="broker_id"),
     Field("host", "string", default=""),
     Field("port", "int32"),
     Field("rack", "string", 1, null=0, default=None, ignorable=True),
@@ -177,20 +177,20 @@ MetadataResponseBroker._layout_ = FieldTable(
 
 MetadataResponsePartition._layout_ = FieldTable(
     MetadataResponsePartition,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("partition_index", "int32"),
-    Field("leader_id", "int32"),
+    Field("leader_id", "int32", entity="broker_id"),
     Field("leader_epoch", "int32", 7, default=-1, ignorable=True),
-    Field("replica_nodes", "int32", array=True, default=()),
-    Field("isr_nodes", "int32", array=True, default=()),
-    Field("offline_replicas", "int32", 5, array=True, default=(), ignorable=True),
+    Field("replica_nodes", "int32", array=True, default=(), entity="broker_id"),
+    Field("isr_nodes", "int32", array=True, default=(), entity="broker_id"),
+    Field("offline_replicas", "int32", 5, array=True, default=(), ignorable=True, entity="broker_id"),
     flexible=9,
 )
 
 MetadataResponseTopic._layout_ = FieldTable(
     MetadataResponseTopic,
-    Field("error_code", "int16"),
-    Field("name", "string", null=12, default=""),
+    Field("error_code", "int16", entity="error_code"),
+    Field("name", "string", null=12, default="", entity="topic_name"),
     Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
     Field("is_internal", "bool", 1, default=False, ignorable=True),
     Field("partitions", "struct", array=True, struct=MetadataResponsePartition, default=()),
@@ -203,9 +203,9 @@ MetadataResponse._layout_ = FieldTable(
     Field("throttle_time_ms", "int32", 3, ignorable=True),
     Field("brokers", "struct", array=True, struct=MetadataResponseBroker, default=()),
     Field("cluster_id", "string", 2, null=0, default=None, ignorable=True),
-    Field("controller_id", "int32", 1, default=-1, ignorable=True),
+    Field("controller_id", "int32", 1, default=-1, ignorable=True, entity="broker_id"),
     Field("topics", "struct", array=True, struct=MetadataResponseTopic, default=()),
     Field("cluster_authorized_operations", "int32", 8, 10, default=-0x80000000),
-    Field("error_code", "int16", 13, ignorable=True),
+    Field("error_code", "int16", 13, ignorable=True, entity="error_code"),
     flexible=9,
 )

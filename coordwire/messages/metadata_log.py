@@ -778,7 +778,7 @@ BrokerFeature._layout_ = FieldTable(
 
 RegisterBrokerRecord._layout_ = FieldTable(
     RegisterBrokerRecord,
-    Field("broker_id", "int32"),
+    Field("broker_id", "int32", entity="broker_id"),
     Field("is_migrating_zk_broker", "bool", 2, default=False),
     Field("incarnation_id", "uuid", default=ZERO_UUID),
     Field("broker_epoch", "int64"),
@@ -794,7 +794,7 @@ RegisterBrokerRecord._layout_ = FieldTable(
 
 UnregisterBrokerRecord._layout_ = FieldTable(
     UnregisterBrokerRecord,
-    Field("broker_id", "int32"),
+    Field("broker_id", "int32", entity="broker_id"),
     Field("broker_epoch", "int64"),
     flexible=0,
 )
@@ -810,16 +810,18 @@ PartitionRecord._layout_ = FieldTable(
     PartitionRecord,
     Field("partition_id", "int32", default=-1),
     Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("replicas", "int32", array=True, default=()),
-    Field("isr", "int32", array=True, default=()),
-    Field("removing_replicas", "int32", array=True, default=()),
-    Field("adding_replicas", "int32", array=True, default=()),
-    Field("leader", "int32", default=-1),
+    Field("replicas", "int32", array=True, default=(), entity="broker_id"),
+    Field("isr", "int32", array=True, default=(), entity="broker_id"),
+    Field("removing_replicas", "int32", array=True, default=(), entity="broker_id"),
+    Field("adding_replicas", "int32", array=True, default=(), entity="broker_id"),
+    Field("leader", "int32", default=-1, entity="broker_id"),
     Field("leader_recovery_state", "int8", tag=0),
     Field("leader_epoch", "int32", default=-1),
     Field("partition_epoch", "int32", default=-1),
     Field("directories", "uuid", 1, array=True, default=()),
-    Field("eligible_leader_replicas", "int32", 2, array=True, null=0, default=None, tag=1),
+    Field(
+        "eligible_leader_replicas", "int32", 2, array=True, null=0, default=None, tag=1, entity="broker_id"
+    ),
     Field("last_known_elr", "int32", 2, array=True, null=0, default=None, tag=2),
     flexible=0,
 )
@@ -829,7 +831,7 @@ ConfigRecord._layout_ = FieldTable(
     Field("resource_type", "int8"),
     Field("resource_name", "string", default=""),
     Field("name", "string", default=""),
-    Field("value", "string", null=0, default=""),
+    Field("value", "string", null=0, default="", secret=True),
     flexible=0,
 )
 
@@ -837,14 +839,16 @@ PartitionChangeRecord._layout_ = FieldTable(
     PartitionChangeRecord,
     Field("partition_id", "int32", default=-1),
     Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("isr", "int32", array=True, null=0, default=None, tag=0),
-    Field("leader", "int32", default=-2, tag=1),
-    Field("replicas", "int32", array=True, null=0, default=None, tag=2),
-    Field("removing_replicas", "int32", array=True, null=0, default=None, tag=3),
-    Field("adding_replicas", "int32", array=True, null=0, default=None, tag=4),
+    Field("isr", "int32", array=True, null=0, default=None, tag=0, entity="broker_id"),
+    Field("leader", "int32", default=-2, tag=1, entity="broker_id"),
+    Field("replicas", "int32", array=True, null=0, default=None, tag=2, entity="broker_id"),
+    Field("removing_replicas", "int32", array=True, null=0, default=None, tag=3, entity="broker_id"),
+    Field("adding_replicas", "int32", array=True, null=0, default=None, tag=4, entity="broker_id"),
     Field("leader_recovery_state", "int8", default=-1, tag=5),
     Field("directories", "uuid", 1, array=True, null=0, default=None, tag=8),
-    Field("eligible_leader_replicas", "int32", 2, array=True, null=0, default=None, tag=6),
+    Field(
+        "eligible_leader_replicas", "int32", 2, array=True, null=0, default=None, tag=6, entity="broker_id"
+    ),
     Field("last_known_elr", "int32", 2, array=True, null=0, default=None, tag=7),
     flexible=0,
 )
@@ -885,9 +889,9 @@ UserScramCredentialRecord._layout_ = FieldTable(
     UserScramCredentialRecord,
     Field("name", "string", default=""),
     Field("mechanism", "int8"),
-    Field("salt", "bytes", default=b""),
-    Field("stored_key", "bytes", default=b""),
-    Field("server_key", "bytes", default=b""),
+    Field("salt", "bytes", default=b"", secret=True),
+    Field("stored_key", "bytes", default=b"", secret=True),
+    Field("server_key", "bytes", default=b"", secret=True),
     Field("iterations", "int32"),
     flexible=0,
 )
@@ -917,15 +921,15 @@ ClientQuotaRecord._layout_ = FieldTable(
 
 ProducerIdsRecord._layout_ = FieldTable(
     ProducerIdsRecord,
-    Field("broker_id", "int32"),
+    Field("broker_id", "int32", entity="broker_id"),
     Field("broker_epoch", "int64", default=-1),
-    Field("next_producer_id", "int64"),
+    Field("next_producer_id", "int64", entity="producer_id"),
     flexible=0,
 )
 
 BrokerRegistrationChangeRecord._layout_ = FieldTable(
     BrokerRegistrationChangeRecord,
-    Field("broker_id", "int32"),
+    Field("broker_id", "int32", entity="broker_id"),
     Field("broker_epoch", "int64"),
     Field("fenced", "int8", tag=0),
     Field("in_controlled_shutdown", "int8", 1, tag=1),
@@ -1023,7 +1027,7 @@ RegisterControllerRecord._layout_ = FieldTable(
 
 ClearElrRecord._layout_ = FieldTable(
     ClearElrRecord,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     flexible=0,
 )
 

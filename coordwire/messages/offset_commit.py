@@ -146,7 +146,7 @@ OffsetCommitRequestPartition._layout_ = FieldTable(
 
 OffsetCommitRequestTopic._layout_ = FieldTable(
     OffsetCommitRequestTopic,
-    Field("name", "string", 0, 9, default="", ignorable=True),
+    Field("name", "string", 0, 9, default="", ignorable=True, entity="topic_name"),
     Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
     Field("partitions", "struct", array=True, struct=OffsetCommitRequestPartition, default=()),
     flexible=8,
@@ -154,10 +154,10 @@ OffsetCommitRequestTopic._layout_ = FieldTable(
 
 OffsetCommitRequest._layout_ = FieldTable(
     OffsetCommitRequest,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("generation_id_or_member_epoch", "int32", 1, default=-1, ignorable=True),
-    Field("member_id", "string", 1, default="", ignorable=True),
-    Field("group_instance_id", "string", 7, null=0, default=None),
+    Field("member_id", "string", 1, default="", ignorable=True, entity="member_id"),
+    Field("group_instance_id", "string", 7, null=0, default=None, entity="instance_id"),
     Field("retention_time_ms", "int64", 2, 4, default=-1, ignorable=True),
     Field("topics", "struct", array=True, struct=OffsetCommitRequestTopic, default=()),
     flexible=8,
@@ -166,13 +166,13 @@ OffsetCommitRequest._layout_ = FieldTable(
 OffsetCommitResponsePartition._layout_ = FieldTable(
     OffsetCommitResponsePartition,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=8,
 )
 
 OffsetCommitResponseTopic._layout_ = FieldTable(
     OffsetCommitResponseTopic,
-    Field("name", "string", 0, 9, default="", ignorable=True),
+    Field("name", "string", 0, 9, default="", ignorable=True, entity="topic_name"),
     Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
     Field("partitions", "struct", array=True, struct=OffsetCommitResponsePartition, default=()),
     flexible=8,

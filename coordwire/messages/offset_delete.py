@@ -115,31 +115,31 @@ OffsetDeleteRequestPartition._layout_ = FieldTable(
 
 OffsetDeleteRequestTopic._layout_ = FieldTable(
     OffsetDeleteRequestTopic,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=OffsetDeleteRequestPartition, default=()),
 )
 
 OffsetDeleteRequest._layout_ = FieldTable(
     OffsetDeleteRequest,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("topics", "struct", array=True, struct=OffsetDeleteRequestTopic, default=()),
 )
 
 OffsetDeleteResponsePartition._layout_ = FieldTable(
     OffsetDeleteResponsePartition,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
 )
 
 OffsetDeleteResponseTopic._layout_ = FieldTable(
     OffsetDeleteResponseTopic,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=OffsetDeleteResponsePartition, default=()),
 )
 
 OffsetDeleteResponse._layout_ = FieldTable(
     OffsetDeleteResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("throttle_time_ms", "int32"),
     Field("topics", "struct", array=True, struct=OffsetDeleteResponseTopic, default=()),
 )

@@ -198,14 +198,14 @@ class OffsetFetchResponse(Message):
 
 OffsetFetchRequestTopic._layout_ = FieldTable(
     OffsetFetchRequestTopic,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partition_indexes", "int32", array=True, default=()),
     flexible=6,
 )
 
 OffsetFetchRequestTopics._layout_ = FieldTable(
     OffsetFetchRequestTopics,
-    Field("name", "string", 0, 9, default="", ignorable=True),
+    Field("name", "string", 0, 9, default="", ignorable=True, entity="topic_name"),
     Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
     Field("partition_indexes", "int32", array=True, default=()),
     flexible=6,
@@ -213,8 +213,8 @@ OffsetFetchRequestTopics._layout_ = FieldTable(
 
 OffsetFetchRequestGroup._layout_ = FieldTable(
     OffsetFetchRequestGroup,
-    Field("group_id", "string", default=""),
-    Field("member_id", "string", 9, null=0, default=None, ignorable=True),
+    Field("group_id", "string", default="", entity="group_id"),
+    Field("member_id", "string", 9, null=0, default=None, ignorable=True, entity="member_id"),
     Field("member_epoch", "int32", 9, default=-1, ignorable=True),
     Field("topics", "struct", array=True, struct=OffsetFetchRequestTopics, null=0, default=()),
     flexible=6,
@@ -222,7 +222,7 @@ OffsetFetchRequestGroup._layout_ = FieldTable(
 
 OffsetFetchRequest._layout_ = FieldTable(
     OffsetFetchRequest,
-    Field("group_id", "string", 0, 7, default=""),
+    Field("group_id", "string", 0, 7, default="", entity="group_id"),
     Field("topics", "struct", 0, 7, array=True, struct=OffsetFetchRequestTopic, null=2, default=()),
     Field("groups", "struct", 8, array=True, struct=OffsetFetchRequestGroup, default=()),
     Field("require_stable", "bool", 7, default=False),
@@ -235,13 +235,13 @@ OffsetFetchResponsePartition._layout_ = FieldTable(
     Field("committed_offset", "int64"),
     Field("committed_leader_epoch", "int32", 5, default=-1, ignorable=True),
     Field("metadata", "string", null=0, default=""),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=6,
 )
 
 OffsetFetchResponseTopic._layout_ = FieldTable(
     OffsetFetchResponseTopic,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=OffsetFetchResponsePartition, default=()),
     flexible=6,
 )
@@ -252,13 +252,13 @@ OffsetFetchResponsePartitions._layout_ = FieldTable(
     Field("committed_offset", "int64"),
     Field("committed_leader_epoch", "int32", default=-1),
     Field("metadata", "string", null=0, default=""),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=6,
 )
 
 OffsetFetchResponseTopics._layout_ = FieldTable(
     OffsetFetchResponseTopics,
-    Field("name", "string", 0, 9, default="", ignorable=True),
+    Field("name", "string", 0, 9, default="", ignorable=True, entity="topic_name"),
     Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
     Field("partitions", "struct", array=True, struct=OffsetFetchResponsePartitions, default=()),
     flexible=6,
@@ -266,9 +266,9 @@ OffsetFetchResponseTopics._layout_ = FieldTable(
 
 OffsetFetchResponseGroup._layout_ = FieldTable(
     OffsetFetchResponseGroup,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("topics", "struct", array=True, struct=OffsetFetchResponseTopics, default=()),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=6,
 )
 
@@ -276,7 +276,7 @@ OffsetFetchResponse._layout_ = FieldTable(
     OffsetFetchResponse,
     Field("throttle_time_ms", "int32", 3, ignorable=True),
     Field("topics", "struct", 0, 7, array=True, struct=OffsetFetchResponseTopic, default=()),
-    Field("error_code", "int16", 2, 7, ignorable=True),
+    Field("error_code", "int16", 2, 7, ignorable=True, entity="error_code"),
     Field("groups", "struct", 8, array=True, struct=OffsetFetchResponseGroup, default=()),
     flexible=6,
 )

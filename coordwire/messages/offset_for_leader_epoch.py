@@ -124,21 +124,21 @@ OffsetForLeaderPartition._layout_ = FieldTable(
 
 OffsetForLeaderTopic._layout_ = FieldTable(
     OffsetForLeaderTopic,
-    Field("topic", "string", default=""),
+    Field("topic", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=OffsetForLeaderPartition, default=()),
     flexible=4,
 )
 
 OffsetForLeaderEpochRequest._layout_ = FieldTable(
     OffsetForLeaderEpochRequest,
-    Field("replica_id", "int32", 3, default=-2, ignorable=True),
+    Field("replica_id", "int32", 3, default=-2, ignorable=True, entity="broker_id"),
     Field("topics", "struct", array=True, struct=OffsetForLeaderTopic, default=()),
     flexible=4,
 )
 
 EpochEndOffset._layout_ = FieldTable(
     EpochEndOffset,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("partition", "int32"),
     Field("leader_epoch", "int32", 1, default=-1, ignorable=True),
     Field("end_offset", "int64", default=-1),
@@ -147,7 +147,7 @@ EpochEndOffset._layout_ = FieldTable(
 
 OffsetForLeaderTopicResult._layout_ = FieldTable(
     OffsetForLeaderTopicResult,
-    Field("topic", "string", default=""),
+    Field("topic", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=EpochEndOffset, default=()),
     flexible=4,
 )

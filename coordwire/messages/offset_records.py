@@ -118,8 +118,8 @@ class OffsetCommitValue(Message):
 
 LegacyOffsetCommitKey._layout_ = FieldTable(
     LegacyOffsetCommitKey,
-    Field("group", "string", default=""),
-    Field("topic", "string", default=""),
+    Field("group", "string", default="", entity="group_id"),
+    Field("topic", "string", default="", entity="topic_name"),
     Field("partition", "int32"),
 )
 
@@ -132,8 +132,8 @@ LegacyOffsetCommitValue._layout_ = FieldTable(
 
 OffsetCommitKey._layout_ = FieldTable(
     OffsetCommitKey,
-    Field("group", "string", default=""),
-    Field("topic", "string", default=""),
+    Field("group", "string", default="", entity="group_id"),
+    Field("topic", "string", default="", entity="topic_name"),
     Field("partition", "int32"),
 )
 

@@ -185,7 +185,7 @@ PartitionProduceData._layout_ = FieldTable(
 
 TopicProduceData._layout_ = FieldTable(
     TopicProduceData,
-    Field("name", "string", 0, 12, default="", ignorable=True),
+    Field("name", "string", 0, 12, default="", ignorable=True, entity="topic_name"),
     Field("topic_id", "uuid", 13, default=ZERO_UUID, ignorable=True),
     Field("partition_data", "struct", array=True, struct=PartitionProduceData, default=()),
     flexible=9,
@@ -193,7 +193,7 @@ TopicProduceData._layout_ = FieldTable(
 
 ProduceRequest._layout_ = FieldTable(
     ProduceRequest,
-    Field("transactional_id", "string", 3, null=0, default=None),
+    Field("transactional_id", "string", 3, null=0, default=None, entity="transactional_id"),
     Field("acks", "int16"),
     Field("timeout_ms", "int32"),
     Field("topic_data", "struct", array=True, struct=TopicProduceData, default=()),
@@ -209,7 +209,7 @@ BatchIndexAndErrorMessage._layout_ = FieldTable(
 
 LeaderIdAndEpoch._layout_ = FieldTable(
     LeaderIdAndEpoch,
-    Field("leader_id", "int32", default=-1),
+    Field("leader_id", "int32", default=-1, entity="broker_id"),
     Field("leader_epoch", "int32", default=-1),
     flexible=9,
 )
@@ -217,7 +217,7 @@ LeaderIdAndEpoch._layout_ = FieldTable(
 PartitionProduceResponse._layout_ = FieldTable(
     PartitionProduceResponse,
     Field("index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("base_offset", "int64"),
     Field("log_append_time_ms", "int64", 2, default=-1, ignorable=True),
     Field("log_start_offset", "int64", 5, default=-1, ignorable=True),
@@ -231,7 +231,7 @@ PartitionProduceResponse._layout_ = FieldTable(
 
 TopicProduceResponse._layout_ = FieldTable(
     TopicProduceResponse,
-    Field("name", "string", 0, 12, default="", ignorable=True),
+    Field("name", "string", 0, 12, default="", ignorable=True, entity="topic_name"),
     Field("topic_id", "uuid", 13, default=ZERO_UUID, ignorable=True),
     Field("partition_responses", "struct", array=True, struct=PartitionProduceResponse, default=()),
     flexible=9,
@@ -239,7 +239,7 @@ TopicProduceResponse._layout_ = FieldTable(
 
 NodeEndpoint._layout_ = FieldTable(
     NodeEndpoint,
-    Field("node_id", "int32"),
+    Field("node_id", "int32", entity="broker_id"),
     Field("host", "string", default=""),
     Field("port", "int32"),
     Field("rack", "string", null=0, default=None),

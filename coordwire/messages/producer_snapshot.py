@@ -64,7 +64,7 @@ class ProducerSnapshot(Message):
 
 ProducerEntry._layout_ = FieldTable(
     ProducerEntry,
-    Field("producer_id", "int64"),
+    Field("producer_id", "int64", entity="producer_id"),
     Field("epoch", "int16"),
     Field("last_sequence", "int32"),
     Field("last_offset", "int64"),

@@ -77,6 +77,6 @@ PushTelemetryRequest._layout_ = FieldTable(
 PushTelemetryResponse._layout_ = FieldTable(
     PushTelemetryResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=0,
 )

@@ -69,7 +69,7 @@ Voter._layout_ = FieldTable(
 QuorumStateData._layout_ = FieldTable(
     QuorumStateData,
     Field("cluster_id", "string", 0, 0, default=""),
-    Field("leader_id", "int32", default=-1),
+    Field("leader_id", "int32", default=-1, entity="broker_id"),
     Field("leader_epoch", "int32", default=-1),
     Field("voted_id", "int32", default=-1),
     Field("voted_directory_id", "uuid", 1, default=ZERO_UUID),

@@ -149,7 +149,7 @@ ReadStateData._layout_ = FieldTable(
 
 ReadShareGroupStateRequest._layout_ = FieldTable(
     ReadShareGroupStateRequest,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("topics", "struct", array=True, struct=ReadStateData, default=()),
     flexible=0,
 )
@@ -166,7 +166,7 @@ StateBatch._layout_ = FieldTable(
 PartitionResult._layout_ = FieldTable(
     PartitionResult,
     Field("partition", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     Field("state_epoch", "int32"),
     Field("start_offset", "int64"),

@@ -136,7 +136,7 @@ ReadStateSummaryData._layout_ = FieldTable(
 
 ReadShareGroupStateSummaryRequest._layout_ = FieldTable(
     ReadShareGroupStateSummaryRequest,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("topics", "struct", array=True, struct=ReadStateSummaryData, default=()),
     flexible=0,
 )
@@ -144,7 +144,7 @@ ReadShareGroupStateSummaryRequest._layout_ = FieldTable(
 PartitionResult._layout_ = FieldTable(
     PartitionResult,
     Field("partition", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     Field("state_epoch", "int32"),
     Field("leader_epoch", "int32"),

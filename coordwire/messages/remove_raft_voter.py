@@ -73,7 +73,7 @@ RemoveRaftVoterRequest._layout_ = FieldTable(
 RemoveRaftVoterResponse._layout_ = FieldTable(
     RemoveRaftVoterResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     flexible=0,
 )

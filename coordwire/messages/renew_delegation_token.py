@@ -58,14 +58,14 @@ class RenewDelegationTokenResponse(Message):
 
 RenewDelegationTokenRequest._layout_ = FieldTable(
     RenewDelegationTokenRequest,
-    Field("hmac", "bytes", default=b""),
+    Field("hmac", "bytes", default=b"", secret=True),
     Field("renew_period_ms", "int64"),
     flexible=2,
 )
 
 RenewDelegationTokenResponse._layout_ = FieldTable(
     RenewDelegationTokenResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("expiry_timestamp_ms", "int64"),
     Field("throttle_time_ms", "int32"),
     flexible=2,

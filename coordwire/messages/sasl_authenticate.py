@@ -61,15 +61,15 @@ class SaslAuthenticateResponse(Message):
 
 SaslAuthenticateRequest._layout_ = FieldTable(
     SaslAuthenticateRequest,
-    Field("auth_bytes", "bytes", default=b""),
+    Field("auth_bytes", "bytes", default=b"", secret=True),
     flexible=2,
 )
 
 SaslAuthenticateResponse._layout_ = FieldTable(
     SaslAuthenticateResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
-    Field("auth_bytes", "bytes", default=b""),
+    Field("auth_bytes", "bytes", default=b"", secret=True),
     Field("session_lifetime_ms", "int64", 1, ignorable=True),
     flexible=2,
 )

@@ -63,6 +63,6 @@ SaslHandshakeRequest._layout_ = FieldTable(
 
 SaslHandshakeResponse._layout_ = FieldTable(
     SaslHandshakeResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("mechanisms", "string", array=True, default=()),
 )

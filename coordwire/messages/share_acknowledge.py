@@ -197,8 +197,8 @@ AcknowledgeTopic._layout_ = FieldTable(
 
 ShareAcknowledgeRequest._layout_ = FieldTable(
     ShareAcknowledgeRequest,
-    Field("group_id", "string", null=0, default=None),
-    Field("member_id", "string", null=0, default=""),
+    Field("group_id", "string", null=0, default=None, entity="group_id"),
+    Field("member_id", "string", null=0, default="", entity="member_id"),
     Field("share_session_epoch", "int32"),
     Field("is_renew_ack", "bool", 2, default=False),
     Field("topics", "struct", array=True, struct=AcknowledgeTopic, default=()),
@@ -207,7 +207,7 @@ ShareAcknowledgeRequest._layout_ = FieldTable(
 
 LeaderIdAndEpoch._layout_ = FieldTable(
     LeaderIdAndEpoch,
-    Field("leader_id", "int32"),
+    Field("leader_id", "int32", entity="broker_id"),
     Field("leader_epoch", "int32"),
     flexible=0,
 )
@@ -215,7 +215,7 @@ LeaderIdAndEpoch._layout_ = FieldTable(
 PartitionData._layout_ = FieldTable(
     PartitionData,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     Field("current_leader", "struct", struct=LeaderIdAndEpoch),
     flexible=0,
@@ -230,7 +230,7 @@ ShareAcknowledgeTopicResponse._layout_ = FieldTable(
 
 NodeEndpoint._layout_ = FieldTable(
     NodeEndpoint,
-    Field("node_id", "int32"),
+    Field("node_id", "int32", entity="broker_id"),
     Field("host", "string", default=""),
     Field("port", "int32"),
     Field("rack", "string", null=0, default=None),
@@ -240,7 +240,7 @@ NodeEndpoint._layout_ = FieldTable(
 ShareAcknowledgeResponse._layout_ = FieldTable(
     ShareAcknowledgeResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     Field("acquisition_lock_timeout_ms", "int32", 2, ignorable=True),
     Field("responses", "struct", array=True, struct=ShareAcknowledgeTopicResponse, default=()),

@@ -259,8 +259,8 @@ ForgottenTopic._layout_ = FieldTable(
 
 ShareFetchRequest._layout_ = FieldTable(
     ShareFetchRequest,
-    Field("group_id", "string", null=0, default=None),
-    Field("member_id", "string", null=0, default=""),
+    Field("group_id", "string", null=0, default=None, entity="group_id"),
+    Field("member_id", "string", null=0, default="", entity="member_id"),
     Field("share_session_epoch", "int32"),
     Field("max_wait_ms", "int32"),
     Field("min_bytes", "int32"),
@@ -276,7 +276,7 @@ ShareFetchRequest._layout_ = FieldTable(
 
 LeaderIdAndEpoch._layout_ = FieldTable(
     LeaderIdAndEpoch,
-    Field("leader_id", "int32"),
+    Field("leader_id", "int32", entity="broker_id"),
     Field("leader_epoch", "int32"),
     flexible=0,
 )
@@ -292,9 +292,9 @@ AcquiredRecords._layout_ = FieldTable(
 PartitionData._layout_ = FieldTable(
     PartitionData,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
-    Field("acknowledge_error_code", "int16"),
+    Field("acknowledge_error_code", "int16", entity="error_code"),
     Field("acknowledge_error_message", "string", null=0, default=None),
     Field("current_leader", "struct", struct=LeaderIdAndEpoch),
     Field("records", "records", null=0, null_until=0, default=b""),
@@ -311,7 +311,7 @@ ShareFetchableTopicResponse._layout_ = FieldTable(
 
 NodeEndpoint._layout_ = FieldTable(
     NodeEndpoint,
-    Field("node_id", "int32"),
+    Field("node_id", "int32", entity="broker_id"),
     Field("host", "string", default=""),
     Field("port", "int32"),
     Field("rack", "string", null=0, default=None),
@@ -321,7 +321,7 @@ NodeEndpoint._layout_ = FieldTable(
 ShareFetchResponse._layout_ = FieldTable(
     ShareFetchResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     Field("acquisition_lock_timeout_ms", "int32", 1),
     Field("responses", "struct", array=True, struct=ShareFetchableTopicResponse, default=()),

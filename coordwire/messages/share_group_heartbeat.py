@@ -104,11 +104,11 @@ class ShareGroupHeartbeatResponse(Message):
 
 ShareGroupHeartbeatRequest._layout_ = FieldTable(
     ShareGroupHeartbeatRequest,
-    Field("group_id", "string", default=""),
-    Field("member_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
+    Field("member_id", "string", default="", entity="member_id"),
     Field("member_epoch", "int32"),
     Field("rack_id", "string", null=0, default=None),
-    Field("subscribed_topic_names", "string", array=True, null=0, default=None),
+    Field("subscribed_topic_names", "string", array=True, null=0, default=None, entity="topic_name"),
     flexible=0,
 )
 
@@ -128,9 +128,9 @@ Assignment._layout_ = FieldTable(
 ShareGroupHeartbeatResponse._layout_ = FieldTable(
     ShareGroupHeartbeatResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
-    Field("member_id", "string", null=0, default=None),
+    Field("member_id", "string", null=0, default=None, entity="member_id"),
     Field("member_epoch", "int32"),
     Field("heartbeat_interval_ms", "int32"),
     Field("assignment", "struct", struct=Assignment, null=0, default=None),

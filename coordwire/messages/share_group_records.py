@@ -404,7 +404,7 @@ class ShareGroupStatePartitionMetadataValue(Message):
 
 ShareGroupPartitionMetadataKey._layout_ = FieldTable(
     ShareGroupPartitionMetadataKey,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
 )
 
 PartitionMetadata._layout_ = FieldTable(
@@ -417,7 +417,7 @@ PartitionMetadata._layout_ = FieldTable(
 TopicMetadata._layout_ = FieldTable(
     TopicMetadata,
     Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("num_partitions", "int32"),
     Field("partition_metadata", "struct", array=True, struct=PartitionMetadata, default=()),
     flexible=0,
@@ -431,8 +431,8 @@ ShareGroupPartitionMetadataValue._layout_ = FieldTable(
 
 ShareGroupMemberMetadataKey._layout_ = FieldTable(
     ShareGroupMemberMetadataKey,
-    Field("group_id", "string", default=""),
-    Field("member_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
+    Field("member_id", "string", default="", entity="member_id"),
 )
 
 ShareGroupMemberMetadataValue._layout_ = FieldTable(
@@ -440,13 +440,13 @@ ShareGroupMemberMetadataValue._layout_ = FieldTable(
     Field("rack_id", "string", null=0, default=""),
     Field("client_id", "string", default=""),
     Field("client_host", "string", default=""),
-    Field("subscribed_topic_names", "string", array=True, default=()),
+    Field("subscribed_topic_names", "string", array=True, default=(), entity="topic_name"),
     flexible=0,
 )
 
 ShareGroupMetadataKey._layout_ = FieldTable(
     ShareGroupMetadataKey,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
 )
 
 ShareGroupMetadataValue._layout_ = FieldTable(
@@ -458,7 +458,7 @@ ShareGroupMetadataValue._layout_ = FieldTable(
 
 ShareGroupTargetAssignmentMetadataKey._layout_ = FieldTable(
     ShareGroupTargetAssignmentMetadataKey,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
 )
 
 ShareGroupTargetAssignmentMetadataValue._layout_ = FieldTable(
@@ -470,8 +470,8 @@ ShareGroupTargetAssignmentMetadataValue._layout_ = FieldTable(
 
 ShareGroupTargetAssignmentMemberKey._layout_ = FieldTable(
     ShareGroupTargetAssignmentMemberKey,
-    Field("group_id", "string", default=""),
-    Field("member_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
+    Field("member_id", "string", default="", entity="member_id"),
 )
 
 TopicPartition._layout_ = FieldTable(
@@ -489,8 +489,8 @@ ShareGroupTargetAssignmentMemberValue._layout_ = FieldTable(
 
 ShareGroupCurrentMemberAssignmentKey._layout_ = FieldTable(
     ShareGroupCurrentMemberAssignmentKey,
-    Field("group_id", "string", default=""),
-    Field("member_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
+    Field("member_id", "string", default="", entity="member_id"),
 )
 
 TopicPartitions._layout_ = FieldTable(
@@ -511,13 +511,13 @@ ShareGroupCurrentMemberAssignmentValue._layout_ = FieldTable(
 
 ShareGroupStatePartitionMetadataKey._layout_ = FieldTable(
     ShareGroupStatePartitionMetadataKey,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
 )
 
 TopicPartitionsInfo._layout_ = FieldTable(
     TopicPartitionsInfo,
     Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
@@ -525,7 +525,7 @@ TopicPartitionsInfo._layout_ = FieldTable(
 TopicInfo._layout_ = FieldTable(
     TopicInfo,
     Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     flexible=0,
 )
 

@@ -163,7 +163,7 @@ class ShareUpdateValue(Message):
 
 ShareSnapshotKey._layout_ = FieldTable(
     ShareSnapshotKey,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partition", "int32"),
 )
@@ -192,7 +192,7 @@ ShareSnapshotValue._layout_ = FieldTable(
 
 ShareUpdateKey._layout_ = FieldTable(
     ShareUpdateKey,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partition", "int32"),
 )

@@ -72,7 +72,7 @@ class CooperativeStickyAssignorUserData(Message):
 
 StickyAssignorTopicPartition._layout_ = FieldTable(
     StickyAssignorTopicPartition,
-    Field("topic", "string", default=""),
+    Field("topic", "string", default="", entity="topic_name"),
     Field("partitions", "int32", array=True, default=()),
 )
 

@@ -139,14 +139,14 @@ class StopReplicaResponse(Message):
 
 StopReplicaPartitionV0._layout_ = FieldTable(
     StopReplicaPartitionV0,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partition_index", "int32"),
     flexible=2,
 )
 
 StopReplicaTopicV1._layout_ = FieldTable(
     StopReplicaTopicV1,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partition_indexes", "int32", array=True, default=()),
     flexible=2,
 )
@@ -161,14 +161,14 @@ StopReplicaPartitionState._layout_ = FieldTable(
 
 StopReplicaTopicState._layout_ = FieldTable(
     StopReplicaTopicState,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partition_states", "struct", array=True, struct=StopReplicaPartitionState, default=()),
     flexible=2,
 )
 
 StopReplicaRequest._layout_ = FieldTable(
     StopReplicaRequest,
-    Field("controller_id", "int32"),
+    Field("controller_id", "int32", entity="broker_id"),
     Field("is_k_raft_controller", "bool", 4, default=False),
     Field("controller_epoch", "int32"),
     Field("broker_epoch", "int64", 1, default=-1, ignorable=True),
@@ -181,15 +181,15 @@ StopReplicaRequest._layout_ = FieldTable(
 
 StopReplicaPartitionError._layout_ = FieldTable(
     StopReplicaPartitionError,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=2,
 )
 
 StopReplicaResponse._layout_ = FieldTable(
     StopReplicaResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("partition_errors", "struct", array=True, struct=StopReplicaPartitionError, default=()),
     flexible=2,
 )

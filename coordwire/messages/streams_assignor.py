@@ -291,7 +291,7 @@ AssignmentTaskId._layout_ = FieldTable(
 
 AssignmentTopicPartition._layout_ = FieldTable(
     AssignmentTopicPartition,
-    Field("topic", "string", default=""),
+    Field("topic", "string", default="", entity="topic_name"),
     Field("partition", "int32"),
 )
 
@@ -306,12 +306,12 @@ AssignmentStandbyTask._layout_ = FieldTable(
 AssignmentTopicIndex._layout_ = FieldTable(
     AssignmentTopicIndex,
     Field("index", "int32"),
-    Field("topic", "string", default=""),
+    Field("topic", "string", default="", entity="topic_name"),
 )
 
 AssignmentHostPartition._layout_ = FieldTable(
     AssignmentHostPartition,
-    Field("topic", "string", 0, 4, default=""),
+    Field("topic", "string", 0, 4, default="", entity="topic_name"),
     Field("topic_index", "int32", 5),
     Field("partition", "int32"),
 )

@@ -242,7 +242,7 @@ class StreamsGroupDescribeResponse(Message):
 
 StreamsGroupDescribeRequest._layout_ = FieldTable(
     StreamsGroupDescribeRequest,
-    Field("group_ids", "string", array=True, default=()),
+    Field("group_ids", "string", array=True, default=(), entity="group_id"),
     Field("include_authorized_operations", "bool", default=False),
     flexible=0,
 )
@@ -256,7 +256,7 @@ KeyValue._layout_ = FieldTable(
 
 TopicInfo._layout_ = FieldTable(
     TopicInfo,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "int32"),
     Field("replication_factor", "int16"),
     Field("topic_configs", "struct", array=True, struct=KeyValue, default=()),
@@ -266,8 +266,8 @@ TopicInfo._layout_ = FieldTable(
 Subtopology._layout_ = FieldTable(
     Subtopology,
     Field("subtopology_id", "string", default=""),
-    Field("source_topics", "string", array=True, default=()),
-    Field("repartition_sink_topics", "string", array=True, default=()),
+    Field("source_topics", "string", array=True, default=(), entity="topic_name"),
+    Field("repartition_sink_topics", "string", array=True, default=(), entity="topic_name"),
     Field("state_changelog_topics", "struct", array=True, struct=TopicInfo, default=()),
     Field("repartition_source_topics", "struct", array=True, struct=TopicInfo, default=()),
     flexible=0,
@@ -312,9 +312,9 @@ Assignment._layout_ = FieldTable(
 
 Member._layout_ = FieldTable(
     Member,
-    Field("member_id", "string", default=""),
+    Field("member_id", "string", default="", entity="member_id"),
     Field("member_epoch", "int32"),
-    Field("instance_id", "string", null=0, default=None),
+    Field("instance_id", "string", null=0, default=None, entity="instance_id"),
     Field("rack_id", "string", null=0, default=None),
     Field("client_id", "string", default=""),
     Field("client_host", "string", default=""),
@@ -332,9 +332,9 @@ Member._layout_ = FieldTable(
 
 DescribedGroup._layout_ = FieldTable(
     DescribedGroup,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("group_state", "string", default=""),
     Field("group_epoch", "int32"),
     Field("assignment_epoch", "int32"),

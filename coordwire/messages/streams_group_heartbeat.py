@@ -315,7 +315,7 @@ KeyValue._layout_ = FieldTable(
 
 TopicInfo._layout_ = FieldTable(
     TopicInfo,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "int32"),
     Field("replication_factor", "int16"),
     Field("topic_configs", "struct", array=True, struct=KeyValue, default=()),
@@ -333,10 +333,10 @@ CopartitionGroup._layout_ = FieldTable(
 Subtopology._layout_ = FieldTable(
     Subtopology,
     Field("subtopology_id", "string", default=""),
-    Field("source_topics", "string", array=True, default=()),
+    Field("source_topics", "string", array=True, default=(), entity="topic_name"),
     Field("source_topic_regex", "string", array=True, default=()),
     Field("state_changelog_topics", "struct", array=True, struct=TopicInfo, default=()),
-    Field("repartition_sink_topics", "string", array=True, default=()),
+    Field("repartition_sink_topics", "string", array=True, default=(), entity="topic_name"),
     Field("repartition_source_topics", "struct", array=True, struct=TopicInfo, default=()),
     Field("copartition_groups", "struct", array=True, struct=CopartitionGroup, default=()),
     flexible=0,
@@ -373,11 +373,11 @@ TaskOffset._layout_ = FieldTable(
 
 StreamsGroupHeartbeatRequest._layout_ = FieldTable(
     StreamsGroupHeartbeatRequest,
-    Field("group_id", "string", default=""),
-    Field("member_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
+    Field("member_id", "string", default="", entity="member_id"),
     Field("member_epoch", "int32"),
     Field("endpoint_information_epoch", "int32"),
-    Field("instance_id", "string", null=0, default=None),
+    Field("instance_id", "string", null=0, default=None, entity="instance_id"),
     Field("rack_id", "string", null=0, default=None),
     Field("rebalance_timeout_ms", "int32", default=-1),
     Field("topology", "struct", struct=Topology, null=0, default=None),
@@ -427,7 +427,7 @@ StreamsGroupHeartbeatResponseEndpoint._layout_ = FieldTable(
 
 TopicPartition._layout_ = FieldTable(
     TopicPartition,
-    Field("topic", "string", default=""),
+    Field("topic", "string", default="", entity="topic_name"),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
@@ -443,9 +443,9 @@ EndpointToPartitions._layout_ = FieldTable(
 StreamsGroupHeartbeatResponse._layout_ = FieldTable(
     StreamsGroupHeartbeatResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
-    Field("member_id", "string", default=""),
+    Field("member_id", "string", default="", entity="member_id"),
     Field("member_epoch", "int32"),
     Field("heartbeat_interval_ms", "int32"),
     Field("acceptable_recovery_lag", "int32"),

@@ -453,7 +453,7 @@ class StreamsGroupTopologyValue(Message):
 
 StreamsGroupMetadataKey._layout_ = FieldTable(
     StreamsGroupMetadataKey,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
 )
 
 LastAssignmentConfig._layout_ = FieldTable(
@@ -484,8 +484,8 @@ StreamsGroupMetadataValue._layout_ = FieldTable(
 
 StreamsGroupMemberMetadataKey._layout_ = FieldTable(
     StreamsGroupMemberMetadataKey,
-    Field("group_id", "string", default=""),
-    Field("member_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
+    Field("member_id", "string", default="", entity="member_id"),
 )
 
 Endpoint._layout_ = FieldTable(
@@ -504,7 +504,7 @@ KeyValue._layout_ = FieldTable(
 
 StreamsGroupMemberMetadataValue._layout_ = FieldTable(
     StreamsGroupMemberMetadataValue,
-    Field("instance_id", "string", null=0, default=""),
+    Field("instance_id", "string", null=0, default="", entity="instance_id"),
     Field("rack_id", "string", null=0, default=""),
     Field("client_id", "string", default=""),
     Field("client_host", "string", default=""),
@@ -518,7 +518,7 @@ StreamsGroupMemberMetadataValue._layout_ = FieldTable(
 
 StreamsGroupTargetAssignmentMetadataKey._layout_ = FieldTable(
     StreamsGroupTargetAssignmentMetadataKey,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
 )
 
 StreamsGroupTargetAssignmentMetadataValue._layout_ = FieldTable(
@@ -530,8 +530,8 @@ StreamsGroupTargetAssignmentMetadataValue._layout_ = FieldTable(
 
 StreamsGroupTargetAssignmentMemberKey._layout_ = FieldTable(
     StreamsGroupTargetAssignmentMemberKey,
-    Field("group_id", "string", default=""),
-    Field("member_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
+    Field("member_id", "string", default="", entity="member_id"),
 )
 
 StreamsGroupTargetAssignmentMemberValueTaskIds._layout_ = FieldTable(
@@ -569,8 +569,8 @@ StreamsGroupTargetAssignmentMemberValue._layout_ = FieldTable(
 
 StreamsGroupCurrentMemberAssignmentKey._layout_ = FieldTable(
     StreamsGroupCurrentMemberAssignmentKey,
-    Field("group_id", "string", default=""),
-    Field("member_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
+    Field("member_id", "string", default="", entity="member_id"),
 )
 
 StreamsGroupCurrentMemberAssignmentValueTaskIds._layout_ = FieldTable(
@@ -633,7 +633,7 @@ StreamsGroupCurrentMemberAssignmentValue._layout_ = FieldTable(
 
 StreamsGroupTopologyKey._layout_ = FieldTable(
     StreamsGroupTopologyKey,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
 )
 
 TopicConfig._layout_ = FieldTable(
@@ -663,10 +663,10 @@ CopartitionGroup._layout_ = FieldTable(
 Subtopology._layout_ = FieldTable(
     Subtopology,
     Field("subtopology_id", "string", default=""),
-    Field("source_topics", "string", array=True, default=()),
+    Field("source_topics", "string", array=True, default=(), entity="topic_name"),
     Field("source_topic_regex", "string", array=True, default=()),
     Field("state_changelog_topics", "struct", array=True, struct=TopicInfo, default=()),
-    Field("repartition_sink_topics", "string", array=True, default=()),
+    Field("repartition_sink_topics", "string", array=True, default=(), entity="topic_name"),
     Field("repartition_source_topics", "struct", array=True, struct=TopicInfo, default=()),
     Field("copartition_groups", "struct", array=True, struct=CopartitionGroup, default=()),
     flexible=0,

@@ -90,7 +90,7 @@ class SyncGroupResponse(Message):
 
 SyncGroupRequestAssignment._layout_ = FieldTable(
     SyncGroupRequestAssignment,
-    Field("member_id", "string", default=""),
+    Field("member_id", "string", default="", entity="member_id"),
     Field(
         "assignment",
         "bytes",
@@ -102,10 +102,10 @@ SyncGroupRequestAssignment._layout_ = FieldTable(
 
 SyncGroupRequest._layout_ = FieldTable(
     SyncGroupRequest,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("generation_id", "int32"),
-    Field("member_id", "string", default=""),
-    Field("group_instance_id", "string", 3, null=0, default=None),
+    Field("member_id", "string", default="", entity="member_id"),
+    Field("group_instance_id", "string", 3, null=0, default=None, entity="instance_id"),
     Field("protocol_type", "string", 5, null=0, default=None, ignorable=True),
     Field("protocol_name", "string", 5, null=0, default=None, ignorable=True),
     Field("assignments", "struct", array=True, struct=SyncGroupRequestAssignment, default=()),
@@ -115,7 +115,7 @@ SyncGroupRequest._layout_ = FieldTable(
 SyncGroupResponse._layout_ = FieldTable(
     SyncGroupResponse,
     Field("throttle_time_ms", "int32", 1, ignorable=True),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("protocol_type", "string", 5, null=0, default=None, ignorable=True),
     Field("protocol_name", "string", 5, null=0, default=None, ignorable=True),
     Field(

@@ -88,21 +88,21 @@ class TransactionLogValue(Message):
 
 TransactionLogKey._layout_ = FieldTable(
     TransactionLogKey,
-    Field("transactional_id", "string", default=""),
+    Field("transactional_id", "string", default="", entity="transactional_id"),
 )
 
 PartitionsSchema._layout_ = FieldTable(
     PartitionsSchema,
-    Field("topic", "string", default=""),
+    Field("topic", "string", default="", entity="topic_name"),
     Field("partition_ids", "int32", array=True, default=()),
     flexible=1,
 )
 
 TransactionLogValue._layout_ = FieldTable(
     TransactionLogValue,
-    Field("producer_id", "int64"),
-    Field("previous_producer_id", "int64", 1, default=-1, tag=0),
-    Field("next_producer_id", "int64", 1, default=-1, tag=1),
+    Field("producer_id", "int64", entity="producer_id"),
+    Field("previous_producer_id", "int64", 1, default=-1, tag=0, entity="producer_id"),
+    Field("next_producer_id", "int64", 1, default=-1, tag=1, entity="producer_id"),
     Field("producer_epoch", "int16"),
     Field("next_producer_epoch", "int16", 1, default=-1, tag=3),
     Field("transaction_timeout_ms", "int32"),

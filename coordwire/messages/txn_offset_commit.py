@@ -140,20 +140,20 @@ TxnOffsetCommitRequestPartition._layout_ = FieldTable(
 
 TxnOffsetCommitRequestTopic._layout_ = FieldTable(
     TxnOffsetCommitRequestTopic,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=TxnOffsetCommitRequestPartition, default=()),
     flexible=3,
 )
 
 TxnOffsetCommitRequest._layout_ = FieldTable(
     TxnOffsetCommitRequest,
-    Field("transactional_id", "string", default=""),
-    Field("group_id", "string", default=""),
-    Field("producer_id", "int64"),
+    Field("transactional_id", "string", default="", entity="transactional_id"),
+    Field("group_id", "string", default="", entity="group_id"),
+    Field("producer_id", "int64", entity="producer_id"),
     Field("producer_epoch", "int16"),
     Field("generation_id", "int32", 3, default=-1),
-    Field("member_id", "string", 3, default=""),
-    Field("group_instance_id", "string", 3, null=0, default=None),
+    Field("member_id", "string", 3, default="", entity="member_id"),
+    Field("group_instance_id", "string", 3, null=0, default=None, entity="instance_id"),
     Field("topics", "struct", array=True, struct=TxnOffsetCommitRequestTopic, default=()),
     flexible=3,
 )
@@ -161,13 +161,13 @@ TxnOffsetCommitRequest._layout_ = FieldTable(
 TxnOffsetCommitResponsePartition._layout_ = FieldTable(
     TxnOffsetCommitResponsePartition,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=3,
 )
 
 TxnOffsetCommitResponseTopic._layout_ = FieldTable(
     TxnOffsetCommitResponseTopic,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=TxnOffsetCommitResponsePartition, default=()),
     flexible=3,
 )

@@ -58,14 +58,14 @@ class UnregisterBrokerResponse(Message):
 
 UnregisterBrokerRequest._layout_ = FieldTable(
     UnregisterBrokerRequest,
-    Field("broker_id", "int32"),
+    Field("broker_id", "int32", entity="broker_id"),
     flexible=0,
 )
 
 UnregisterBrokerResponse._layout_ = FieldTable(
     UnregisterBrokerResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     flexible=0,
 )

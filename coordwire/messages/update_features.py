@@ -114,7 +114,7 @@ UpdateFeaturesRequest._layout_ = FieldTable(
 UpdatableFeatureResult._layout_ = FieldTable(
     UpdatableFeatureResult,
     Field("feature", "string", default=""),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     flexible=0,
 )
@@ -122,7 +122,7 @@ UpdatableFeatureResult._layout_ = FieldTable(
 UpdateFeaturesResponse._layout_ = FieldTable(
     UpdateFeaturesResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
     Field("results", "struct", 0, 1, array=True, struct=UpdatableFeatureResult, default=(), ignorable=True),
     flexible=0,

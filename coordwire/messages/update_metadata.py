@@ -148,21 +148,21 @@ class UpdateMetadataResponse(Message):
 
 UpdateMetadataPartitionState._layout_ = FieldTable(
     UpdateMetadataPartitionState,
-    Field("topic_name", "string", 0, 4, default="", ignorable=True),
+    Field("topic_name", "string", 0, 4, default="", ignorable=True, entity="topic_name"),
     Field("partition_index", "int32"),
     Field("controller_epoch", "int32"),
-    Field("leader", "int32"),
+    Field("leader", "int32", entity="broker_id"),
     Field("leader_epoch", "int32"),
-    Field("isr", "int32", array=True, default=()),
+    Field("isr", "int32", array=True, default=(), entity="broker_id"),
     Field("zk_version", "int32"),
-    Field("replicas", "int32", array=True, default=()),
-    Field("offline_replicas", "int32", 4, array=True, default=(), ignorable=True),
+    Field("replicas", "int32", array=True, default=(), entity="broker_id"),
+    Field("offline_replicas", "int32", 4, array=True, default=(), ignorable=True, entity="broker_id"),
     flexible=6,
 )
 
 UpdateMetadataTopicState._layout_ = FieldTable(
     UpdateMetadataTopicState,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("topic_id", "uuid", 7, default=ZERO_UUID, ignorable=True),
     Field("partition_states", "struct", array=True, struct=UpdateMetadataPartitionState, default=()),
     flexible=6,
@@ -179,7 +179,7 @@ UpdateMetadataEndpoint._layout_ = FieldTable(
 
 UpdateMetadataBroker._layout_ = FieldTable(
     UpdateMetadataBroker,
-    Field("id", "int32"),
+    Field("id", "int32", entity="broker_id"),
     Field("v0_host", "string", 0, 0, default="", ignorable=True),
     Field("v0_port", "int32", 0, 0, ignorable=True),
     Field("endpoints", "struct", 1, array=True, struct=UpdateMetadataEndpoint, default=(), ignorable=True),
@@ -189,7 +189,7 @@ UpdateMetadataBroker._layout_ = FieldTable(
 
 UpdateMetadataRequest._layout_ = FieldTable(
     UpdateMetadataRequest,
-    Field("controller_id", "int32"),
+    Field("controller_id", "int32", entity="broker_id"),
     Field("is_k_raft_controller", "bool", 8, default=False),
     Field("type", "int8", 8, tag=0),
     Field("controller_epoch", "int32"),
@@ -210,6 +210,6 @@ UpdateMetadataRequest._layout_ = FieldTable(
 
 UpdateMetadataResponse._layout_ = FieldTable(
     UpdateMetadataResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=6,
 )

@@ -141,7 +141,7 @@ UpdateRaftVoterRequest._layout_ = FieldTable(
 
 CurrentLeader._layout_ = FieldTable(
     CurrentLeader,
-    Field("leader_id", "int32", default=-1),
+    Field("leader_id", "int32", default=-1, entity="broker_id"),
     Field("leader_epoch", "int32", default=-1),
     Field("host", "string", default=""),
     Field("port", "int32"),
@@ -151,7 +151,7 @@ CurrentLeader._layout_ = FieldTable(
 UpdateRaftVoterResponse._layout_ = FieldTable(
     UpdateRaftVoterResponse,
     Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("current_leader", "struct", struct=CurrentLeader, tag=0),
     flexible=0,
 )

@@ -151,7 +151,7 @@ VoteRequestPartitionData._layout_ = FieldTable(
     VoteRequestPartitionData,
     Field("partition_index", "int32"),
     Field("replica_epoch", "int32"),
-    Field("replica_id", "int32"),
+    Field("replica_id", "int32", entity="broker_id"),
     Field("replica_directory_id", "uuid", 1, default=ZERO_UUID, ignorable=True),
     Field("voter_directory_id", "uuid", 1, default=ZERO_UUID, ignorable=True),
     Field("last_offset_epoch", "int32"),
@@ -162,7 +162,7 @@ VoteRequestPartitionData._layout_ = FieldTable(
 
 VoteRequestTopicData._layout_ = FieldTable(
     VoteRequestTopicData,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=VoteRequestPartitionData, default=()),
     flexible=0,
 )
@@ -170,7 +170,7 @@ VoteRequestTopicData._layout_ = FieldTable(
 VoteRequest._layout_ = FieldTable(
     VoteRequest,
     Field("cluster_id", "string", null=0, default=None),
-    Field("voter_id", "int32", 1, default=-1, ignorable=True),
+    Field("voter_id", "int32", 1, default=-1, ignorable=True, entity="broker_id"),
     Field("topics", "struct", array=True, struct=VoteRequestTopicData, default=()),
     flexible=0,
 )
@@ -178,8 +178,8 @@ VoteRequest._layout_ = FieldTable(
 VoteResponsePartitionData._layout_ = FieldTable(
     VoteResponsePartitionData,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
-    Field("leader_id", "int32"),
+    Field("error_code", "int16", entity="error_code"),
+    Field("leader_id", "int32", entity="broker_id"),
     Field("leader_epoch", "int32"),
     Field("vote_granted", "bool", default=False),
     flexible=0,
@@ -187,14 +187,14 @@ VoteResponsePartitionData._layout_ = FieldTable(
 
 VoteResponseTopicData._layout_ = FieldTable(
     VoteResponseTopicData,
-    Field("topic_name", "string", default=""),
+    Field("topic_name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=VoteResponsePartitionData, default=()),
     flexible=0,
 )
 
 NodeEndpoint._layout_ = FieldTable(
     NodeEndpoint,
-    Field("node_id", "int32"),
+    Field("node_id", "int32", entity="broker_id"),
     Field("host", "string", default=""),
     Field("port", "uint16"),
     flexible=0,
@@ -202,7 +202,7 @@ NodeEndpoint._layout_ = FieldTable(
 
 VoteResponse._layout_ = FieldTable(
     VoteResponse,
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("topics", "struct", array=True, struct=VoteResponseTopicData, default=()),
     Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
     flexible=0,

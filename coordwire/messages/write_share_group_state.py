@@ -166,7 +166,7 @@ WriteStateData._layout_ = FieldTable(
 
 WriteShareGroupStateRequest._layout_ = FieldTable(
     WriteShareGroupStateRequest,
-    Field("group_id", "string", default=""),
+    Field("group_id", "string", default="", entity="group_id"),
     Field("topics", "struct", array=True, struct=WriteStateData, default=()),
     flexible=0,
 )
@@ -174,7 +174,7 @@ WriteShareGroupStateRequest._layout_ = FieldTable(
 PartitionResult._layout_ = FieldTable(
     PartitionResult,
     Field("partition", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=None),
     flexible=0,
 )

@@ -127,14 +127,14 @@ class WriteTxnMarkersResponse(Message):
 
 WritableTxnMarkerTopic._layout_ = FieldTable(
     WritableTxnMarkerTopic,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partition_indexes", "int32", array=True, default=()),
     flexible=1,
 )
 
 WritableTxnMarker._layout_ = FieldTable(
     WritableTxnMarker,
-    Field("producer_id", "int64"),
+    Field("producer_id", "int64", entity="producer_id"),
     Field("producer_epoch", "int16"),
     Field("transaction_result", "bool", default=False),
     Field("topics", "struct", array=True, struct=WritableTxnMarkerTopic, default=()),
@@ -152,20 +152,20 @@ WriteTxnMarkersRequest._layout_ = FieldTable(
 WritableTxnMarkerPartitionResult._layout_ = FieldTable(
     WritableTxnMarkerPartitionResult,
     Field("partition_index", "int32"),
-    Field("error_code", "int16"),
+    Field("error_code", "int16", entity="error_code"),
     flexible=1,
 )
 
 WritableTxnMarkerTopicResult._layout_ = FieldTable(
     WritableTxnMarkerTopicResult,
-    Field("name", "string", default=""),
+    Field("name", "string", default="", entity="topic_name"),
     Field("partitions", "struct", array=True, struct=WritableTxnMarkerPartitionResult, default=()),
     flexible=1,
 )
 
 WritableTxnMarkerResult._layout_ = FieldTable(
     WritableTxnMarkerResult,
-    Field("producer_id", "int64"),
+    Field("producer_id", "int64", entity="producer_id"),
     Field("topics", "struct", array=True, struct=WritableTxnMarkerTopicResult, default=()),
     flexible=1,
 )

@@ -16,12 +16,12 @@ from typing import Any, Literal, NamedTuple, overload
 from uuid import UUID
 
 from coordwire.codec import Field, Message, Struct
+from coordwire.codec.entities import entity_field
 from coordwire.records import batch_reader
 from coordwire.records.batch import RecordBatch
 from coordwire.records.batch_reader import Batches, OnError, UnreadableRange
 from coordwire.records.legacy import kafka_07
 
-_TOPIC = ("topic", "name")
 _PARTITION = ("partition_index", "partition", "index")
 
 
@@ -76,8 +76,9 @@ def _found(value: Struct, prefix: str, place: _Place) -> Iterator[tuple[str, _Pl
     ways = _ways(cls)
     if not ways:
         return
+    topic = entity_field(cls, "topic_name")
     place = _Place(
-        _first(value, _TOPIC, str) or place.topic,
+        _first(value, () if topic is None else (topic,), str) or place.topic,
         _first(value, ("topic_id",), UUID) or place.topic_id,
         place.partition if (own := _first(value, _PARTITION, int)) is None else own,
     )

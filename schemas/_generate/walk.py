@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -16,6 +17,7 @@ import schemas
 from schemas.vocabulary import LOGS, Api, Array, Message, Named, Struct
 
 NEVER = 32768
+LISTENERS = {"broker", "controller", "zkBroker"}
 
 
 class SchemaError(Exception):
@@ -41,6 +43,8 @@ class Row:
     fixed: bool
     embedded: tuple[tuple[str, str], ...]
     unprefixed: bool
+    entity: str | None
+    secret: bool
 
     def exists(self, version: int) -> bool:
         return self.first <= version <= self.last
@@ -93,7 +97,37 @@ def modules() -> list[ModuleRow]:
     _unique("api key", [(row.api.key, m.message.direction) for row in found if row.api
                         for m in row.messages if m.message])  # fmt: skip
     records(found)
+    for row in found:
+        if row.api:
+            _check_facts(row.api)
     return found
+
+
+def _check_facts(api: Api) -> None:
+    first, last = api.versions
+    unknown = set(api.listeners) - LISTENERS
+    if unknown or not api.listeners:
+        raise SchemaError(f"{api.name}: listeners are {', '.join(sorted(LISTENERS))}, not {api.listeners}")
+    if api.deprecated and not first <= api.deprecated[0] <= api.deprecated[1] <= last:
+        raise SchemaError(f"{api.name}: versions {first} to {last}, deprecated {api.deprecated}")
+    if api.unstable is not None and not first <= api.unstable <= last:
+        raise SchemaError(f"{api.name}: versions {first} to {last}, unstable {api.unstable}")
+    _unique(f"{api.name}: error", list(api.errors))
+
+
+def secret_paths(modules: list[ModuleRow]) -> dict[str, list[str]]:
+    """The paths of secret fields ("topics[].configs[].value") by message."""
+    found = {message.name: list(_secrets(message, "")) for row in modules for message in row.messages}
+    return {name: paths for name, paths in sorted(found.items()) if paths}
+
+
+def _secrets(struct: StructRow, prefix: str) -> Iterator[str]:
+    for row in struct.fields:
+        path = f"{prefix}{row.name}{'[]' if row.array else ''}"
+        if row.secret:
+            yield path
+        if row.struct is not None:
+            yield from _secrets(row.struct, f"{path}.")
 
 
 def records(modules: list[ModuleRow]) -> dict[str, dict[int, dict[str, str]]]:
@@ -180,6 +214,8 @@ class _Walk:
             raise SchemaError(f"{where} is tagged in versions that aren't flexible")
         unprefixed = getattr(named.word, "unprefixed", False)
         inner = self._struct(word, message) if isinstance(word, Struct) else None
+        if named.secret and (array or inner is not None):
+            raise SchemaError(f"{where}: only a single value is marked as a secret")
         if inner is not None and not unprefixed and any(field.unprefixed for field in inner.fields):
             raise SchemaError(f"{where}: what has no length can't be inside what has no size")
         embedded: dict[str, Message] = getattr(word, "embedded", {})
@@ -199,4 +235,6 @@ class _Walk:
             fixed=named.fixed,
             embedded=tuple((kind, held.name) for kind, held in embedded.items()),
             unprefixed=unprefixed,
+            entity=getattr(word, "entity", None),
+            secret=named.secret,
         )

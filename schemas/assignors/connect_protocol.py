@@ -12,6 +12,7 @@ from schemas.vocabulary import (
     Int16,
     Int32,
     Int64,
+    MemberId,
     Nullable,
     Since,
     String,
@@ -25,13 +26,13 @@ ConnectorAssignment = Struct(
 )
 
 ConnectProtocolAssignment = Data("ConnectProtocolAssignment", versions=(0, 2), flexible=None, about="What the leader gives a worker, in SyncGroup. v1 adds what it must give up and when to expect another rebalance (KIP-415); v2 is the same, and says that internal requests are signed (KIP-507).")(
-    "error"         / Int16  * "0, or 1 if the worker's configs are older than the leader's.",
-    "leader"        / String * "Member id of the leader.",
-    "leader_url"    / String * "Where the leader's REST interface is.",
-    "config_offset" / Int64  * "Up to which offset of the config topic the leader had read.",
+    "error"         / Int16                                                      * "0, or 1 if the worker's configs are older than the leader's.",
+    "leader"        / MemberId                                                   * "Member id of the leader.",
+    "leader_url"    / String                                                     * "Where the leader's REST interface is.",
+    "config_offset" / Int64                                                      * "Up to which offset of the config topic the leader had read.",
     "assignment"    / Default(Nullable(Array(ConnectorAssignment), since=1), []) * "What the worker shall run: up to v0 all of it, from v1 on what is new.",
     "revoked"       / Since(1, Nullable(Array(ConnectorAssignment)))             * "What it shall stop; null for nothing (KIP-415).",
-    "delay"         / Since(1, Int32) * "After how long the next rebalance is due, in ms; 0 for none (KIP-415).",
+    "delay"         / Since(1, Int32)                                            * "After how long the next rebalance is due, in ms; 0 for none (KIP-415).",
 )
 
 ConnectProtocolSubscription = Data("ConnectProtocolSubscription", versions=(0, 2), flexible=None, about="How far a worker is, in JoinGroup. v1 adds what it runs (KIP-415); v2 is the same, and says that internal requests are signed (KIP-507).")(

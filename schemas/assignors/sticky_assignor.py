@@ -3,10 +3,10 @@
 Nothing in the bytes says the version: v1 is v0 with a generation behind it, and Kafka tries them in this order.
 """
 
-from schemas.vocabulary import Array, Data, Default, Int32, Since, String, Struct
+from schemas.vocabulary import Array, Data, Default, Int32, Since, Struct, TopicName
 
 StickyAssignorTopicPartition = Struct(
-    "topic"      / String       * "The topic's name.",
+    "topic"      / TopicName    * "The topic's name.",
     "partitions" / Array(Int32) * "Numbers of the partitions held.",
     about="What the member held of one topic.",
 )

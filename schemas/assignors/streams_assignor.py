@@ -19,6 +19,7 @@ from schemas.vocabulary import (
     Since,
     String,
     Struct,
+    TopicName,
     Until,
     Uuid,
 )
@@ -71,8 +72,8 @@ AssignmentTaskId = Struct(
 )
 
 AssignmentTopicPartition = Struct(
-    "topic"     / String * "The topic's name.",
-    "partition" / Int32  * "The partition's number.",
+    "topic"     / TopicName * "The topic's name.",
+    "partition" / Int32     * "The partition's number.",
     about="One partition.",
 )
 
@@ -85,15 +86,15 @@ AssignmentStandbyTask = Struct(
 )
 
 AssignmentTopicIndex = Struct(
-    "index" / Int32  * "The number that stands for the topic below.",
-    "topic" / String * "The topic's name.",
+    "index" / Int32     * "The number that stands for the topic below.",
+    "topic" / TopicName * "The topic's name.",
     about="A topic that is named once, from v5 on.",
 )
 
 AssignmentHostPartition = Struct(
-    "topic"       / Until(4, String) * "The topic's name.",
-    "topic_index" / Since(5, Int32)  * "Its number in topics.",
-    "partition"   / Int32            * "The partition's number.",
+    "topic"       / Until(4, TopicName) * "The topic's name.",
+    "topic_index" / Since(5, Int32)     * "Its number in topics.",
+    "partition"   / Int32               * "The partition's number.",
     about="One partition at a host.",
 )
 

@@ -4,7 +4,9 @@ from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
+    BrokerId,
     Default,
+    ErrorCode,
     Int16,
     Int32,
     Int64,
@@ -17,7 +19,7 @@ from schemas.vocabulary import (
 )
 
 BrokerRegistration = Api(
-    62, "BrokerRegistration", versions=(0, 4), flexible=0,
+    62, "BrokerRegistration", versions=(0, 4), flexible=0, listeners=("controller",),
     about="The first request of a broker to the active controller. The epoch in the answer marks this life of the broker; BrokerHeartbeat keeps it alive.",
     changes={
         1: "Says whether the broker is on its way from ZooKeeper (KIP-866).",
@@ -25,6 +27,10 @@ BrokerRegistration = Api(
         3: "The epoch before a clean shutdown (KIP-966).",
         4: "Same layout; a feature's lowest version may be 0.",
     },
+    errors=(
+        "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "NOT_CONTROLLER",
+        "DUPLICATE_BROKER_REGISTRATION", "INCONSISTENT_CLUSTER_ID", "INVALID_REGISTRATION",
+    ),
 )
 
 Listener = Struct(
@@ -43,7 +49,7 @@ Feature = Struct(
 )
 
 BrokerRegistrationRequest = BrokerRegistration.request(
-    "broker_id"              / Int32                                        * "Node id of the broker.",
+    "broker_id"              / BrokerId                                     * "Node id of the broker.",
     "cluster_id"             / String                                       * "The cluster it was formatted for; any other refuses it.",
     "incarnation_id"         / Uuid                                         * "Drawn anew at each start, to tell a restart from a repetition.",
     "listeners"              / Array(Listener)                              * "Where clients and other brokers reach it.",
@@ -56,6 +62,6 @@ BrokerRegistrationRequest = BrokerRegistration.request(
 
 BrokerRegistrationResponse = BrokerRegistration.response(
     "throttle_time_ms" / Int32              * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16              * "0, or why the broker may not enter, such as DUPLICATE_BROKER_REGISTRATION.",
+    "error_code"       / ErrorCode          * "0, or why the broker may not enter, such as DUPLICATE_BROKER_REGISTRATION.",
     "broker_epoch"     / Default(Int64, -1) * "Marks this life of the broker, to be sent from now on; -1 on an error.",
 )

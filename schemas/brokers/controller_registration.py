@@ -5,6 +5,7 @@ from schemas.vocabulary import (
     Array,
     Boolean,
     Default,
+    ErrorCode,
     Int16,
     Int32,
     Nullable,
@@ -15,9 +16,10 @@ from schemas.vocabulary import (
 )
 
 ControllerRegistration = Api(
-    70, "ControllerRegistration", versions=(0, 0), flexible=0,
+    70, "ControllerRegistration", versions=(0, 0), flexible=0, listeners=("controller",),
     about="Sent by each controller to the active one, which records it in the metadata log. Admins can so find controllers, and upgrades see what all support.",
     changes={},
+    errors=("CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "NOT_CONTROLLER"),
 )
 
 Listener = Struct(
@@ -45,6 +47,6 @@ ControllerRegistrationRequest = ControllerRegistration.request(
 
 ControllerRegistrationResponse = ControllerRegistration.response(
     "throttle_time_ms" / Int32                         * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16                         * "0, or why the controller was not registered.",
+    "error_code"       / ErrorCode                     * "0, or why the controller was not registered.",
     "error_message"    / Default(Nullable(String), "") * "More about the error; null or empty for none.",
 )

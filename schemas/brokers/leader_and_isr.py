@@ -4,20 +4,22 @@ from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
+    BrokerId,
     Default,
+    ErrorCode,
     Int8,
-    Int16,
     Int32,
     Int64,
     Since,
     String,
     Struct,
+    TopicName,
     Until,
     Uuid,
 )
 
 LeaderAndIsr = Api(
-    4, "LeaderAndIsr", versions=(0, 7), flexible=4,
+    4, "LeaderAndIsr", versions=(0, 7), flexible=4, listeners=("zkBroker",),
     about="Sent by the controller to brokers that hold the partitions. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
     changes={
         1: "Says of each partition whether it is new.",
@@ -28,40 +30,44 @@ LeaderAndIsr = Api(
         6: "Whether the leader still recovers from an unclean election (KIP-704).",
         7: "Says whether the controller runs KRaft, for the migration (KIP-866).",
     },
+    errors=(
+        "STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR",
+        "STALE_BROKER_EPOCH", "INCONSISTENT_TOPIC_ID",
+    ),
 )
 
 LeaderAndIsrPartitionState = Struct(
-    "topic_name"            / Until(1, String, ignorable=True)       * "The topic's name; from v2 on it stands with the topic (v0-1).",
-    "partition_index"       / Int32                                  * "The partition's number.",
-    "controller_epoch"      / Int32                                  * "Epoch of the controller that last changed the partition.",
-    "leader"                / Int32                                  * "Broker id of the leader; -1 for none.",
-    "leader_epoch"          / Int32                                  * "Raised at each change of leader; an older one is ignored.",
-    "isr"                   / Array(Int32)                           * "Broker ids of the in-sync replicas.",
-    "partition_epoch"       / Int32                                  * "Number of this state: the version of its node in ZooKeeper.",
-    "replicas"              / Array(Int32)                           * "Broker ids of all replicas, the preferred leader first.",
-    "adding_replicas"       / Since(3, Array(Int32), ignorable=True) * "Broker ids that a reassignment adds; empty for none (KIP-455).",
-    "removing_replicas"     / Since(3, Array(Int32), ignorable=True) * "Broker ids that a reassignment removes; empty for none (KIP-455).",
-    "is_new"                / Since(1, Boolean, ignorable=True)      * "True: the replica may be created, also beside a failed directory.",
-    "leader_recovery_state" / Since(6, Int8)                         * "0 recovered, 1 still recovering from an unclean election (KIP-704).",
+    "topic_name"            / Until(1, TopicName, ignorable=True)       * "The topic's name; from v2 on it stands with the topic (v0-1).",
+    "partition_index"       / Int32                                     * "The partition's number.",
+    "controller_epoch"      / Int32                                     * "Epoch of the controller that last changed the partition.",
+    "leader"                / BrokerId                                  * "Broker id of the leader; -1 for none.",
+    "leader_epoch"          / Int32                                     * "Raised at each change of leader; an older one is ignored.",
+    "isr"                   / Array(BrokerId)                           * "Broker ids of the in-sync replicas.",
+    "partition_epoch"       / Int32                                     * "Number of this state: the version of its node in ZooKeeper.",
+    "replicas"              / Array(BrokerId)                           * "Broker ids of all replicas, the preferred leader first.",
+    "adding_replicas"       / Since(3, Array(BrokerId), ignorable=True) * "Broker ids that a reassignment adds; empty for none (KIP-455).",
+    "removing_replicas"     / Since(3, Array(BrokerId), ignorable=True) * "Broker ids that a reassignment removes; empty for none (KIP-455).",
+    "is_new"                / Since(1, Boolean, ignorable=True)         * "True: the replica may be created, also beside a failed directory.",
+    "leader_recovery_state" / Since(6, Int8)                            * "0 recovered, 1 still recovering from an unclean election (KIP-704).",
     about="One partition as the controller has it.",
 )
 
 LeaderAndIsrTopicState = Struct(
-    "topic_name"       / String                            * "The topic's name.",
+    "topic_name"       / TopicName                         * "The topic's name.",
     "topic_id"         / Since(5, Uuid, ignorable=True)    * "The topic's id; all zeros if it has none (KIP-516).",
     "partition_states" / Array(LeaderAndIsrPartitionState) * "Its partitions that the broker holds.",
     about="The partitions of one topic.",
 )
 
 LeaderAndIsrLiveLeader = Struct(
-    "broker_id" / Int32  * "The leader's broker id.",
-    "host_name" / String * "Host name or IP address.",
-    "port"      / Int32  * "TCP port.",
+    "broker_id" / BrokerId * "The leader's broker id.",
+    "host_name" / String   * "Host name or IP address.",
+    "port"      / Int32    * "TCP port.",
     about="The address of one leader.",
 )
 
 LeaderAndIsrRequest = LeaderAndIsr.request(
-    "controller_id"              / Int32                                        * "Node id of the controller that sends.",
+    "controller_id"              / BrokerId                                     * "Node id of the controller that sends.",
     "is_k_raft_controller"       / Since(7, Boolean)                            * "True: the controller runs KRaft, during the migration (KIP-866).",
     "controller_epoch"           / Int32                                        * "The controller's epoch; a broker that knows a newer one refuses.",
     "broker_epoch"               / Since(2, Default(Int64, -1), ignorable=True) * "The life of the broker that is meant; -1 if unknown (KIP-380).",
@@ -72,9 +78,9 @@ LeaderAndIsrRequest = LeaderAndIsr.request(
 )
 
 LeaderAndIsrPartitionError = Struct(
-    "topic_name"      / Until(4, String, ignorable=True) * "The topic's name; from v5 on the topic's id stands for it (v0-4).",
-    "partition_index" / Int32                            * "The partition's number.",
-    "error_code"      / Int16                            * "0, or why the broker did not take its role.",
+    "topic_name"      / Until(4, TopicName, ignorable=True) * "The topic's name; from v5 on the topic's id stands for it (v0-4).",
+    "partition_index" / Int32                               * "The partition's number.",
+    "error_code"      / ErrorCode                           * "0, or why the broker did not take its role.",
     about="What became of one partition.",
 )
 
@@ -85,7 +91,7 @@ LeaderAndIsrTopicError = Struct(
 )
 
 LeaderAndIsrResponse = LeaderAndIsr.response(
-    "error_code"       / Int16                                       * "0, or why the whole request was refused, such as STALE_CONTROLLER_EPOCH.",
+    "error_code"       / ErrorCode                                   * "0, or why the whole request was refused, such as STALE_CONTROLLER_EPOCH.",
     "partition_errors" / Until(4, Array(LeaderAndIsrPartitionError)) * "One outcome for each partition (v0-4).",
     "topics"           / Since(5, Array(LeaderAndIsrTopicError))     * "The outcomes by topic id (v5, KIP-516).",
 )

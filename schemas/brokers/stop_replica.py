@@ -5,18 +5,19 @@ from schemas.vocabulary import (
     Array,
     Between,
     Boolean,
+    BrokerId,
     Default,
-    Int16,
+    ErrorCode,
     Int32,
     Int64,
     Since,
-    String,
     Struct,
+    TopicName,
     Until,
 )
 
 StopReplica = Api(
-    5, "StopReplica", versions=(0, 4), flexible=2,
+    5, "StopReplica", versions=(0, 4), flexible=2, listeners=("zkBroker",),
     about="Sent at a reassignment, the deletion of a topic, or a broker's shutdown. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
     changes={
         1: "The broker's epoch; partitions are grouped by topic (KIP-380).",
@@ -24,16 +25,20 @@ StopReplica = Api(
         3: "Each partition has a leader epoch and its own choice of deletion (KIP-570).",
         4: "Says whether the controller runs KRaft, for the migration (KIP-866).",
     },
+    errors=(
+        "STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR",
+        "FENCED_LEADER_EPOCH", "STALE_BROKER_EPOCH",
+    ),
 )
 
 StopReplicaPartitionV0 = Struct(
-    "topic_name"      / String * "The topic's name.",
-    "partition_index" / Int32  * "The partition's number.",
+    "topic_name"      / TopicName * "The topic's name.",
+    "partition_index" / Int32     * "The partition's number.",
     about="One replica to stop (v0).",
 )
 
 StopReplicaTopicV1 = Struct(
-    "name"              / String       * "The topic's name.",
+    "name"              / TopicName    * "The topic's name.",
     "partition_indexes" / Array(Int32) * "The partitions' numbers.",
     about="The replicas to stop in one topic (v1-2).",
 )
@@ -46,13 +51,13 @@ StopReplicaPartitionState = Struct(
 )
 
 StopReplicaTopicState = Struct(
-    "topic_name"       / String                           * "The topic's name.",
+    "topic_name"       / TopicName                        * "The topic's name.",
     "partition_states" / Array(StopReplicaPartitionState) * "Its partitions.",
     about="The replicas to stop in one topic (v3).",
 )
 
 StopReplicaRequest = StopReplica.request(
-    "controller_id"        / Int32                                        * "Node id of the controller that sends.",
+    "controller_id"        / BrokerId                                     * "Node id of the controller that sends.",
     "is_k_raft_controller" / Since(4, Boolean)                            * "True: the controller runs KRaft, during the migration (KIP-866).",
     "controller_epoch"     / Int32                                        * "The controller's epoch; a broker that knows a newer one refuses.",
     "broker_epoch"         / Since(1, Default(Int64, -1), ignorable=True) * "The life of the broker that is meant; -1 if unknown (KIP-380).",
@@ -63,13 +68,13 @@ StopReplicaRequest = StopReplica.request(
 )
 
 StopReplicaPartitionError = Struct(
-    "topic_name"      / String * "The topic's name.",
-    "partition_index" / Int32  * "The partition's number.",
-    "error_code"      / Int16  * "0, or why the replica was not stopped.",
+    "topic_name"      / TopicName * "The topic's name.",
+    "partition_index" / Int32     * "The partition's number.",
+    "error_code"      / ErrorCode * "0, or why the replica was not stopped.",
     about="What became of one replica.",
 )
 
 StopReplicaResponse = StopReplica.response(
-    "error_code"       / Int16                            * "0, or why the whole request was refused, such as STALE_CONTROLLER_EPOCH.",
+    "error_code"       / ErrorCode                        * "0, or why the whole request was refused, such as STALE_CONTROLLER_EPOCH.",
     "partition_errors" / Array(StopReplicaPartitionError) * "One outcome for each partition.",
 )

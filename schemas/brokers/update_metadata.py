@@ -4,7 +4,9 @@ from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
+    BrokerId,
     Default,
+    ErrorCode,
     Int8,
     Int16,
     Int32,
@@ -14,12 +16,13 @@ from schemas.vocabulary import (
     String,
     Struct,
     Tagged,
+    TopicName,
     Until,
     Uuid,
 )
 
 UpdateMetadata = Api(
-    6, "UpdateMetadata", versions=(0, 8), flexible=6,
+    6, "UpdateMetadata", versions=(0, 8), flexible=6, listeners=("zkBroker",),
     about="Carries live brokers and changed partitions to the brokers' caches. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
     changes={
         1: "Brokers have several endpoints, each with its security protocol.",
@@ -31,23 +34,24 @@ UpdateMetadata = Api(
         7: "Topic ids (KIP-516).",
         8: "Whether the controller runs KRaft and the request is full, for the migration (KIP-866).",
     },
+    errors=("STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED", "STALE_BROKER_EPOCH"),
 )
 
 UpdateMetadataPartitionState = Struct(
-    "topic_name"       / Until(4, String, ignorable=True)       * "The topic's name; from v5 on it stands with the topic (v0-4).",
-    "partition_index"  / Int32                                  * "The partition's number.",
-    "controller_epoch" / Int32                                  * "Epoch of the controller that last changed the partition.",
-    "leader"           / Int32                                  * "Broker id of the leader; -1 for none, -2 when the topic is being deleted.",
-    "leader_epoch"     / Int32                                  * "Raised at each change of leader.",
-    "isr"              / Array(Int32)                           * "Broker ids of the in-sync replicas.",
-    "zk_version"       / Int32                                  * "Version of the partition's node in ZooKeeper.",
-    "replicas"         / Array(Int32)                           * "Broker ids of all replicas, the preferred leader first.",
-    "offline_replicas" / Since(4, Array(Int32), ignorable=True) * "Broker ids of the replicas that are down or on a failed disk (KIP-112).",
+    "topic_name"       / Until(4, TopicName, ignorable=True)       * "The topic's name; from v5 on it stands with the topic (v0-4).",
+    "partition_index"  / Int32                                     * "The partition's number.",
+    "controller_epoch" / Int32                                     * "Epoch of the controller that last changed the partition.",
+    "leader"           / BrokerId                                  * "Broker id of the leader; -1 for none, -2 when the topic is being deleted.",
+    "leader_epoch"     / Int32                                     * "Raised at each change of leader.",
+    "isr"              / Array(BrokerId)                           * "Broker ids of the in-sync replicas.",
+    "zk_version"       / Int32                                     * "Version of the partition's node in ZooKeeper.",
+    "replicas"         / Array(BrokerId)                           * "Broker ids of all replicas, the preferred leader first.",
+    "offline_replicas" / Since(4, Array(BrokerId), ignorable=True) * "Broker ids of the replicas that are down or on a failed disk (KIP-112).",
     about="One partition as the controller has it.",
 )
 
 UpdateMetadataTopicState = Struct(
-    "topic_name"       / String                              * "The topic's name.",
+    "topic_name"       / TopicName                           * "The topic's name.",
     "topic_id"         / Since(7, Uuid, ignorable=True)      * "The topic's id; all zeros if it has none (KIP-516).",
     "partition_states" / Array(UpdateMetadataPartitionState) * "Its changed partitions.",
     about="The partitions of one topic.",
@@ -62,7 +66,7 @@ UpdateMetadataEndpoint = Struct(
 )
 
 UpdateMetadataBroker = Struct(
-    "id"        / Int32                                                   * "The broker's node id.",
+    "id"        / BrokerId                                                * "The broker's node id.",
     "v0_host"   / Until(0, String, ignorable=True)                        * "Host name or IP address (v0).",
     "v0_port"   / Until(0, Int32, ignorable=True)                         * "TCP port (v0).",
     "endpoints" / Since(1, Array(UpdateMetadataEndpoint), ignorable=True) * "Where the broker is reached (v1).",
@@ -71,7 +75,7 @@ UpdateMetadataBroker = Struct(
 )
 
 UpdateMetadataRequest = UpdateMetadata.request(
-    "controller_id"              / Int32                                         * "Node id of the controller that sends.",
+    "controller_id"              / BrokerId                                      * "Node id of the controller that sends.",
     "is_k_raft_controller"       / Since(8, Boolean)                             * "True: the controller runs KRaft, during the migration (KIP-866).",
     "type"                       / Since(8, Tagged(0, Int8))                     * "0 not told, 1 some partitions, 2 all partitions of the cluster (KIP-866).",
     "controller_epoch"           / Int32                                         * "The controller's epoch; a broker that knows a newer one refuses.",
@@ -82,5 +86,5 @@ UpdateMetadataRequest = UpdateMetadata.request(
 )
 
 UpdateMetadataResponse = UpdateMetadata.response(
-    "error_code" / Int16 * "0, or why the request was refused, such as STALE_CONTROLLER_EPOCH.",
+    "error_code" / ErrorCode * "0, or why the request was refused, such as STALE_CONTROLLER_EPOCH.",
 )

@@ -1,13 +1,25 @@
 """AlterClientQuotas: sets and removes the quotas of users, clients and IP addresses (KIP-546)."""
 
-from schemas.vocabulary import Api, Array, Boolean, Default, Float64, Int16, Int32, Nullable, String, Struct
+from schemas.vocabulary import (
+    Api,
+    Array,
+    Boolean,
+    Default,
+    ErrorCode,
+    Float64,
+    Int32,
+    Nullable,
+    String,
+    Struct,
+)
 
 AlterClientQuotas = Api(
-    49, "AlterClientQuotas", versions=(0, 1), flexible=1,
+    49, "AlterClientQuotas", versions=(0, 1), flexible=1, listeners=("broker", "controller"),
     about="Changes single limits and leaves the others alone. All changes to one entity succeed or fail together.",
     changes={
         1: "Flexible lengths and tagged fields (KIP-482).",
     },
+    errors=("CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST"),
 )
 
 AlterClientQuotasRequestEntityData = Struct(
@@ -41,7 +53,7 @@ AlterClientQuotasResponseEntityData = Struct(
 )
 
 AlterClientQuotasResponseEntryData = Struct(
-    "error_code"    / Int16                                      * "0, or why the entity was not changed.",
+    "error_code"    / ErrorCode                                  * "0, or why the entity was not changed.",
     "error_message" / Default(Nullable(String), "")              * "More about the error; null or empty for none.",
     "entity"        / Array(AlterClientQuotasResponseEntityData) * "The parts of the entity.",
     about="What became of one entity's changes.",

@@ -1,19 +1,36 @@
 """AlterConfigs: replaces all settings of a topic, a broker or another resource (KIP-133)."""
 
-from schemas.vocabulary import Api, Array, Boolean, Default, Int8, Int16, Int32, Nullable, String, Struct
+from schemas.vocabulary import (
+    Api,
+    Array,
+    Boolean,
+    Default,
+    ErrorCode,
+    Int8,
+    Int32,
+    Nullable,
+    Secret,
+    String,
+    Struct,
+)
 
 AlterConfigs = Api(
-    33, "AlterConfigs", versions=(0, 2), flexible=2,
+    33, "AlterConfigs", versions=(0, 2), flexible=2, listeners=("broker", "controller"),
     about="What the request does not name falls back to its default. IncrementalAlterConfigs changes single settings and is the better choice.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
     },
+    errors=(
+        "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED",
+        "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_CONFIG", "NOT_CONTROLLER",
+        "INVALID_REQUEST", "POLICY_VIOLATION",
+    ),
 )
 
 AlterableConfig = Struct(
-    "name"  / String                        * "The setting's name, such as retention.ms.",
-    "value" / Default(Nullable(String), "") * "Its value as text; null is refused.",
+    "name"  / String                                * "The setting's name, such as retention.ms.",
+    "value" / Default(Nullable(Secret(String)), "") * "Its value as text; null is refused.",
     about="One setting.",
 )
 
@@ -30,7 +47,7 @@ AlterConfigsRequest = AlterConfigs.request(
 )
 
 AlterConfigsResourceResponse = Struct(
-    "error_code"    / Int16                         * "0, or why the resource was not changed.",
+    "error_code"    / ErrorCode                     * "0, or why the resource was not changed.",
     "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
     "resource_type" / Int8                          * "2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group.",
     "resource_name" / String                        * "The resource as the request named it.",

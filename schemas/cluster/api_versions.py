@@ -9,6 +9,7 @@ from schemas.vocabulary import (
     Array,
     Boolean,
     Default,
+    ErrorCode,
     Int16,
     Int32,
     Int64,
@@ -19,7 +20,7 @@ from schemas.vocabulary import (
 )
 
 ApiVersions = Api(
-    18, "ApiVersions", versions=(0, 4), flexible=3,
+    18, "ApiVersions", versions=(0, 4), flexible=3, listeners=("broker", "controller"),
     about="The first request on a connection: which versions of which APIs the broker speaks, and which features it has.",
     changes={
         1: "The response tells for how long it was throttled (KIP-124).",
@@ -27,6 +28,7 @@ ApiVersions = Api(
         3: "Flexible (KIP-482); the client's software (KIP-511) and the cluster's features (KIP-584).",
         4: "Same layout; features whose lowest version is 0 are listed too, not left out.",
     },
+    errors=("UNSUPPORTED_VERSION", "INVALID_REQUEST"),
 )
 
 ApiVersionsRequest = ApiVersions.request(
@@ -56,7 +58,7 @@ FinalizedFeatureKey = Struct(
 )
 
 ApiVersionsResponse = ApiVersions.response(
-    "error_code"               / Int16                                                           * "0, or UNSUPPORTED_VERSION (35) in an answer of version 0.",
+    "error_code"               / ErrorCode                                                       * "0, or UNSUPPORTED_VERSION (35) in an answer of version 0.",
     "api_keys"                 / Array(ApiVersion)                                               * "What the broker speaks on this listener, an API each.",
     "throttle_time_ms"         / Since(1, Int32, ignorable=True)                                 * "Throttling in ms: 0, or how long the quota holds this client back.",
     "supported_features"       / Since(3, Tagged(0, Array(SupportedFeatureKey)), ignorable=True) * "What this broker could run (KIP-584).",

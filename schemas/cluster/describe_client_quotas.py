@@ -5,9 +5,9 @@ from schemas.vocabulary import (
     Array,
     Boolean,
     Default,
+    ErrorCode,
     Float64,
     Int8,
-    Int16,
     Int32,
     Nullable,
     String,
@@ -20,6 +20,7 @@ DescribeClientQuotas = Api(
     changes={
         1: "Flexible lengths and tagged fields (KIP-482).",
     },
+    errors=("CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST"),
 )
 
 ComponentData = Struct(
@@ -54,7 +55,7 @@ EntryData = Struct(
 
 DescribeClientQuotasResponse = DescribeClientQuotas.response(
     "throttle_time_ms" / Int32                                   * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16                                   * "0, or why there is no answer.",
+    "error_code"       / ErrorCode                               * "0, or why there is no answer.",
     "error_message"    / Default(Nullable(String), "")           * "More about the error; null or empty for none.",
     "entries"          / Default(Nullable(Array(EntryData)), []) * "The entities found; null on an error.",
 )

@@ -4,9 +4,10 @@ from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
+    BrokerId,
     Default,
+    ErrorCode,
     Int8,
-    Int16,
     Int32,
     Nullable,
     Since,
@@ -15,12 +16,13 @@ from schemas.vocabulary import (
 )
 
 DescribeCluster = Api(
-    60, "DescribeCluster", versions=(0, 2), flexible=0,
+    60, "DescribeCluster", versions=(0, 2), flexible=0, listeners=("broker", "controller"),
     about="The part of Metadata that is not about topics. Brokers answer it, and controllers too if asked for controllers.",
     changes={
         1: "Asks for brokers or for controllers (KIP-919).",
         2: "Fenced brokers can be included, and are marked (KIP-1073).",
     },
+    errors=("MISMATCHED_ENDPOINT_TYPE", "UNSUPPORTED_ENDPOINT_TYPE"),
 )
 
 DescribeClusterRequest = DescribeCluster.request(
@@ -30,7 +32,7 @@ DescribeClusterRequest = DescribeCluster.request(
 )
 
 DescribeClusterBroker = Struct(
-    "broker_id" / Int32             * "The node's id.",
+    "broker_id" / BrokerId          * "The node's id.",
     "host"      / String            * "Host name or IP address.",
     "port"      / Int32             * "TCP port.",
     "rack"      / Nullable(String)  * "Where the node stands; null if not told.",
@@ -40,11 +42,11 @@ DescribeClusterBroker = Struct(
 
 DescribeClusterResponse = DescribeCluster.response(
     "throttle_time_ms"              / Int32                          * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"                    / Int16                          * "0, or why there is no answer.",
+    "error_code"                    / ErrorCode                      * "0, or why there is no answer.",
     "error_message"                 / Nullable(String)               * "More about the error; null for none.",
     "endpoint_type"                 / Since(1, Default(Int8, 1))     * "Which nodes are listed: 1 brokers, 2 controllers (KIP-919).",
     "cluster_id"                    / String                         * "The id that the cluster was formatted with.",
-    "controller_id"                 / Default(Int32, -1)             * "Node id of the controller to turn to; -1 if unknown.",
+    "controller_id"                 / Default(BrokerId, -1)          * "Node id of the controller to turn to; -1 if unknown.",
     "brokers"                       / Array(DescribeClusterBroker)   * "The nodes.",
     "cluster_authorized_operations" / Default(Int32, -2_147_483_648) * "Bit n: ACL operation n is allowed; -2147483648 if not asked for.",
 )

@@ -5,10 +5,11 @@ from schemas.vocabulary import (
     Array,
     Boolean,
     Default,
+    ErrorCode,
     Int8,
-    Int16,
     Int32,
     Nullable,
+    Secret,
     Since,
     String,
     Struct,
@@ -16,7 +17,7 @@ from schemas.vocabulary import (
 )
 
 DescribeConfigs = Api(
-    32, "DescribeConfigs", versions=(0, 4), flexible=4,
+    32, "DescribeConfigs", versions=(0, 4), flexible=4, listeners=("broker", "controller"), deprecated=(0, 0),
     about="Lists settings in force, with the level each comes from. The values of sensitive ones are held back.",
     changes={
         1: "The source of each setting, and on demand what else is set for it (KIP-226).",
@@ -24,6 +25,10 @@ DescribeConfigs = Api(
         3: "The type of each setting, and on demand its documentation (KIP-569).",
         4: "Flexible lengths and tagged fields (KIP-482).",
     },
+    errors=(
+        "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED",
+        "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+    ),
 )
 
 DescribeConfigsResource = Struct(
@@ -40,15 +45,15 @@ DescribeConfigsRequest = DescribeConfigs.request(
 )
 
 DescribeConfigsSynonym = Struct(
-    "name"   / String                        * "The setting's name at that level, such as log.retention.ms.",
-    "value"  / Default(Nullable(String), "") * "Its value as text; null if sensitive or none.",
-    "source" / Int8                          * "The level, numbered as in config_source.",
+    "name"   / String                                * "The setting's name at that level, such as log.retention.ms.",
+    "value"  / Default(Nullable(Secret(String)), "") * "Its value as text; null if sensitive or none.",
+    "source" / Int8                                  * "The level, numbered as in config_source.",
     about="A value of the setting at one level.",
 )
 
 DescribeConfigsResourceResult = Struct(
     "name"          / String                                                  * "The setting's name, such as retention.ms.",
-    "value"         / Default(Nullable(String), "")                           * "Its value as text; null if sensitive or none.",
+    "value"         / Default(Nullable(Secret(String)), "")                   * "Its value as text; null if sensitive or none.",
     "read_only"     / Boolean                                                 * "True: cannot be changed while the broker runs.",
     "is_default"    / Until(0, Boolean)                                       * "True: nobody has set it (v0).",
     "config_source" / Since(1, Default(Int8, -1), ignorable=True)             * "1 topic, 2 broker, 3 all brokers, 4 file, 5 default, 6 logger, 7 client, 8 group.",
@@ -60,7 +65,7 @@ DescribeConfigsResourceResult = Struct(
 )
 
 DescribeConfigsResult = Struct(
-    "error_code"    / Int16                                * "0, or why the resource is not described.",
+    "error_code"    / ErrorCode                            * "0, or why the resource is not described.",
     "error_message" / Default(Nullable(String), "")        * "More about the error; null or empty for none.",
     "resource_type" / Int8                                 * "2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group.",
     "resource_name" / String                               * "The resource as the request named it.",

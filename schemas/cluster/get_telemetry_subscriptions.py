@@ -1,11 +1,12 @@
 """GetTelemetrySubscriptions: a client learns which of its metrics the cluster wants (KIP-714)."""
 
-from schemas.vocabulary import Api, Array, Boolean, Int8, Int16, Int32, String, Uuid
+from schemas.vocabulary import Api, Array, Boolean, ErrorCode, Int8, Int32, String, Uuid
 
 GetTelemetrySubscriptions = Api(
     71, "GetTelemetrySubscriptions", versions=(0, 0), flexible=0,
     about="The first step of client telemetry; PushTelemetry then sends the metrics. Asked again when a push is refused for an old subscription.",
     changes={},
+    errors=("INVALID_REQUEST", "THROTTLING_QUOTA_EXCEEDED"),
 )
 
 GetTelemetrySubscriptionsRequest = GetTelemetrySubscriptions.request(
@@ -14,7 +15,7 @@ GetTelemetrySubscriptionsRequest = GetTelemetrySubscriptions.request(
 
 GetTelemetrySubscriptionsResponse = GetTelemetrySubscriptions.response(
     "throttle_time_ms"           / Int32         * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"                 / Int16         * "0, or why there is no subscription.",
+    "error_code"                 / ErrorCode     * "0, or why there is no subscription.",
     "client_instance_id"         / Uuid          * "The id to go by from now on; drawn by the broker on a first request.",
     "subscription_id"            / Int32         * "Names this set of metrics and settings; each push repeats it.",
     "accepted_compression_types" / Array(Int8)   * "What pushes may use, best first: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.",

@@ -1,6 +1,6 @@
 """ListConfigResources: the names of everything that can have settings (KIP-1142)."""
 
-from schemas.vocabulary import Api, Array, Default, Int8, Int16, Int32, Since, String, Struct
+from schemas.vocabulary import Api, Array, Default, ErrorCode, Int8, Int32, Since, String, Struct
 
 ListConfigResources = Api(
     74, "ListConfigResources", versions=(0, 1), flexible=0,
@@ -8,6 +8,7 @@ ListConfigResources = Api(
     changes={
         1: "Any type of resource, under the new name (KIP-1142).",
     },
+    errors=("CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION"),
 )
 
 ListConfigResourcesRequest = ListConfigResources.request(
@@ -22,6 +23,6 @@ ConfigResource = Struct(
 
 ListConfigResourcesResponse = ListConfigResources.response(
     "throttle_time_ms" / Int32                 * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16                 * "0, or why there is no list.",
+    "error_code"       / ErrorCode             * "0, or why there is no list.",
     "config_resources" / Array(ConfigResource) * "The resources found.",
 )

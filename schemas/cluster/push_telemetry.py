@@ -1,11 +1,15 @@
 """PushTelemetry: a client sends the metrics that the cluster asked for (KIP-714)."""
 
-from schemas.vocabulary import Api, Boolean, Bytes, Int8, Int16, Int32, Uuid
+from schemas.vocabulary import Api, Boolean, Bytes, ErrorCode, Int8, Int32, Uuid
 
 PushTelemetry = Api(
     72, "PushTelemetry", versions=(0, 0), flexible=0,
     about="Sent at the interval of the subscription, and once more when the client ends. A change of subscription is answered with UNKNOWN_SUBSCRIPTION_ID.",
     changes={},
+    errors=(
+        "INVALID_REQUEST", "UNSUPPORTED_COMPRESSION_TYPE", "THROTTLING_QUOTA_EXCEEDED",
+        "UNKNOWN_SUBSCRIPTION_ID", "TELEMETRY_TOO_LARGE",
+    ),
 )
 
 PushTelemetryRequest = PushTelemetry.request(
@@ -17,6 +21,6 @@ PushTelemetryRequest = PushTelemetry.request(
 )
 
 PushTelemetryResponse = PushTelemetry.response(
-    "throttle_time_ms" / Int32 * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16 * "0, or why the metrics were not taken, such as TELEMETRY_TOO_LARGE.",
+    "throttle_time_ms" / Int32     * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / ErrorCode * "0, or why the metrics were not taken, such as TELEMETRY_TOO_LARGE.",
 )

@@ -5,6 +5,7 @@ from schemas.vocabulary import (
     Array,
     Boolean,
     Default,
+    ErrorCode,
     Int8,
     Int16,
     Int32,
@@ -16,12 +17,16 @@ from schemas.vocabulary import (
 )
 
 UpdateFeatures = Api(
-    57, "UpdateFeatures", versions=(0, 2), flexible=0,
+    57, "UpdateFeatures", versions=(0, 2), flexible=0, listeners=("broker", "controller"),
     about="Fixes levels such as metadata.version once all nodes support them. New message and record formats come into use only then.",
     changes={
         1: "Downgrades are safe or unsafe, and a change can be tried without effect (KIP-778).",
         2: "All changes succeed or fail together, so there are no single results.",
     },
+    errors=(
+        "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST", "INVALID_UPDATE_VERSION",
+        "FEATURE_UPDATE_FAILED",
+    ),
 )
 
 FeatureUpdateKey = Struct(
@@ -40,14 +45,14 @@ UpdateFeaturesRequest = UpdateFeatures.request(
 
 UpdatableFeatureResult = Struct(
     "feature"       / String                        * "The feature's name.",
-    "error_code"    / Int16                         * "0, or why its level was not changed.",
+    "error_code"    / ErrorCode                     * "0, or why its level was not changed.",
     "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
     about="What became of one feature's change.",
 )
 
 UpdateFeaturesResponse = UpdateFeatures.response(
     "throttle_time_ms" / Int32                                                   * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16                                                   * "0, or why nothing was changed.",
+    "error_code"       / ErrorCode                                               * "0, or why nothing was changed.",
     "error_message"    / Default(Nullable(String), "")                           * "More about the error; null or empty for none.",
     "results"          / Until(1, Array(UpdatableFeatureResult), ignorable=True) * "One outcome for each feature (v0-1).",
 )

@@ -1,18 +1,22 @@
 """AlterReplicaLogDirs: moves replicas between the disks of one broker."""
 
-from schemas.vocabulary import Api, Array, Int16, Int32, String, Struct
+from schemas.vocabulary import Api, Array, ErrorCode, Int32, String, Struct, TopicName
 
 AlterReplicaLogDirs = Api(
-    34, "AlterReplicaLogDirs", versions=(0, 2), flexible=2,
+    34, "AlterReplicaLogDirs", versions=(0, 2), flexible=2, deprecated=(0, 0),
     about="Orders the broker asked to keep its replicas in other log directories (KIP-113). The answer does not wait for the copying; DescribeLogDirs shows how far it is.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
     },
+    errors=(
+        "UNKNOWN_TOPIC_OR_PARTITION", "REPLICA_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
+        "KAFKA_STORAGE_ERROR", "LOG_DIR_NOT_FOUND",
+    ),
 )
 
 AlterReplicaLogDirTopic = Struct(
-    "name"       / String       * "The topic's name.",
+    "name"       / TopicName    * "The topic's name.",
     "partitions" / Array(Int32) * "Numbers of the partitions to move.",
     about="The partitions of one topic that go to the directory.",
 )
@@ -28,13 +32,13 @@ AlterReplicaLogDirsRequest = AlterReplicaLogDirs.request(
 )
 
 AlterReplicaLogDirPartitionResult = Struct(
-    "partition_index" / Int32 * "The partition's number.",
-    "error_code"      / Int16 * "0, or why the order was refused.",
+    "partition_index" / Int32     * "The partition's number.",
+    "error_code"      / ErrorCode * "0, or why the order was refused.",
     about="What became of one partition's order.",
 )
 
 AlterReplicaLogDirTopicResult = Struct(
-    "topic_name" / String                                   * "The topic's name.",
+    "topic_name" / TopicName                                * "The topic's name.",
     "partitions" / Array(AlterReplicaLogDirPartitionResult) * "One outcome for each partition.",
     about="What became of one topic's orders.",
 )

@@ -1,6 +1,6 @@
 """DeleteRecords: drops the oldest records of partitions, up to an offset."""
 
-from schemas.vocabulary import Api, Array, Int16, Int32, Int64, String, Struct
+from schemas.vocabulary import Api, Array, ErrorCode, Int32, Int64, Struct, TopicName
 
 DeleteRecords = Api(
     21, "DeleteRecords", versions=(0, 2), flexible=2,
@@ -9,6 +9,10 @@ DeleteRecords = Api(
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
     },
+    errors=(
+        "OFFSET_OUT_OF_RANGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT",
+        "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED", "POLICY_VIOLATION", "KAFKA_STORAGE_ERROR",
+    ),
 )
 
 DeleteRecordsPartition = Struct(
@@ -18,7 +22,7 @@ DeleteRecordsPartition = Struct(
 )
 
 DeleteRecordsTopic = Struct(
-    "name"       / String                        * "The topic's name.",
+    "name"       / TopicName                     * "The topic's name.",
     "partitions" / Array(DeleteRecordsPartition) * "Its partitions to shorten.",
     about="The partitions of one topic to shorten.",
 )
@@ -29,14 +33,14 @@ DeleteRecordsRequest = DeleteRecords.request(
 )
 
 DeleteRecordsPartitionResult = Struct(
-    "partition_index" / Int32 * "The partition's number.",
-    "low_watermark"   / Int64 * "Lowest start offset among the live replicas now; -1 on an error.",
-    "error_code"      / Int16 * "0, or why the records were not deleted.",
+    "partition_index" / Int32     * "The partition's number.",
+    "low_watermark"   / Int64     * "Lowest start offset among the live replicas now; -1 on an error.",
+    "error_code"      / ErrorCode * "0, or why the records were not deleted.",
     about="What became of one partition.",
 )
 
 DeleteRecordsTopicResult = Struct(
-    "name"       / String                              * "The topic's name.",
+    "name"       / TopicName                           * "The topic's name.",
     "partitions" / Array(DeleteRecordsPartitionResult) * "One outcome for each partition.",
     about="What became of one topic's partitions.",
 )

@@ -5,17 +5,18 @@ from schemas.vocabulary import (
     Array,
     Boolean,
     Default,
-    Int16,
+    ErrorCode,
     Int32,
     Int64,
     Nullable,
     Since,
     String,
     Struct,
+    TopicName,
 )
 
 DescribeLogDirs = Api(
-    35, "DescribeLogDirs", versions=(0, 5), flexible=2,
+    35, "DescribeLogDirs", versions=(0, 5), flexible=2, deprecated=(0, 0),
     about="Lists the log directories of the broker asked, with the replicas in them (KIP-113).",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -24,10 +25,11 @@ DescribeLogDirs = Api(
         4: "The size and the free space of each directory's volume (KIP-827).",
         5: "Whether a directory takes new replicas (KIP-1066).",
     },
+    errors=("CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR"),
 )
 
 DescribableLogDirTopic = Struct(
-    "topic"      / String       * "The topic's name.",
+    "topic"      / TopicName    * "The topic's name.",
     "partitions" / Array(Int32) * "Numbers of its partitions.",
     about="The partitions of one topic asked about.",
 )
@@ -45,13 +47,13 @@ DescribeLogDirsPartition = Struct(
 )
 
 DescribeLogDirsTopic = Struct(
-    "name"       / String                          * "The topic's name.",
+    "name"       / TopicName                       * "The topic's name.",
     "partitions" / Array(DescribeLogDirsPartition) * "Its replicas in this directory.",
     about="The replicas of one topic.",
 )
 
 DescribeLogDirsResult = Struct(
-    "error_code"   / Int16                                        * "0, or why this directory could not be read; KAFKA_STORAGE_ERROR if it is offline.",
+    "error_code"   / ErrorCode                                    * "0, or why this directory could not be read; KAFKA_STORAGE_ERROR if it is offline.",
     "log_dir"      / String                                       * "Absolute path of the directory.",
     "topics"       / Array(DescribeLogDirsTopic)                  * "What it holds, by topic.",
     "total_bytes"  / Since(4, Default(Int64, -1), ignorable=True) * "Size of the volume it lies on, in bytes; -1 if unknown (KIP-827).",
@@ -61,7 +63,7 @@ DescribeLogDirsResult = Struct(
 )
 
 DescribeLogDirsResponse = DescribeLogDirs.response(
-    "throttle_time_ms" / Int32                           * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Since(3, Int16, ignorable=True) * "0, or why nothing could be described (KIP-784).",
-    "results"          / Array(DescribeLogDirsResult)    * "One entry for each log directory.",
+    "throttle_time_ms" / Int32                               * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Since(3, ErrorCode, ignorable=True) * "0, or why nothing could be described (KIP-784).",
+    "results"          / Array(DescribeLogDirsResult)        * "One entry for each log directory.",
 )

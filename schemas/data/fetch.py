@@ -7,23 +7,26 @@ the same request, with fields that a consumer leaves at their defaults.
 from schemas.vocabulary import (
     Api,
     Array,
+    BrokerId,
     Default,
+    ErrorCode,
     Int8,
-    Int16,
     Int32,
     Int64,
     Nullable,
+    ProducerId,
     Records,
     Since,
     String,
     Struct,
     Tagged,
+    TopicName,
     Until,
     Uuid,
 )
 
 Fetch = Api(
-    1, "Fetch", versions=(0, 18), flexible=12,
+    1, "Fetch", versions=(0, 18), flexible=12, listeners=("broker", "controller"), deprecated=(0, 3),
     about="Reads record batches from given offsets on; the broker waits until there is enough, or until time is up.",
     changes={
         1: "The response tells for how long it was throttled (KIP-13).",
@@ -45,11 +48,19 @@ Fetch = Api(
         17: "The directory that a KRaft follower keeps the partition in (KIP-853).",
         18: "The high watermark that the follower knows (KIP-1166).",
     },
+    errors=(
+        "OFFSET_OUT_OF_RANGE", "CORRUPT_MESSAGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER",
+        "REPLICA_NOT_AVAILABLE", "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED",
+        "UNSUPPORTED_VERSION", "KAFKA_STORAGE_ERROR", "FETCH_SESSION_ID_NOT_FOUND",
+        "INVALID_FETCH_SESSION_EPOCH", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH",
+        "UNSUPPORTED_COMPRESSION_TYPE", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID",
+        "INCONSISTENT_CLUSTER_ID", "FETCH_SESSION_TOPIC_ID_ERROR", "OFFSET_MOVED_TO_TIERED_STORAGE",
+    ),
 )
 
 ReplicaState = Struct(
-    "replica_id"    / Default(Int32, -1) * "The follower's broker id, or -1 for a consumer.",
-    "replica_epoch" / Default(Int64, -1) * "The follower's broker epoch; -1 if unknown or a consumer.",
+    "replica_id"    / Default(BrokerId, -1) * "The follower's broker id, or -1 for a consumer.",
+    "replica_epoch" / Default(Int64, -1)    * "The follower's broker epoch; -1 if unknown or a consumer.",
     about="Who fetches, if it is a replica (KIP-903).",
 )
 
@@ -66,22 +77,22 @@ FetchPartition = Struct(
 )
 
 FetchTopic = Struct(
-    "topic"      / Until(12, String, ignorable=True) * "Its name, up to version 12.",
-    "topic_id"   / Since(13, Uuid, ignorable=True)   * "Its id, in place of the name (KIP-516).",
-    "partitions" / Array(FetchPartition)             * "Where to read, a partition each.",
+    "topic"      / Until(12, TopicName, ignorable=True) * "Its name, up to version 12.",
+    "topic_id"   / Since(13, Uuid, ignorable=True)      * "Its id, in place of the name (KIP-516).",
+    "partitions" / Array(FetchPartition)                * "Where to read, a partition each.",
     about="The partitions of one topic that are added to the session or changed in it.",
 )
 
 ForgottenTopic = Struct(
-    "topic"      / Until(12, String, ignorable=True) * "Its name, up to version 12.",
-    "topic_id"   / Since(13, Uuid, ignorable=True)   * "Its id, in place of the name (KIP-516).",
-    "partitions" / Array(Int32)                      * "Numbers of the partitions that are no longer wanted.",
+    "topic"      / Until(12, TopicName, ignorable=True) * "Its name, up to version 12.",
+    "topic_id"   / Since(13, Uuid, ignorable=True)      * "Its id, in place of the name (KIP-516).",
+    "partitions" / Array(Int32)                         * "Numbers of the partitions that are no longer wanted.",
     about="Partitions of one topic that leave the session.",
 )
 
 FetchRequest = Fetch.request(
     "cluster_id"            / Since(12, Tagged(0, Nullable(String)), ignorable=True) * "The cluster that a KRaft replica believes in; null to skip the check (KIP-595).",
-    "replica_id"            / Until(14, Default(Int32, -1))                          * "The follower's broker id, or -1 for a consumer; see replica_state from 15 on.",
+    "replica_id"            / Until(14, Default(BrokerId, -1))                       * "The follower's broker id, or -1 for a consumer; see replica_state from 15 on.",
     "replica_state"         / Since(15, Tagged(1, ReplicaState))                     * "The follower's id and broker epoch; defaults say it is a consumer (KIP-903).",
     "max_wait_ms"           / Int32                                                  * "Longest wait for min_bytes, in ms.",
     "min_bytes"             / Int32                                                  * "Bytes that must be there before the broker answers early; 0 never waits.",
@@ -101,8 +112,8 @@ EpochEndOffset = Struct(
 )
 
 LeaderIdAndEpoch = Struct(
-    "leader_id"    / Default(Int32, -1) * "The leader's node id; -1 if unknown.",
-    "leader_epoch" / Default(Int32, -1) * "Its epoch; -1 if unknown.",
+    "leader_id"    / Default(BrokerId, -1) * "The leader's node id; -1 if unknown.",
+    "leader_epoch" / Default(Int32, -1)    * "Its epoch; -1 if unknown.",
     about="The leader that the broker knows, for a client that came to the wrong one.",
 )
 
@@ -113,35 +124,35 @@ SnapshotId = Struct(
 )
 
 AbortedTransaction = Struct(
-    "producer_id"  / Int64 * "Whose transaction it was.",
-    "first_offset" / Int64 * "Its first record; it lasts up to the producer's next abort marker.",
+    "producer_id"  / ProducerId * "Whose transaction it was.",
+    "first_offset" / Int64      * "Its first record; it lasts up to the producer's next abort marker.",
     about="A transaction whose records the consumer has to skip.",
 )
 
 PartitionData = Struct(
-    "partition_index"        / Int32                                        * "Its number within the topic.",
-    "error_code"             / Int16                                        * "0, or why the partition could not be read.",
-    "high_watermark"         / Int64                                        * "The offset behind the last record that all in-sync replicas have.",
-    "last_stable_offset"     / Since(4, Default(Int64, -1), ignorable=True) * "All transactions below it are decided; -1 if unknown (KIP-98).",
-    "log_start_offset"       / Since(5, Default(Int64, -1), ignorable=True) * "The first offset that is still there; -1 if unknown (KIP-107).",
-    "diverging_epoch"        / Since(12, Tagged(0, EpochEndOffset))         * "Set if the logs have parted: the follower truncates to it (KIP-595).",
-    "current_leader"         / Since(12, Tagged(1, LeaderIdAndEpoch))       * "Where to go, if this broker doesn't lead the partition.",
-    "snapshot_id"            / Since(12, Tagged(2, SnapshotId))             * "Set if the follower has to fetch this snapshot first (KIP-630).",
+    "partition_index"        / Int32                                                                      * "Its number within the topic.",
+    "error_code"             / ErrorCode                                                                  * "0, or why the partition could not be read.",
+    "high_watermark"         / Int64                                                                      * "The offset behind the last record that all in-sync replicas have.",
+    "last_stable_offset"     / Since(4, Default(Int64, -1), ignorable=True)                               * "All transactions below it are decided; -1 if unknown (KIP-98).",
+    "log_start_offset"       / Since(5, Default(Int64, -1), ignorable=True)                               * "The first offset that is still there; -1 if unknown (KIP-107).",
+    "diverging_epoch"        / Since(12, Tagged(0, EpochEndOffset))                                       * "Set if the logs have parted: the follower truncates to it (KIP-595).",
+    "current_leader"         / Since(12, Tagged(1, LeaderIdAndEpoch))                                     * "Where to go, if this broker doesn't lead the partition.",
+    "snapshot_id"            / Since(12, Tagged(2, SnapshotId))                                           * "Set if the follower has to fetch this snapshot first (KIP-630).",
     "aborted_transactions"   / Since(4, Default(Nullable(Array(AbortedTransaction)), []), ignorable=True) * "Those that touch the records; null or empty if none do.",
-    "preferred_read_replica" / Since(11, Default(Int32, -1))                * "The broker to read from instead; -1 to stay (KIP-392).",
-    "records"                / Nullable(Records)                            * "Record batches, null or empty if none; the last one may be cut short.",
+    "preferred_read_replica" / Since(11, Default(BrokerId, -1))                                           * "The broker to read from instead; -1 to stay (KIP-392).",
+    "records"                / Nullable(Records)                                                          * "Record batches, null or empty if none; the last one may be cut short.",
     about="What was read from one partition.",
 )
 
 FetchableTopicResponse = Struct(
-    "topic"      / Until(12, String, ignorable=True) * "Its name, up to version 12.",
-    "topic_id"   / Since(13, Uuid, ignorable=True)   * "Its id, in place of the name (KIP-516).",
-    "partitions" / Array(PartitionData)              * "What was read, a partition each.",
+    "topic"      / Until(12, TopicName, ignorable=True) * "Its name, up to version 12.",
+    "topic_id"   / Since(13, Uuid, ignorable=True)      * "Its id, in place of the name (KIP-516).",
+    "partitions" / Array(PartitionData)                 * "What was read, a partition each.",
     about="What was read from one topic.",
 )
 
 NodeEndpoint = Struct(
-    "node_id" / Int32            * "The broker's id.",
+    "node_id" / BrokerId         * "The broker's id.",
     "host"    / String           * "Its host name or address.",
     "port"    / Int32            * "Its TCP port.",
     "rack"    / Nullable(String) * "Its rack; null if it has none.",
@@ -150,7 +161,7 @@ NodeEndpoint = Struct(
 
 FetchResponse = Fetch.response(
     "throttle_time_ms" / Since(1, Int32, ignorable=True)           * "Throttling in ms: 0, or how long the quota holds this client back.",
-    "error_code"       / Since(7, Int16, ignorable=True)           * "0, or why the whole request failed, such as an unknown session.",
+    "error_code"       / Since(7, ErrorCode, ignorable=True)       * "0, or why the whole request failed, such as an unknown session.",
     "session_id"       / Since(7, Int32)                           * "The session to go on with; 0 if there is none.",
     "responses"        / Array(FetchableTopicResponse)             * "What was read; in a session, only partitions with news.",
     "node_endpoints"   / Since(16, Tagged(0, Array(NodeEndpoint))) * "The leaders that current_leader names (KIP-951).",

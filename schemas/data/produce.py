@@ -6,7 +6,9 @@ With acks 0 the broker sends no response at all, so a capture holds requests tha
 from schemas.vocabulary import (
     Api,
     Array,
+    BrokerId,
     Default,
+    ErrorCode,
     Int16,
     Int32,
     Int64,
@@ -16,12 +18,14 @@ from schemas.vocabulary import (
     String,
     Struct,
     Tagged,
+    TopicName,
+    TransactionalId,
     Until,
     Uuid,
 )
 
 Produce = Api(
-    0, "Produce", versions=(0, 13), flexible=9,
+    0, "Produce", versions=(0, 13), flexible=9, deprecated=(0, 2),
     about="Appends record batches to partitions and learns their offsets. Goes to the leader of each partition.",
     changes={
         1: "The response tells for how long it was throttled (KIP-13).",
@@ -38,6 +42,16 @@ Produce = Api(
         12: "Same layout; the broker adds partitions to the transaction by itself (KIP-890).",
         13: "Topics by id instead of by name (KIP-516).",
     },
+    errors=(
+        "CORRUPT_MESSAGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT",
+        "MESSAGE_TOO_LARGE", "INVALID_TOPIC_EXCEPTION", "RECORD_LIST_TOO_LARGE", "NOT_ENOUGH_REPLICAS",
+        "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "INVALID_REQUIRED_ACKS", "TOPIC_AUTHORIZATION_FAILED",
+        "CLUSTER_AUTHORIZATION_FAILED", "INVALID_TIMESTAMP", "UNSUPPORTED_FOR_MESSAGE_FORMAT",
+        "OUT_OF_ORDER_SEQUENCE_NUMBER", "DUPLICATE_SEQUENCE_NUMBER", "INVALID_PRODUCER_EPOCH",
+        "INVALID_TXN_STATE", "INVALID_PRODUCER_ID_MAPPING", "CONCURRENT_TRANSACTIONS",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR", "UNKNOWN_PRODUCER_ID",
+        "UNSUPPORTED_COMPRESSION_TYPE", "INVALID_RECORD", "UNKNOWN_TOPIC_ID", "TRANSACTION_ABORTABLE",
+    ),
 )
 
 PartitionProduceData = Struct(
@@ -47,17 +61,17 @@ PartitionProduceData = Struct(
 )
 
 TopicProduceData = Struct(
-    "name"           / Until(12, String, ignorable=True) * "Its name, up to version 12.",
-    "topic_id"       / Since(13, Uuid, ignorable=True)   * "Its id, in place of the name (KIP-516).",
-    "partition_data" / Array(PartitionProduceData)       * "What to append, a partition each.",
+    "name"           / Until(12, TopicName, ignorable=True) * "Its name, up to version 12.",
+    "topic_id"       / Since(13, Uuid, ignorable=True)      * "Its id, in place of the name (KIP-516).",
+    "partition_data" / Array(PartitionProduceData)          * "What to append, a partition each.",
     about="What to append to one topic.",
 )
 
 ProduceRequest = Produce.request(
-    "transactional_id" / Since(3, Nullable(String)) * "Null outside a transaction (KIP-98).",
-    "acks"             / Int16                      * "0: no response, 1: once the leader has it, -1: once all in-sync replicas have.",
-    "timeout_ms"       / Int32                      * "Longest wait for the acknowledgements, in ms.",
-    "topic_data"       / Array(TopicProduceData)    * "What to append, a topic each.",
+    "transactional_id" / Since(3, Nullable(TransactionalId)) * "Null outside a transaction (KIP-98).",
+    "acks"             / Int16                               * "0: no response, 1: once the leader has it, -1: once all in-sync replicas have.",
+    "timeout_ms"       / Int32                               * "Longest wait for the acknowledgements, in ms.",
+    "topic_data"       / Array(TopicProduceData)             * "What to append, a topic each.",
 )
 
 BatchIndexAndErrorMessage = Struct(
@@ -67,14 +81,14 @@ BatchIndexAndErrorMessage = Struct(
 )
 
 LeaderIdAndEpoch = Struct(
-    "leader_id"    / Default(Int32, -1) * "The leader's node id; -1 if unknown.",
-    "leader_epoch" / Default(Int32, -1) * "Its epoch; -1 if unknown.",
+    "leader_id"    / Default(BrokerId, -1) * "The leader's node id; -1 if unknown.",
+    "leader_epoch" / Default(Int32, -1)    * "Its epoch; -1 if unknown.",
     about="The leader that the broker knows, for a producer that came to the wrong one.",
 )
 
 PartitionProduceResponse = Struct(
     "index"              / Int32                                                      * "Its number within the topic.",
-    "error_code"         / Int16                                                      * "0, or why nothing was appended.",
+    "error_code"         / ErrorCode                                                  * "0, or why nothing was appended.",
     "base_offset"        / Int64                                                      * "The offset of the first record appended; -1 after an error.",
     "log_append_time_ms" / Since(2, Default(Int64, -1), ignorable=True)               * "Broker time in ms since 1970; -1 if records keep the producer's (KIP-32).",
     "log_start_offset"   / Since(5, Default(Int64, -1), ignorable=True)               * "The first offset that is still in the log; -1 if unknown.",
@@ -85,14 +99,14 @@ PartitionProduceResponse = Struct(
 )
 
 TopicProduceResponse = Struct(
-    "name"                / Until(12, String, ignorable=True) * "Its name, up to version 12.",
-    "topic_id"            / Since(13, Uuid, ignorable=True)   * "Its id, in place of the name (KIP-516).",
-    "partition_responses" / Array(PartitionProduceResponse)   * "What became of them, a partition each.",
+    "name"                / Until(12, TopicName, ignorable=True) * "Its name, up to version 12.",
+    "topic_id"            / Since(13, Uuid, ignorable=True)      * "Its id, in place of the name (KIP-516).",
+    "partition_responses" / Array(PartitionProduceResponse)      * "What became of them, a partition each.",
     about="What became of one topic's records.",
 )
 
 NodeEndpoint = Struct(
-    "node_id" / Int32            * "The broker's id.",
+    "node_id" / BrokerId         * "The broker's id.",
     "host"    / String           * "Its host name or address.",
     "port"    / Int32            * "Its TCP port.",
     "rack"    / Nullable(String) * "Its rack; null if it has none.",

@@ -13,13 +13,17 @@ from schemas.vocabulary import (
     Data,
     Default,
     Encoding,
+    ErrorCode,
+    GroupId,
     Int16,
     Int32,
     Int64,
+    MemberId,
     Nullable,
     Since,
     String,
     Struct,
+    TopicName,
 )
 
 Text = Default(Nullable(String), "")
@@ -35,19 +39,19 @@ Draft1Broker = Struct(
 )
 
 Draft1ConsultResponse = Data("Draft1ConsultResponse", versions=(0, 0), direction="response", encoding=Encoding.DRAFT, about="The cluster and its coordinator.")(
-    "error_code"     / Int16               * "0 for none.",
+    "error_code"     / ErrorCode           * "0 for none.",
     "coordinator_id" / Int16               * "The coordinator's broker id.",
     "brokers_info"   / Array(Draft1Broker) * "All brokers; the document names no count field, the list carries an int16 of its own (reconstructed).",
 )
 
 Draft1RegisterRequest = Data("Draft1RegisterRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="A consumer joins its group; the first Ping or Stop is its only answer. The document calls its type ConnectRequest.")(
-    "group_id"         / Text    * "The consumer's group.",
-    "consumer_id"      / Text    * "The consumer's own id.",
-    "topic_count"      / Text    * "Topics and their numbers of streams as JSON, or a wildcard; see coordwire.zookeeper.",
-    "auto_commit"      / Boolean * "Whether the coordinator commits offsets for it; decides what PingResponse holds.",
-    "auto_offset_rest" / Text    * 'What to do with an offset out of range, "smallest" or "largest" (spelled so in the document).',
-    "ping_interval_ms" / Int32   * "How often it is pinged, and how soon it must answer.",
-    "max_ping_retries" / Int16   * "Unanswered pings after which it counts as dead.",
+    "group_id"         / Default(Nullable(GroupId), "")  * "The consumer's group.",
+    "consumer_id"      / Default(Nullable(MemberId), "") * "The consumer's own id.",
+    "topic_count"      / Text                            * "Topics and their numbers of streams as JSON, or a wildcard; see coordwire.zookeeper.",
+    "auto_commit"      / Boolean                         * "Whether the coordinator commits offsets for it; decides what PingResponse holds.",
+    "auto_offset_rest" / Text                            * 'What to do with an offset out of range, "smallest" or "largest" (spelled so in the document).',
+    "ping_interval_ms" / Int32                           * "How often it is pinged, and how soon it must answer.",
+    "max_ping_retries" / Int16                           * "Unanswered pings after which it counts as dead.",
 )
 
 Draft1PingRequest = Data("Draft1PingRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="The coordinator asks whether a consumer lives.")(
@@ -55,9 +59,9 @@ Draft1PingRequest = Data("Draft1PingRequest", versions=(0, 0), direction="reques
 )
 
 Draft1PartitionOffset = Struct(
-    "topic"     / Text  * "The topic.",
-    "partition" / Text  * "The partition with its broker, as broker-partition.",
-    "offset"    / Int64 * "The offset in it.",
+    "topic"     / Default(Nullable(TopicName), "") * "The topic.",
+    "partition" / Text                             * "The partition with its broker, as broker-partition.",
+    "offset"    / Int64                            * "The offset in it.",
     about="Where consumption of a partition stands, or is to begin.",
 )
 
@@ -72,5 +76,5 @@ Draft1StartRequest = Data("Draft1StartRequest", versions=(0, 0), direction="requ
 )
 
 Draft1StartResponse = Data("Draft1StartResponse", versions=(0, 0), direction="response", encoding=Encoding.DRAFT, about="A consumer has started its fetchers.")(
-    "error_code" / Int16 * "0 for none.",
+    "error_code" / ErrorCode * "0 for none.",
 )

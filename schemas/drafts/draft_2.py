@@ -13,13 +13,16 @@ from schemas.vocabulary import (
     Data,
     Default,
     Encoding,
-    Int16,
+    ErrorCode,
+    GroupId,
     Int32,
     Int64,
+    MemberId,
     Nullable,
     Since,
     String,
     Struct,
+    TopicName,
 )
 
 Text = Default(Nullable(String), "")
@@ -34,49 +37,49 @@ Draft2Broker = Struct(
 )
 
 Draft2ClusterMetadataResponse = Data("Draft2ClusterMetadataResponse", versions=(0, 0), direction="response", encoding=Encoding.DRAFT, about="The cluster and its coordinator.")(
-    "error_code"     / Int16               * "0 for none.",
+    "error_code"     / ErrorCode           * "0 for none.",
     "coordinator_id" / Int32               * "The coordinator's broker id.",
     "brokers_info"   / Array(Draft2Broker) * "All brokers.",
 )
 
 Draft2RegisterConsumerRequest = Data("Draft2RegisterConsumerRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="A consumer joins its group. The document calls its type ConnectConsumerRequest.")(
-    "group_id"           / Text    * "The consumer's group.",
-    "consumer_id"        / Text    * "The consumer's own id, unique in its group.",
-    "topic_count"        / Text    * "Topics and their numbers of streams as JSON, or a wildcard; see coordwire.zookeeper.",
-    "auto_commit"        / Boolean * "Whether the coordinator commits offsets for it; decides what its responses hold.",
-    "auto_offset_rest"   / Text    * 'What to do with an offset out of range, "smallest" or "largest" (spelled so in the document).',
-    "session_timeout_ms" / Int32   * "Silence after which either side counts as dead; it is pinged every third of it.",
+    "group_id"           / Default(Nullable(GroupId), "")  * "The consumer's group.",
+    "consumer_id"        / Default(Nullable(MemberId), "") * "The consumer's own id, unique in its group.",
+    "topic_count"        / Text                            * "Topics and their numbers of streams as JSON, or a wildcard; see coordwire.zookeeper.",
+    "auto_commit"        / Boolean                         * "Whether the coordinator commits offsets for it; decides what its responses hold.",
+    "auto_offset_rest"   / Text                            * 'What to do with an offset out of range, "smallest" or "largest" (spelled so in the document).',
+    "session_timeout_ms" / Int32                           * "Silence after which either side counts as dead; it is pinged every third of it.",
 )
 
 Draft2RegisterConsumerResponse = Data("Draft2RegisterConsumerResponse", versions=(0, 0), direction="response", encoding=Encoding.DRAFT, about="Whether the coordinator accepts a consumer. The document's overview lets it list partitions, its layout doesn't.")(
-    "error_code" / Int16 * "0 if accepted; else the consumer closes the connection.",
+    "error_code" / ErrorCode * "0 if accepted; else the consumer closes the connection.",
 )
 
 Draft2PingRequest = Data("Draft2PingRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="The coordinator asks whether a consumer lives. The document also calls it HeartbeatRequest.")(
-    "consumer_id" / Text  * "The consumer.",
-    "num_retries" / Int32 * "How often it asked before without an answer.",
+    "consumer_id" / Default(Nullable(MemberId), "") * "The consumer.",
+    "num_retries" / Int32                           * "How often it asked before without an answer.",
 )
 
 Draft2PartitionOffset = Struct(
-    "topic"     / Text  * "The topic.",
-    "partition" / Text  * "The partition with its broker, as broker-partition.",
-    "offset"    / Int64 * "The offset in it.",
+    "topic"     / Default(Nullable(TopicName), "") * "The topic.",
+    "partition" / Text                             * "The partition with its broker, as broker-partition.",
+    "offset"    / Int64                            * "The offset in it.",
     about="Where consumption of a partition stands, or is to begin.",
 )
 
 Draft2PingResponse = Data("Draft2PingResponse", versions=(0, 1), direction="response", encoding=Encoding.DRAFT, about="A consumer lives. Version 0 is without auto_commit, version 1 with it.")(
-    "error_code"  / Int16                                  * "0 for none.",
-    "consumer_id" / Text                                   * "The consumer.",
+    "error_code"  / ErrorCode                              * "0 for none.",
+    "consumer_id" / Default(Nullable(MemberId), "")        * "The consumer.",
     "offset_info" / Since(1, Array(Draft2PartitionOffset)) * "What it consumed, a partition each; absent without auto_commit.",
 )
 
 Draft2StopFetcherRequest = Data("Draft2StopFetcherRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="The coordinator tells a consumer to stop its fetchers.")(
-    "consumer_id" / Text * "The consumer.",
+    "consumer_id" / Default(Nullable(MemberId), "") * "The consumer.",
 )
 
 Draft2StopFetcherResponse = Data("Draft2StopFetcherResponse", versions=(0, 1), direction="response", encoding=Encoding.DRAFT, about="A consumer has stopped its fetchers. Version 0 is without auto_commit, version 1 with it.")(
-    "error_code"  / Int16                                  * "0 for none.",
-    "consumer_id" / Text                                   * "The consumer.",
+    "error_code"  / ErrorCode                              * "0 for none.",
+    "consumer_id" / Default(Nullable(MemberId), "")        * "The consumer.",
     "offset_info" / Since(1, Array(Draft2PartitionOffset)) * "What it consumed, a partition each; absent without auto_commit.",
 )
 
@@ -87,12 +90,12 @@ Draft2Ownership = Struct(
 )
 
 Draft2StartFetcherRequest = Data("Draft2StartFetcherRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="The coordinator tells a consumer what it owns from here on, and the cluster as it is.")(
-    "consumer_id"    / Text                   * "The consumer.",
-    "ownership_info" / Array(Draft2Ownership) * "Its threads and what they own.",
-    "brokers_info"   / Array(Draft2Broker)    * "All brokers.",
+    "consumer_id"    / Default(Nullable(MemberId), "") * "The consumer.",
+    "ownership_info" / Array(Draft2Ownership)          * "Its threads and what they own.",
+    "brokers_info"   / Array(Draft2Broker)             * "All brokers.",
 )
 
 Draft2StartFetcherResponse = Data("Draft2StartFetcherResponse", versions=(0, 0), direction="response", encoding=Encoding.DRAFT, about="A consumer has started its fetchers.")(
-    "error_code"  / Int16 * "0 for none.",
-    "consumer_id" / Text  * "The consumer.",
+    "error_code"  / ErrorCode                       * "0 for none.",
+    "consumer_id" / Default(Nullable(MemberId), "") * "The consumer.",
 )

@@ -6,50 +6,66 @@ Source: Kafka's wiki, "Client-side Assignment / New consumer" draft. All names h
 today's messages have the plain ones.
 """
 
-from schemas.vocabulary import Array, Data, Default, Int16, Int32, Int64, Nullable, Rest, String, Struct
+from schemas.vocabulary import (
+    Array,
+    BrokerId,
+    Data,
+    Default,
+    ErrorCode,
+    GroupId,
+    Int16,
+    Int32,
+    Int64,
+    MemberId,
+    Nullable,
+    Rest,
+    String,
+    Struct,
+    TopicName,
+)
 
 Text = Default(Nullable(String), "")
 CorrelationId = Default(Int64, -1)
 
 Draft3PingRequest = Data("Draft3PingRequest", versions=(0, 0), direction="request", about="A consumer's heartbeat.")(
-    "version"        / Int16         * "The message's version.",
-    "correlation_id" / CorrelationId * "Repeated by the response; a Connection numbers a request that says -1.",
-    "group_id"       / Text          * "The consumer's group.",
-    "consumer_id"    / Text          * "The id that the coordinator gave it.",
+    "version"        / Int16                           * "The message's version.",
+    "correlation_id" / CorrelationId                   * "Repeated by the response; a Connection numbers a request that says -1.",
+    "group_id"       / Default(Nullable(GroupId), "")  * "The consumer's group.",
+    "consumer_id"    / Default(Nullable(MemberId), "") * "The id that the coordinator gave it.",
 )
 
 Draft3PingResponse = Data("Draft3PingResponse", versions=(0, 0), direction="response", about="The coordinator lives.")(
     "version"        / Int16         * "The message's version.",
     "correlation_id" / CorrelationId * "The request's; a Connection fills in -1.",
-    "error_code"     / Int16         * "0 for none.",
+    "error_code"     / ErrorCode     * "0 for none.",
 )
 
 Draft3MetadataRequest = Data("Draft3MetadataRequest", versions=(0, 0), direction="request", about="Asks any broker for the cluster, its topics, and the coordinators of groups.")(
-    "version"        / Int16         * "The message's version.",
-    "correlation_id" / CorrelationId * "Repeated by the response; a Connection numbers a request that says -1.",
-    "client_id"      / Text          * "Who asks.",
-    "topics"         / Array(String) * "Topics of interest.",
-    "group_ids"      / Array(String) * "Groups whose coordinators are wanted.",
+    "version"        / Int16            * "The message's version.",
+    "correlation_id" / CorrelationId    * "Repeated by the response; a Connection numbers a request that says -1.",
+    "client_id"      / Text             * "Who asks.",
+    "topics"         / Array(TopicName) * "Topics of interest.",
+    "group_ids"      / Array(GroupId)   * "Groups whose coordinators are wanted.",
 )
 
 Draft3Broker = Struct(
-    "node_id" / Int32 * "The broker's id.",
-    "host"    / Text  * "Its host.",
-    "port"    / Int32 * "Its port.",
+    "node_id" / BrokerId * "The broker's id.",
+    "host"    / Text     * "Its host.",
+    "port"    / Int32    * "Its port.",
     about="A broker of the cluster, as in Metadata v0.",
 )
 
 Draft3Partition = Struct(
-    "error_code"      / Int16        * "0 for none.",
-    "partition_index" / Int32        * "The partition.",
-    "leader_id"       / Int32        * "The leader's broker id, -1 for none.",
-    "replica_nodes"   / Array(Int32) * "All nodes that hold it.",
-    "isr_nodes"       / Array(Int32) * "Those of them that are in sync.",
+    "error_code"      / ErrorCode       * "0 for none.",
+    "partition_index" / Int32           * "The partition.",
+    "leader_id"       / BrokerId        * "The leader's broker id, -1 for none.",
+    "replica_nodes"   / Array(BrokerId) * "All nodes that hold it.",
+    "isr_nodes"       / Array(BrokerId) * "Those of them that are in sync.",
     about="A partition, as in Metadata v0.",
 )
 
 Draft3TopicMetadata = Struct(
-    "error_code" / Int16                  * "0 for none.",
+    "error_code" / ErrorCode              * "0 for none.",
     "name"       / Text                   * "The topic.",
     "partitions" / Array(Draft3Partition) * "Its partitions.",
     about="A topic, as in Metadata v0.",
@@ -70,17 +86,17 @@ Draft3JoinGroupRequest = Data("Draft3JoinGroupRequest", versions=(0, 0), directi
 )
 
 Draft3TopicAndPartition = Struct(
-    "topic"     / Text  * "The topic.",
-    "partition" / Int32 * "The partition.",
+    "topic"     / Default(Nullable(TopicName), "") * "The topic.",
+    "partition" / Int32                            * "The partition.",
     about="A partition to own.",
 )
 
 Draft3JoinGroupResponse = Data("Draft3JoinGroupResponse", versions=(0, 0), direction="response", about="What a consumer owns in the new generation.")(
-    "version"           / Int16                          * "The message's version.",
-    "correlation_id"    / CorrelationId                  * "The request's; a Connection fills in -1.",
-    "error_code"        / Int16                          * "0 for none.",
-    "generation"        / Int16                          * "Counts the group's rebalances.",
-    "group_id"          / Text                           * "The group.",
-    "consumer_id"       / Text                           * "The id that the coordinator gives the consumer.",
-    "partitions_to_own" / Array(Draft3TopicAndPartition) * "What it is to consume.",
+    "version"           / Int16                           * "The message's version.",
+    "correlation_id"    / CorrelationId                   * "The request's; a Connection fills in -1.",
+    "error_code"        / ErrorCode                       * "0 for none.",
+    "generation"        / Int16                           * "Counts the group's rebalances.",
+    "group_id"          / Default(Nullable(GroupId), "")  * "The group.",
+    "consumer_id"       / Default(Nullable(MemberId), "") * "The id that the coordinator gives the consumer.",
+    "partitions_to_own" / Array(Draft3TopicAndPartition)  * "What it is to consume.",
 )

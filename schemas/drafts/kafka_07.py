@@ -12,6 +12,7 @@ from schemas.vocabulary import (
     Data,
     Default,
     Encoding,
+    ErrorCode,
     Int16,
     Int32,
     Int64,
@@ -20,6 +21,7 @@ from schemas.vocabulary import (
     RestRecords,
     Sequence,
     String,
+    TopicName,
 )
 
 Text = Default(Nullable(String), "")
@@ -29,16 +31,16 @@ RequestTypeHeader = Data("RequestTypeHeader", versions=(0, 0), direction="header
 )
 
 Kafka07ProduceRequest = Data("Kafka07ProduceRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="Messages for one partition; it gets no reply.")(
-    "topic"     / Text               * "The topic to append to.",
-    "partition" / Default(Int32, -1) * "The partition on that broker; -1 lets the broker choose.",
-    "messages"  / Records            * "A message set.",
+    "topic"     / Default(Nullable(TopicName), "") * "The topic to append to.",
+    "partition" / Default(Int32, -1)               * "The partition on that broker; -1 lets the broker choose.",
+    "messages"  / Records                          * "A message set.",
 )
 
 Kafka07FetchRequest = Data("Kafka07FetchRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="Asks for messages of one partition from an offset on.")(
-    "topic"     / Text  * "The topic to read.",
-    "partition" / Int32 * "The partition on that broker.",
-    "offset"    / Int64 * "Byte position in the partition's log.",
-    "max_size"  / Int32 * "Bytes of messages at most.",
+    "topic"     / Default(Nullable(TopicName), "") * "The topic to read.",
+    "partition" / Int32                            * "The partition on that broker.",
+    "offset"    / Int64                            * "Byte position in the partition's log.",
+    "max_size"  / Int32                            * "Bytes of messages at most.",
 )
 
 Kafka07MultiFetchRequest = Data("Kafka07MultiFetchRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="Several fetches at once.")(
@@ -50,23 +52,23 @@ Kafka07MultiProduceRequest = Data("Kafka07MultiProduceRequest", versions=(0, 0),
 )
 
 Kafka07OffsetsRequest = Data("Kafka07OffsetsRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="Asks where segments begin that are older than a time.")(
-    "topic"      / Text               * "The topic.",
-    "partition"  / Int32              * "The partition on that broker.",
-    "time"       / Default(Int64, -1) * "In ms since the epoch; -1 latest, -2 earliest.",
-    "max_number" / Int32              * "Offsets at most.",
+    "topic"      / Default(Nullable(TopicName), "") * "The topic.",
+    "partition"  / Int32                            * "The partition on that broker.",
+    "time"       / Default(Int64, -1)               * "In ms since the epoch; -1 latest, -2 earliest.",
+    "max_number" / Int32                            * "Offsets at most.",
 )
 
 Kafka07MessageSetSend = Data("Kafka07MessageSetSend", versions=(0, 0), direction="response", encoding=Encoding.DRAFT, about="The reply to Fetch; one set of the reply to MultiFetch.")(
-    "error_code" / Int16       * "0 for none.",
+    "error_code" / ErrorCode   * "0 for none.",
     "messages"   / RestRecords * "A message set up to the frame's end; its last message may be cut off.",
 )
 
 Kafka07MultiMessageSetSend = Data("Kafka07MultiMessageSetSend", versions=(0, 0), direction="response", encoding=Encoding.DRAFT, about="The reply to MultiFetch.")(
-    "error_code"   / Int16                           * "Of the whole, 0 for none.",
+    "error_code"   / ErrorCode                       * "Of the whole, 0 for none.",
     "message_sets" / Sequence(Kafka07MessageSetSend) * "One for each fetch, each behind its size.",
 )
 
 Kafka07OffsetsResponse = Data("Kafka07OffsetsResponse", versions=(0, 0), direction="response", about="The reply to Offsets, whose count is an int32.")(
-    "error_code" / Int16        * "0 for none.",
+    "error_code" / ErrorCode    * "0 for none.",
     "offsets"    / Array(Int64) * "First offsets of segments, the newest first.",
 )

@@ -1,17 +1,22 @@
 """ConsumerGroupDescribe: the state of groups that run the consumer protocol of KIP-848."""
 
+from schemas._errors import COORDINATOR
 from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
     Default,
+    ErrorCode,
+    GroupId,
+    InstanceId,
     Int8,
-    Int16,
     Int32,
+    MemberId,
     Nullable,
     Since,
     String,
     Struct,
+    TopicName,
     Uuid,
 )
 
@@ -21,16 +26,20 @@ ConsumerGroupDescribe = Api(
     changes={
         1: "Members say whether they speak the classic or the new protocol (KIP-1099).",
     },
+    errors=(
+        *COORDINATOR, "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+        "INVALID_REQUEST", "GROUP_ID_NOT_FOUND",
+    ),
 )
 
 ConsumerGroupDescribeRequest = ConsumerGroupDescribe.request(
-    "group_ids"                     / Array(String) * "The groups to describe; all must have their coordinator on this broker.",
-    "include_authorized_operations" / Boolean       * "Whether to report what the asker may do with each group.",
+    "group_ids"                     / Array(GroupId) * "The groups to describe; all must have their coordinator on this broker.",
+    "include_authorized_operations" / Boolean        * "Whether to report what the asker may do with each group.",
 )
 
 TopicPartitions = Struct(
     "topic_id"   / Uuid         * "The topic's id, which survives no recreation of the topic.",
-    "topic_name" / String       * "Its name when the answer was made.",
+    "topic_name" / TopicName    * "Its name when the answer was made.",
     "partitions" / Array(Int32) * "Partition numbers of this topic.",
     about="Some partitions of one topic.",
 )
@@ -41,13 +50,13 @@ Assignment = Struct(
 )
 
 Member = Struct(
-    "member_id"              / String                                      * "The member's id, unique in its group.",
-    "instance_id"            / Nullable(String)                            * "A static member's own name; null for a dynamic one.",
+    "member_id"              / MemberId                                    * "The member's id, unique in its group.",
+    "instance_id"            / Nullable(InstanceId)                        * "A static member's own name; null for a dynamic one.",
     "rack_id"                / Nullable(String)                            * "The rack that the member says it runs in; null for none.",
     "member_epoch"           / Int32                                       * "The epoch of the assignment that this member has reached.",
     "client_id"              / String                                      * "What the client calls itself in its request headers.",
     "client_host"            / String                                      * "The address that its requests come from.",
-    "subscribed_topic_names" / Array(String)                               * "Topics subscribed to by name; may be empty beside a pattern.",
+    "subscribed_topic_names" / Array(TopicName)                            * "Topics subscribed to by name; may be empty beside a pattern.",
     "subscribed_topic_regex" / Nullable(String)                            * "Pattern (RE2) of topics subscribed to; null or empty for none.",
     "assignment"             / Assignment                                  * "What the member owns now.",
     "target_assignment"      / Assignment                                  * "What it shall own once the group has settled.",
@@ -56,9 +65,9 @@ Member = Struct(
 )
 
 DescribedGroup = Struct(
-    "error_code"            / Int16                          * "0, or why this group is not described.",
+    "error_code"            / ErrorCode                      * "0, or why this group is not described.",
     "error_message"         / Nullable(String)               * "More about the error; null for none.",
-    "group_id"              / String                         * "The group asked for.",
+    "group_id"              / GroupId                        * "The group asked for.",
     "group_state"           / String                         * '"Empty", "Assigning", "Reconciling", "Stable" or "Dead".',
     "group_epoch"           / Int32                          * "Grows whenever members, subscriptions or topics change.",
     "assignment_epoch"      / Int32                          * "The group epoch that the target assignment was computed for.",

@@ -4,7 +4,23 @@ It joins with epoch 0, and leaves with -1, or with -2 if it is static and will b
 means: as I said last time. On a first heartbeat, and after an error, everything is sent.
 """
 
-from schemas.vocabulary import Api, Array, Default, Int16, Int32, Nullable, Since, String, Struct, Uuid
+from schemas._errors import COORDINATOR
+from schemas.vocabulary import (
+    Api,
+    Array,
+    Default,
+    ErrorCode,
+    GroupId,
+    InstanceId,
+    Int32,
+    MemberId,
+    Nullable,
+    Since,
+    String,
+    Struct,
+    TopicName,
+    Uuid,
+)
 
 ConsumerGroupHeartbeat = Api(
     68, "ConsumerGroupHeartbeat", versions=(0, 1), flexible=0, coordinator="group",
@@ -12,6 +28,12 @@ ConsumerGroupHeartbeat = Api(
     changes={
         1: "Topics by pattern (KIP-848); the member chooses its own id before it joins (KIP-1082).",
     },
+    errors=(
+        *COORDINATOR, "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+        "UNSUPPORTED_VERSION", "INVALID_REQUEST", "GROUP_ID_NOT_FOUND", "GROUP_MAX_SIZE_REACHED",
+        "FENCED_INSTANCE_ID", "FENCED_MEMBER_EPOCH", "UNRELEASED_INSTANCE_ID", "UNSUPPORTED_ASSIGNOR",
+        "INVALID_REGULAR_EXPRESSION",
+    ),
 )
 
 ConsumerGroupHeartbeatRequestTopicPartitions = Struct(
@@ -21,13 +43,13 @@ ConsumerGroupHeartbeatRequestTopicPartitions = Struct(
 )
 
 ConsumerGroupHeartbeatRequest = ConsumerGroupHeartbeat.request(
-    "group_id"               / String                                                        * "The group to join or to stay in.",
-    "member_id"              / String                                                        * "In v1 chosen by the member; in v0 empty on joining, then as answered.",
+    "group_id"               / GroupId                                                       * "The group to join or to stay in.",
+    "member_id"              / MemberId                                                      * "In v1 chosen by the member; in v0 empty on joining, then as answered.",
     "member_epoch"           / Int32                                                         * "The epoch last heard; 0 joins, -1 leaves, -2 leaves for now as a static member.",
-    "instance_id"            / Nullable(String)                                              * "A static member's own name; null for a dynamic one.",
+    "instance_id"            / Nullable(InstanceId)                                          * "A static member's own name; null for a dynamic one.",
     "rack_id"                / Nullable(String)                                              * "The rack the member runs in; null if it has none or said so before.",
     "rebalance_timeout_ms"   / Default(Int32, -1)                                            * "Time to give up revoked partitions, in ms; -1 if unchanged.",
-    "subscribed_topic_names" / Nullable(Array(String))                                       * "The topics wanted; null if unchanged.",
+    "subscribed_topic_names" / Nullable(Array(TopicName))                                    * "The topics wanted; null if unchanged.",
     "subscribed_topic_regex" / Since(1, Nullable(String))                                    * "A pattern (RE2) of topics; empty drops it, null if unchanged.",
     "server_assignor"        / Nullable(String)                                              * "The broker's assignor that is preferred; null leaves it to the group.",
     "topic_partitions"       / Nullable(Array(ConsumerGroupHeartbeatRequestTopicPartitions)) * "All that the member owns now; null if unchanged.",
@@ -46,9 +68,9 @@ Assignment = Struct(
 
 ConsumerGroupHeartbeatResponse = ConsumerGroupHeartbeat.response(
     "throttle_time_ms"      / Int32                * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"            / Int16                * "0, or why the heartbeat failed; UNKNOWN_MEMBER_ID and FENCED_MEMBER_EPOCH mean rejoin.",
+    "error_code"            / ErrorCode            * "0, or why the heartbeat failed; UNKNOWN_MEMBER_ID and FENCED_MEMBER_EPOCH mean rejoin.",
     "error_message"         / Nullable(String)     * "More about the error; null for none.",
-    "member_id"             / Nullable(String)     * "The id to go by; null where it is not repeated, and on an error.",
+    "member_id"             / Nullable(MemberId)   * "The id to go by; null where it is not repeated, and on an error.",
     "member_epoch"          / Int32                * "The epoch to send with the next heartbeat.",
     "heartbeat_interval_ms" / Int32                * "When the next heartbeat is due, in ms.",
     "assignment"            / Nullable(Assignment) * "The assignment to move to; null if nothing changed.",

@@ -1,6 +1,7 @@
 """DeleteGroups: empty groups vanish, with their committed offsets (KIP-229)."""
 
-from schemas.vocabulary import Api, Array, Int16, Int32, String, Struct
+from schemas._errors import COORDINATOR
+from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Struct
 
 DeleteGroups = Api(
     42, "DeleteGroups", versions=(0, 2), flexible=2, coordinator="group",
@@ -9,15 +10,19 @@ DeleteGroups = Api(
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
     },
+    errors=(
+        *COORDINATOR, "INVALID_GROUP_ID", "GROUP_AUTHORIZATION_FAILED", "NON_EMPTY_GROUP",
+        "GROUP_ID_NOT_FOUND",
+    ),
 )
 
 DeleteGroupsRequest = DeleteGroups.request(
-    "groups_names" / Array(String) * "The groups to delete; all must have their coordinator on this broker.",
+    "groups_names" / Array(GroupId) * "The groups to delete; all must have their coordinator on this broker.",
 )
 
 DeletableGroupResult = Struct(
-    "group_id"   / String * "The group asked for.",
-    "error_code" / Int16  * "0, or why it stays: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, …",
+    "group_id"   / GroupId   * "The group asked for.",
+    "error_code" / ErrorCode * "0, or why it stays: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, …",
     about="What became of one group.",
 )
 

@@ -3,14 +3,18 @@
 Up to v5 a group that does not exist is described as "Dead", without an error.
 """
 
+from schemas._errors import COORDINATOR
 from schemas._group_protocol import MemberAssignment, MemberSubscription
 from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
     Default,
-    Int16,
+    ErrorCode,
+    GroupId,
+    InstanceId,
     Int32,
+    MemberId,
     Nullable,
     Since,
     String,
@@ -28,27 +32,28 @@ DescribeGroups = Api(
         5: "Flexible lengths and tagged fields (KIP-482).",
         6: "An error message; a missing group gets GROUP_ID_NOT_FOUND (KIP-1043).",
     },
+    errors=(*COORDINATOR, "INVALID_GROUP_ID", "GROUP_AUTHORIZATION_FAILED", "GROUP_ID_NOT_FOUND"),
 )
 
 DescribeGroupsRequest = DescribeGroups.request(
-    "groups"                        / Array(String)     * "The groups to describe; all must have their coordinator on this broker.",
+    "groups"                        / Array(GroupId)    * "The groups to describe; all must have their coordinator on this broker.",
     "include_authorized_operations" / Since(3, Boolean) * "Whether to report what the asker may do with each group (KIP-430).",
 )
 
 DescribedGroupMember = Struct(
-    "member_id"         / String                                     * "The member's id, unique in its group.",
-    "group_instance_id" / Since(4, Nullable(String), ignorable=True) * "A static member's own name; null for a dynamic one (KIP-345).",
-    "client_id"         / String                                     * "What the client calls itself in its request headers.",
-    "client_host"       / String                                     * "The address that its requests come from.",
-    "member_metadata"   / MemberSubscription                         * "Its subscription to the chosen protocol; empty unless the group is stable.",
-    "member_assignment" / MemberAssignment                           * "What the leader gave it; empty unless the group is stable.",
+    "member_id"         / MemberId                                       * "The member's id, unique in its group.",
+    "group_instance_id" / Since(4, Nullable(InstanceId), ignorable=True) * "A static member's own name; null for a dynamic one (KIP-345).",
+    "client_id"         / String                                         * "What the client calls itself in its request headers.",
+    "client_host"       / String                                         * "The address that its requests come from.",
+    "member_metadata"   / MemberSubscription                             * "Its subscription to the chosen protocol; empty unless the group is stable.",
+    "member_assignment" / MemberAssignment                               * "What the leader gave it; empty unless the group is stable.",
     about="One member. The two byte fields hold what the protocol type says, a consumer's by default.",
 )
 
 DescribedGroup = Struct(
-    "error_code"            / Int16                                    * "0, or why this group is not described.",
+    "error_code"            / ErrorCode                                * "0, or why this group is not described.",
     "error_message"         / Since(6, Nullable(String))               * "More about the error; null for none (KIP-1043).",
-    "group_id"              / String                                   * "The group asked for.",
+    "group_id"              / GroupId                                  * "The group asked for.",
     "group_state"           / String                                   * '"Empty", "PreparingRebalance", "CompletingRebalance", "Stable" or "Dead".',
     "protocol_type"         / String                                   * 'What the group is for: "consumer", "connect", …; empty if it never had members.',
     "protocol_data"         / String                                   * 'The assignment protocol that was chosen, such as "range"; empty unless stable.',

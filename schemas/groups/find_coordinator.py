@@ -7,9 +7,10 @@ from schemas.vocabulary import (
     Api,
     Array,
     Between,
+    BrokerId,
     Default,
+    ErrorCode,
     Int8,
-    Int16,
     Int32,
     Nullable,
     Since,
@@ -29,6 +30,10 @@ FindCoordinator = Api(
         5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
         6: "Coordinators of share partitions, key_type 2 (KIP-932).",
     },
+    errors=(
+        "COORDINATOR_NOT_AVAILABLE", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED",
+        "INVALID_REQUEST", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "TRANSACTION_ABORTABLE",
+    ),
 )
 
 FindCoordinatorRequest = FindCoordinator.request(
@@ -39,19 +44,19 @@ FindCoordinatorRequest = FindCoordinator.request(
 
 Coordinator = Struct(
     "key"           / String                        * "The key asked for.",
-    "node_id"       / Int32                         * "The coordinator's broker id; -1 on an error.",
+    "node_id"       / BrokerId                      * "The coordinator's broker id; -1 on an error.",
     "host"          / String                        * "Where to connect to; empty on an error.",
     "port"          / Int32                         * "Where to connect to; -1 on an error.",
-    "error_code"    / Int16                         * "0, or why no coordinator is named; COORDINATOR_NOT_AVAILABLE is worth a retry.",
+    "error_code"    / ErrorCode                     * "0, or why no coordinator is named; COORDINATOR_NOT_AVAILABLE is worth a retry.",
     "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
     about="The coordinator of one key.",
 )
 
 FindCoordinatorResponse = FindCoordinator.response(
     "throttle_time_ms" / Since(1, Int32, ignorable=True)                              * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Until(3, Int16)                                              * "0, or why no coordinator is named; COORDINATOR_NOT_AVAILABLE is worth a retry.",
+    "error_code"       / Until(3, ErrorCode)                                          * "0, or why no coordinator is named; COORDINATOR_NOT_AVAILABLE is worth a retry.",
     "error_message"    / Between(1, 3, Default(Nullable(String), ""), ignorable=True) * "More about the error; null or empty for none.",
-    "node_id"          / Until(3, Int32)                                              * "The coordinator's broker id; -1 on an error.",
+    "node_id"          / Until(3, BrokerId)                                           * "The coordinator's broker id; -1 on an error.",
     "host"             / Until(3, String)                                             * "Where to connect to; empty on an error.",
     "port"             / Until(3, Int32)                                              * "Where to connect to; -1 on an error.",
     "coordinators"     / Since(4, Array(Coordinator))                                 * "One answer for each key (KIP-699).",

@@ -1,6 +1,6 @@
 """Heartbeat: a member of a classic group says that it lives, and hears of rebalances."""
 
-from schemas.vocabulary import Api, Int16, Int32, Nullable, Since, String
+from schemas.vocabulary import Api, ErrorCode, GroupId, InstanceId, Int32, MemberId, Nullable, Since
 
 Heartbeat = Api(
     12, "Heartbeat", versions=(0, 4), flexible=4, coordinator="group",
@@ -11,16 +11,21 @@ Heartbeat = Api(
         3: "Static members: group_instance_id (KIP-345).",
         4: "Flexible lengths and tagged fields (KIP-482).",
     },
+    errors=(
+        "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "ILLEGAL_GENERATION", "INVALID_GROUP_ID",
+        "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "GROUP_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION",
+        "FENCED_INSTANCE_ID",
+    ),
 )
 
 HeartbeatRequest = Heartbeat.request(
-    "group_id"          / String                     * "The member's group.",
-    "generation_id"     / Int32                      * "The generation that the member joined.",
-    "member_id"         / String                     * "As the coordinator named it on joining.",
-    "group_instance_id" / Since(3, Nullable(String)) * "A static member's own name; null for a dynamic one (KIP-345).",
+    "group_id"          / GroupId                        * "The member's group.",
+    "generation_id"     / Int32                          * "The generation that the member joined.",
+    "member_id"         / MemberId                       * "As the coordinator named it on joining.",
+    "group_instance_id" / Since(3, Nullable(InstanceId)) * "A static member's own name; null for a dynamic one (KIP-345).",
 )
 
 HeartbeatResponse = Heartbeat.response(
     "throttle_time_ms" / Since(1, Int32, ignorable=True) * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16                           * "0, or what the member must react to: REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, …",
+    "error_code"       / ErrorCode                       * "0, or what the member must react to: REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, …",
 )

@@ -4,14 +4,18 @@ The answer waits until all members have joined, or their rebalance timeout is ov
 first request is answered at once with MEMBER_ID_REQUIRED and a member id; it asks again with that id.
 """
 
+from schemas._errors import COORDINATOR
 from schemas._group_protocol import MemberSubscription
 from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
     Default,
-    Int16,
+    ErrorCode,
+    GroupId,
+    InstanceId,
     Int32,
+    MemberId,
     Nullable,
     Since,
     String,
@@ -32,6 +36,11 @@ JoinGroup = Api(
         8: "The member may say why it joins (KIP-800).",
         9: "A returning static leader may be told to skip the assignment (KIP-814).",
     },
+    errors=(
+        *COORDINATOR, "INCONSISTENT_GROUP_PROTOCOL", "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID",
+        "INVALID_SESSION_TIMEOUT", "REBALANCE_IN_PROGRESS", "GROUP_AUTHORIZATION_FAILED",
+        "UNSUPPORTED_VERSION", "MEMBER_ID_REQUIRED", "GROUP_MAX_SIZE_REACHED", "FENCED_INSTANCE_ID",
+    ),
 )
 
 JoinGroupRequestProtocol = Struct(
@@ -41,31 +50,31 @@ JoinGroupRequestProtocol = Struct(
 )
 
 JoinGroupRequest = JoinGroup.request(
-    "group_id"             / String                                       * "The group to join.",
+    "group_id"             / GroupId                                      * "The group to join.",
     "session_timeout_ms"   / Int32                                        * "Silence after which the member counts as dead, in ms.",
     "rebalance_timeout_ms" / Since(1, Default(Int32, -1), ignorable=True) * "How long a rebalance waits for this member, in ms; v0 uses the session timeout.",
-    "member_id"            / String                                       * "Empty on a first join.",
-    "group_instance_id"    / Since(5, Nullable(String))                   * "A static member's own name; null for a dynamic one (KIP-345).",
+    "member_id"            / MemberId                                     * "Empty on a first join.",
+    "group_instance_id"    / Since(5, Nullable(InstanceId))               * "A static member's own name; null for a dynamic one (KIP-345).",
     "protocol_type"        / String                                       * 'What the protocols are for: "consumer", "connect", …',
     "protocols"            / Array(JoinGroupRequestProtocol)              * "Most preferred first.",
     "reason"               / Since(8, Nullable(String), ignorable=True)   * "Why the member joins, for the broker's log; null if not told (KIP-800).",
 )
 
 JoinGroupResponseMember = Struct(
-    "member_id"         / String                                     * "The member's id, for the leader's answer in SyncGroup.",
-    "group_instance_id" / Since(5, Nullable(String), ignorable=True) * "A static member's own name; null for a dynamic one (KIP-345).",
-    "metadata"          / MemberSubscription                         * "Its subscription under the chosen protocol.",
+    "member_id"         / MemberId                                       * "The member's id, for the leader's answer in SyncGroup.",
+    "group_instance_id" / Since(5, Nullable(InstanceId), ignorable=True) * "A static member's own name; null for a dynamic one (KIP-345).",
+    "metadata"          / MemberSubscription                             * "Its subscription under the chosen protocol.",
     about="One member, as the leader needs to know it.",
 )
 
 JoinGroupResponse = JoinGroup.response(
     "throttle_time_ms" / Since(2, Int32, ignorable=True)            * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16                                      * "0, or why the join was refused.",
+    "error_code"       / ErrorCode                                  * "0, or why the join was refused.",
     "generation_id"    / Default(Int32, -1)                         * "The generation joined, to be sent from now on; -1 on an error.",
     "protocol_type"    / Since(7, Nullable(String), ignorable=True) * "What the protocols are for; null on an error (KIP-559).",
     "protocol_name"    / Default(Nullable(String, since=7), "")     * "The protocol chosen; null on an error, empty before v7.",
-    "leader"           / String                                     * "Member id of the leader; whoever finds its own here assigns.",
+    "leader"           / MemberId                                   * "Member id of the leader; whoever finds its own here assigns.",
     "skip_assignment"  / Since(9, Boolean)                          * "True: the leader need not assign, the old assignment holds (KIP-814).",
-    "member_id"        / String                                     * "The id to go by; with MEMBER_ID_REQUIRED, the one to ask again with.",
+    "member_id"        / MemberId                                   * "The id to go by; with MEMBER_ID_REQUIRED, the one to ask again with.",
     "members"          / Array(JoinGroupResponseMember)             * "All members for the leader; empty for the others.",
 )

@@ -3,7 +3,22 @@
 Up to v2 a member takes leave itself; from v3 on anybody entitled may take leave for several.
 """
 
-from schemas.vocabulary import Api, Array, Default, Int16, Int32, Nullable, Since, String, Struct, Until
+from schemas._errors import COORDINATOR
+from schemas.vocabulary import (
+    Api,
+    Array,
+    Default,
+    ErrorCode,
+    GroupId,
+    InstanceId,
+    Int32,
+    MemberId,
+    Nullable,
+    Since,
+    String,
+    Struct,
+    Until,
+)
 
 LeaveGroup = Api(
     13, "LeaveGroup", versions=(0, 5), flexible=4, coordinator="group",
@@ -15,30 +30,34 @@ LeaveGroup = Api(
         4: "Flexible lengths and tagged fields (KIP-482).",
         5: "Each member may have a reason (KIP-800).",
     },
+    errors=(
+        *COORDINATOR, "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "GROUP_AUTHORIZATION_FAILED",
+        "FENCED_INSTANCE_ID",
+    ),
 )
 
 MemberIdentity = Struct(
-    "member_id"         / String                                     * "The member's id; empty to go by group_instance_id alone.",
-    "group_instance_id" / Nullable(String)                           * "A static member's own name; null for a dynamic one.",
+    "member_id"         / MemberId                                   * "The member's id; empty to go by group_instance_id alone.",
+    "group_instance_id" / Nullable(InstanceId)                       * "A static member's own name; null for a dynamic one.",
     "reason"            / Since(5, Nullable(String), ignorable=True) * "Why it leaves, for the broker's log; null if not told (KIP-800).",
     about="One member that leaves.",
 )
 
 LeaveGroupRequest = LeaveGroup.request(
-    "group_id"  / String                          * "The group to leave.",
-    "member_id" / Until(2, String)                * "The one who leaves; v3+ has members.",
+    "group_id"  / GroupId                         * "The group to leave.",
+    "member_id" / Until(2, MemberId)              * "The one who leaves; v3+ has members.",
     "members"   / Since(3, Array(MemberIdentity)) * "All who leave (KIP-345).",
 )
 
 MemberResponse = Struct(
-    "member_id"         / String                        * "As in the request.",
-    "group_instance_id" / Default(Nullable(String), "") * "As in the request.",
-    "error_code"        / Int16                         * "0, or why this member could not leave.",
+    "member_id"         / MemberId                          * "As in the request.",
+    "group_instance_id" / Default(Nullable(InstanceId), "") * "As in the request.",
+    "error_code"        / ErrorCode                         * "0, or why this member could not leave.",
     about="What became of one member.",
 )
 
 LeaveGroupResponse = LeaveGroup.response(
     "throttle_time_ms" / Since(1, Int32, ignorable=True) * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16                           * "0, or why nobody left; v3+ has errors of single members beside it.",
+    "error_code"       / ErrorCode                       * "0, or why nobody left; v3+ has errors of single members beside it.",
     "members"          / Since(3, Array(MemberResponse)) * "One outcome for each member of the request.",
 )

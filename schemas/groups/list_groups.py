@@ -1,6 +1,6 @@
 """ListGroups: the groups that one broker coordinates."""
 
-from schemas.vocabulary import Api, Array, Int16, Int32, Since, String, Struct
+from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Since, String, Struct
 
 ListGroups = Api(
     16, "ListGroups", versions=(0, 5), flexible=3,
@@ -12,6 +12,7 @@ ListGroups = Api(
         4: "States: as a filter, and of each group (KIP-518).",
         5: "Types: as a filter, and of each group (KIP-848).",
     },
+    errors=("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE"),
 )
 
 ListGroupsRequest = ListGroups.request(
@@ -20,7 +21,7 @@ ListGroupsRequest = ListGroups.request(
 )
 
 ListedGroup = Struct(
-    "group_id"      / String                           * "The group's id.",
+    "group_id"      / GroupId                          * "The group's id.",
     "protocol_type" / String                           * 'What it is for: "consumer", "connect", …; empty where only offsets are kept.',
     "group_state"   / Since(4, String, ignorable=True) * 'Its state now, in the words of its type, such as "Stable" (KIP-518).',
     "group_type"    / Since(5, String, ignorable=True) * '"classic", "consumer", "share" or "streams" (KIP-848).',
@@ -29,6 +30,6 @@ ListedGroup = Struct(
 
 ListGroupsResponse = ListGroups.response(
     "throttle_time_ms" / Since(1, Int32, ignorable=True) * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16                           * "0, or why the list is missing or incomplete, such as COORDINATOR_LOAD_IN_PROGRESS.",
+    "error_code"       / ErrorCode                       * "0, or why the list is missing or incomplete, such as COORDINATOR_LOAD_IN_PROGRESS.",
     "groups"           / Array(ListedGroup)              * "The groups that pass the filters and that the asker may see.",
 )

@@ -4,7 +4,19 @@ In a rebalance the coordinator answers nobody until the leader's request has com
 """
 
 from schemas._group_protocol import MemberAssignment
-from schemas.vocabulary import Api, Array, Int16, Int32, Nullable, Since, String, Struct
+from schemas.vocabulary import (
+    Api,
+    Array,
+    ErrorCode,
+    GroupId,
+    InstanceId,
+    Int32,
+    MemberId,
+    Nullable,
+    Since,
+    String,
+    Struct,
+)
 
 SyncGroup = Api(
     14, "SyncGroup", versions=(0, 5), flexible=4, coordinator="group",
@@ -16,19 +28,24 @@ SyncGroup = Api(
         4: "Flexible lengths and tagged fields (KIP-482).",
         5: "Both sides name protocol type and protocol, to be checked (KIP-559).",
     },
+    errors=(
+        "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "ILLEGAL_GENERATION", "INCONSISTENT_GROUP_PROTOCOL",
+        "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "GROUP_AUTHORIZATION_FAILED",
+        "UNSUPPORTED_VERSION", "FENCED_INSTANCE_ID",
+    ),
 )
 
 SyncGroupRequestAssignment = Struct(
-    "member_id"  / String                               * "Who it is for.",
-    "assignment" / MemberAssignment                     * "What this member shall work on; a consumer's partitions.",
+    "member_id"  / MemberId         * "Who it is for.",
+    "assignment" / MemberAssignment * "What this member shall work on; a consumer's partitions.",
     about="The share of one member.",
 )
 
 SyncGroupRequest = SyncGroup.request(
-    "group_id"          / String                                     * "The member's group.",
+    "group_id"          / GroupId                                    * "The member's group.",
     "generation_id"     / Int32                                      * "The generation that the member joined.",
-    "member_id"         / String                                     * "As the coordinator named it on joining.",
-    "group_instance_id" / Since(3, Nullable(String))                 * "A static member's own name; null for a dynamic one (KIP-345).",
+    "member_id"         / MemberId                                   * "As the coordinator named it on joining.",
+    "group_instance_id" / Since(3, Nullable(InstanceId))             * "A static member's own name; null for a dynamic one (KIP-345).",
     "protocol_type"     / Since(5, Nullable(String), ignorable=True) * "As JoinGroup answered, checked by the coordinator; null to skip that (KIP-559).",
     "protocol_name"     / Since(5, Nullable(String), ignorable=True) * "As JoinGroup answered, checked by the coordinator; null to skip that (KIP-559).",
     "assignments"       / Array(SyncGroupRequestAssignment)          * "Everybody's share, from the leader; empty from the others.",
@@ -36,7 +53,7 @@ SyncGroupRequest = SyncGroup.request(
 
 SyncGroupResponse = SyncGroup.response(
     "throttle_time_ms" / Since(1, Int32, ignorable=True)            * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16                                      * "0, or why there is no assignment; REBALANCE_IN_PROGRESS means join again.",
+    "error_code"       / ErrorCode                                  * "0, or why there is no assignment; REBALANCE_IN_PROGRESS means join again.",
     "protocol_type"    / Since(5, Nullable(String), ignorable=True) * "What the protocols are for; null on an error (KIP-559).",
     "protocol_name"    / Since(5, Nullable(String), ignorable=True) * "The protocol that the assignment is in; null on an error (KIP-559).",
     "assignment"       / MemberAssignment                           * "This member's share; empty on an error or for nothing to do.",

@@ -9,18 +9,22 @@ from schemas.vocabulary import (
     Data,
     Default,
     Embedded,
+    GroupId,
+    InstanceId,
     Int8,
     Int32,
     Int64,
+    MemberId,
     Nullable,
     String,
     Struct,
     Tagged,
+    TopicName,
     Uuid,
 )
 
 ConsumerGroupMetadataKey = Data("ConsumerGroupMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=3, role="key", about="Which group it is.")(
-    "group_id" / String * "The group's id.",
+    "group_id" / GroupId * "The group's id.",
 )
 
 ConsumerGroupMetadataValue = Data("ConsumerGroupMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=3, about="A group's epoch, and what the topics looked like then.")(
@@ -29,7 +33,7 @@ ConsumerGroupMetadataValue = Data("ConsumerGroupMetadataValue", versions=(0, 0),
 )
 
 ConsumerGroupPartitionMetadataKey = Data("ConsumerGroupPartitionMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=4, role="key", about="Which group it is.")(
-    "group_id" / String * "The group's id.",
+    "group_id" / GroupId * "The group's id.",
 )
 
 PartitionMetadata = Struct(
@@ -40,7 +44,7 @@ PartitionMetadata = Struct(
 
 TopicMetadata = Struct(
     "topic_id"           / Uuid                     * "The topic's id.",
-    "topic_name"         / String                   * "The topic's name.",
+    "topic_name"         / TopicName                * "The topic's name.",
     "num_partitions"     / Int32                    * "How many partitions the topic has.",
     "partition_metadata" / Array(PartitionMetadata) * "Racks by partition; empty if no rack is known.",
     about="One topic subscribed.",
@@ -51,8 +55,8 @@ ConsumerGroupPartitionMetadataValue = Data("ConsumerGroupPartitionMetadataValue"
 )
 
 ConsumerGroupMemberMetadataKey = Data("ConsumerGroupMemberMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=5, role="key", about="Which member of which group.")(
-    "group_id"  / String * "The group's id.",
-    "member_id" / String * "The member's id.",
+    "group_id"  / GroupId  * "The group's id.",
+    "member_id" / MemberId * "The member's id.",
 )
 
 ClassicProtocol = Struct(
@@ -68,19 +72,19 @@ ClassicMemberMetadata = Struct(
 )
 
 ConsumerGroupMemberMetadataValue = Data("ConsumerGroupMemberMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=5, about="A member as it described itself.")(
-    "instance_id"             / Default(Nullable(String), "") * "A static member's own name; null for a dynamic one.",
-    "rack_id"                 / Default(Nullable(String), "") * "The rack the member runs in; null for none.",
-    "client_id"               / String                        * "What the member's client calls itself.",
-    "client_host"             / String                        * "The address that the member last came from.",
-    "subscribed_topic_names"  / Array(String)                 * "Topics wanted by name.",
-    "subscribed_topic_regex"  / Default(Nullable(String), "") * "Topics wanted by pattern (RE2); null for none.",
-    "rebalance_timeout_ms"    / Default(Int32, -1)            * "How long it may take to give up partitions, in ms; -1 if not told.",
-    "server_assignor"         / Default(Nullable(String), "") * "The assignor that the member asks for; null for the coordinator's choice.",
+    "instance_id"             / Default(Nullable(InstanceId), "")                                                  * "A static member's own name; null for a dynamic one.",
+    "rack_id"                 / Default(Nullable(String), "")                                                      * "The rack the member runs in; null for none.",
+    "client_id"               / String                                                                             * "What the member's client calls itself.",
+    "client_host"             / String                                                                             * "The address that the member last came from.",
+    "subscribed_topic_names"  / Array(TopicName)                                                                   * "Topics wanted by name.",
+    "subscribed_topic_regex"  / Default(Nullable(String), "")                                                      * "Topics wanted by pattern (RE2); null for none.",
+    "rebalance_timeout_ms"    / Default(Int32, -1)                                                                 * "How long it may take to give up partitions, in ms; -1 if not told.",
+    "server_assignor"         / Default(Nullable(String), "")                                                      * "The assignor that the member asks for; null for the coordinator's choice.",
     "classic_member_metadata" / Tagged(0, Default(Nullable(ClassicMemberMetadata), ClassicMemberMetadata.default)) * "What a member of the classic protocol needs; null for the others.",
 )
 
 ConsumerGroupTargetAssignmentMetadataKey = Data("ConsumerGroupTargetAssignmentMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=6, role="key", about="Which group it is.")(
-    "group_id" / String * "The group's id.",
+    "group_id" / GroupId * "The group's id.",
 )
 
 ConsumerGroupTargetAssignmentMetadataValue = Data("ConsumerGroupTargetAssignmentMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=6, about="Which epoch the target assignment is for.")(
@@ -89,8 +93,8 @@ ConsumerGroupTargetAssignmentMetadataValue = Data("ConsumerGroupTargetAssignment
 )
 
 ConsumerGroupTargetAssignmentMemberKey = Data("ConsumerGroupTargetAssignmentMemberKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=7, role="key", about="Which member of which group.")(
-    "group_id"  / String * "The group's id.",
-    "member_id" / String * "The member's id.",
+    "group_id"  / GroupId  * "The group's id.",
+    "member_id" / MemberId * "The member's id.",
 )
 
 TopicPartition = Struct(
@@ -104,8 +108,8 @@ ConsumerGroupTargetAssignmentMemberValue = Data("ConsumerGroupTargetAssignmentMe
 )
 
 ConsumerGroupCurrentMemberAssignmentKey = Data("ConsumerGroupCurrentMemberAssignmentKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=8, role="key", about="Which member of which group.")(
-    "group_id"  / String * "The group's id.",
-    "member_id" / String * "The member's id.",
+    "group_id"  / GroupId  * "The group's id.",
+    "member_id" / MemberId * "The member's id.",
 )
 
 TopicPartitions = Struct(
@@ -124,12 +128,12 @@ ConsumerGroupCurrentMemberAssignmentValue = Data("ConsumerGroupCurrentMemberAssi
 )
 
 ConsumerGroupRegularExpressionKey = Data("ConsumerGroupRegularExpressionKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=16, role="key", about="Which pattern of which group.")(
-    "group_id"           / String * "The group's id.",
-    "regular_expression" / String * "The pattern (RE2).",
+    "group_id"           / GroupId * "The group's id.",
+    "regular_expression" / String  * "The pattern (RE2).",
 )
 
 ConsumerGroupRegularExpressionValue = Data("ConsumerGroupRegularExpressionValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=16, about="The topics that a pattern stands for, as last matched.")(
-    "topics"    / Array(String) * "Names of the topics that the expression matches.",
-    "version"   / Int64         * "Version of the cluster's metadata that it was matched against.",
-    "timestamp" / Int64         * "When it was matched, in ms since the epoch.",
+    "topics"    / Array(TopicName) * "Names of the topics that the expression matches.",
+    "version"   / Int64            * "Version of the cluster's metadata that it was matched against.",
+    "timestamp" / Int64            * "When it was matched, in ms since the epoch.",
 )

@@ -7,6 +7,7 @@ The log has no keys, and knows no record without a value.
 from schemas.vocabulary import (
     Array,
     Boolean,
+    BrokerId,
     Bytes,
     Data,
     Default,
@@ -16,10 +17,13 @@ from schemas.vocabulary import (
     Int32,
     Int64,
     Nullable,
+    ProducerId,
+    Secret,
     Since,
     String,
     Struct,
     Tagged,
+    TopicName,
     Uint16,
     Uuid,
 )
@@ -40,7 +44,7 @@ BrokerFeature = Struct(
 )
 
 RegisterBrokerRecord = Data("RegisterBrokerRecord", versions=(0, 4), flexible=0, log="metadata", record_type=0, about="A broker has registered. v1 tells of controlled shutdown (KIP-841), v2 of ZooKeeper (KIP-866), v3 of log directories (KIP-858), v4 of cordoned ones (KIP-1066).")(
-    "broker_id"              / Int32                                      * "The broker's node id.",
+    "broker_id"              / BrokerId                                   * "The broker's node id.",
     "is_migrating_zk_broker" / Since(2, Boolean)                          * "True for a broker that is still run by ZooKeeper (KIP-866).",
     "incarnation_id"         / Uuid                                       * "New each time the process starts.",
     "broker_epoch"           / Int64                                      * "The broker's epoch, new with each registration.",
@@ -54,8 +58,8 @@ RegisterBrokerRecord = Data("RegisterBrokerRecord", versions=(0, 4), flexible=0,
 )
 
 UnregisterBrokerRecord = Data("UnregisterBrokerRecord", versions=(0, 0), flexible=0, log="metadata", record_type=1, about="A broker is gone for good.")(
-    "broker_id"    / Int32 * "The broker's node id.",
-    "broker_epoch" / Int64 * "The broker's epoch, new with each registration.",
+    "broker_id"    / BrokerId * "The broker's node id.",
+    "broker_epoch" / Int64    * "The broker's epoch, new with each registration.",
 )
 
 TopicRecord = Data("TopicRecord", versions=(0, 0), flexible=0, log="metadata", record_type=2, about="A topic is there; its partitions follow.")(
@@ -64,40 +68,40 @@ TopicRecord = Data("TopicRecord", versions=(0, 0), flexible=0, log="metadata", r
 )
 
 PartitionRecord = Data("PartitionRecord", versions=(0, 2), flexible=0, log="metadata", record_type=3, about="A partition as it is, all of it. v1 adds log directories (KIP-858), v2 eligible leaders (KIP-966).")(
-    "partition_id"             / Default(Int32, -1)                          * "The partition's number.",
-    "topic_id"                 / Uuid                                        * "The topic's id.",
-    "replicas"                 / Array(Int32)                                * "Node ids of its replicas, the preferred leader first.",
-    "isr"                      / Array(Int32)                                * "Node ids of the replicas in sync.",
-    "removing_replicas"        / Array(Int32)                                * "Replicas to go when the reassignment ends.",
-    "adding_replicas"          / Array(Int32)                                * "Replicas to come when the reassignment ends.",
-    "leader"                   / Default(Int32, -1)                          * "Node id of the leader; -1 for none.",
-    "leader_recovery_state"    / Tagged(0, Int8)                             * "0 for a leader as it should be, 1 while one elected uncleanly recovers.",
-    "leader_epoch"             / Default(Int32, -1)                          * "One more with each change of leader.",
-    "partition_epoch"          / Default(Int32, -1)                          * "One more with each change of the partition.",
-    "directories"              / Since(1, Array(Uuid))                       * "Log directory of each replica, in their order; 0…01 while unassigned (KIP-858).",
-    "eligible_leader_replicas" / Since(2, Tagged(1, Nullable(Array(Int32)))) * "Replicas outside the ISR that are safe to lead; null for none (KIP-966).",
-    "last_known_elr"           / Since(2, Tagged(2, Nullable(Array(Int32)))) * "The last members of that set; null for none (KIP-966).",
+    "partition_id"             / Default(Int32, -1)                             * "The partition's number.",
+    "topic_id"                 / Uuid                                           * "The topic's id.",
+    "replicas"                 / Array(BrokerId)                                * "Node ids of its replicas, the preferred leader first.",
+    "isr"                      / Array(BrokerId)                                * "Node ids of the replicas in sync.",
+    "removing_replicas"        / Array(BrokerId)                                * "Replicas to go when the reassignment ends.",
+    "adding_replicas"          / Array(BrokerId)                                * "Replicas to come when the reassignment ends.",
+    "leader"                   / Default(BrokerId, -1)                          * "Node id of the leader; -1 for none.",
+    "leader_recovery_state"    / Tagged(0, Int8)                                * "0 for a leader as it should be, 1 while one elected uncleanly recovers.",
+    "leader_epoch"             / Default(Int32, -1)                             * "One more with each change of leader.",
+    "partition_epoch"          / Default(Int32, -1)                             * "One more with each change of the partition.",
+    "directories"              / Since(1, Array(Uuid))                          * "Log directory of each replica, in their order; 0…01 while unassigned (KIP-858).",
+    "eligible_leader_replicas" / Since(2, Tagged(1, Nullable(Array(BrokerId)))) * "Replicas outside the ISR that are safe to lead; null for none (KIP-966).",
+    "last_known_elr"           / Since(2, Tagged(2, Nullable(Array(Int32))))    * "The last members of that set; null for none (KIP-966).",
 )
 
 ConfigRecord = Data("ConfigRecord", versions=(0, 0), flexible=0, log="metadata", record_type=4, about="A config has been set or taken back.")(
-    "resource_type" / Int8                          * "2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group.",
-    "resource_name" / String                        * "Name of the topic, id of the broker, …; empty for all brokers' default.",
-    "name"          / String                        * "The config's name.",
-    "value"         / Default(Nullable(String), "") * "Its value; null takes the config back.",
+    "resource_type" / Int8                                  * "2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group.",
+    "resource_name" / String                                * "Name of the topic, id of the broker, …; empty for all brokers' default.",
+    "name"          / String                                * "The config's name.",
+    "value"         / Default(Nullable(Secret(String)), "") * "Its value; null takes the config back.",
 )
 
 PartitionChangeRecord = Data("PartitionChangeRecord", versions=(0, 2), flexible=0, log="metadata", record_type=5, about="What has changed of a partition; what isn't there stays. v1 adds log directories (KIP-858), v2 eligible leaders (KIP-966).")(
-    "partition_id"             / Default(Int32, -1)                          * "The partition's number.",
-    "topic_id"                 / Uuid                                        * "The topic's id.",
-    "isr"                      / Tagged(0, Nullable(Array(Int32)))           * "Node ids of the replicas in sync; null: as before.",
-    "leader"                   / Tagged(1, Default(Int32, -2))               * "Node id of the leader; -1 for none, -2: as before.",
-    "replicas"                 / Tagged(2, Nullable(Array(Int32)))           * "Node ids of its replicas; null: as before.",
-    "removing_replicas"        / Tagged(3, Nullable(Array(Int32)))           * "Replicas to go when the reassignment ends; null: as before.",
-    "adding_replicas"          / Tagged(4, Nullable(Array(Int32)))           * "Replicas to come when the reassignment ends; null: as before.",
-    "leader_recovery_state"    / Tagged(5, Default(Int8, -1))                * "0 as it should be, 1 recovering, -1: as before.",
-    "directories"              / Since(1, Tagged(8, Nullable(Array(Uuid))))  * "Log directory of each replica, in their order; null: as before (KIP-858).",
-    "eligible_leader_replicas" / Since(2, Tagged(6, Nullable(Array(Int32)))) * "Replicas outside the ISR that are safe to lead; null: as before (KIP-966).",
-    "last_known_elr"           / Since(2, Tagged(7, Nullable(Array(Int32)))) * "The last members of that set; null: as before (KIP-966).",
+    "partition_id"             / Default(Int32, -1)                             * "The partition's number.",
+    "topic_id"                 / Uuid                                           * "The topic's id.",
+    "isr"                      / Tagged(0, Nullable(Array(BrokerId)))           * "Node ids of the replicas in sync; null: as before.",
+    "leader"                   / Tagged(1, Default(BrokerId, -2))               * "Node id of the leader; -1 for none, -2: as before.",
+    "replicas"                 / Tagged(2, Nullable(Array(BrokerId)))           * "Node ids of its replicas; null: as before.",
+    "removing_replicas"        / Tagged(3, Nullable(Array(BrokerId)))           * "Replicas to go when the reassignment ends; null: as before.",
+    "adding_replicas"          / Tagged(4, Nullable(Array(BrokerId)))           * "Replicas to come when the reassignment ends; null: as before.",
+    "leader_recovery_state"    / Tagged(5, Default(Int8, -1))                   * "0 as it should be, 1 recovering, -1: as before.",
+    "directories"              / Since(1, Tagged(8, Nullable(Array(Uuid))))     * "Log directory of each replica, in their order; null: as before (KIP-858).",
+    "eligible_leader_replicas" / Since(2, Tagged(6, Nullable(Array(BrokerId)))) * "Replicas outside the ISR that are safe to lead; null: as before (KIP-966).",
+    "last_known_elr"           / Since(2, Tagged(7, Nullable(Array(Int32))))    * "The last members of that set; null: as before (KIP-966).",
 )
 
 FenceBrokerRecord = Data("FenceBrokerRecord", versions=(0, 0), flexible=0, log="metadata", record_type=7, about="A broker may lead no more; BrokerRegistrationChangeRecord has replaced it.")(
@@ -125,12 +129,12 @@ DelegationTokenRecord = Data("DelegationTokenRecord", versions=(0, 0), flexible=
 )
 
 UserScramCredentialRecord = Data("UserScramCredentialRecord", versions=(0, 0), flexible=0, log="metadata", record_type=11, about="A user's SCRAM credential has been set.")(
-    "name"       / String * "The user's name.",
-    "mechanism"  / Int8   * "1 SCRAM-SHA-256, 2 SCRAM-SHA-512.",
-    "salt"       / Bytes  * "The salt.",
-    "stored_key" / Bytes  * "Hash of the client's key; proves who knows the password.",
-    "server_key" / Bytes  * "The key by which the broker proves itself.",
-    "iterations" / Int32  * "How often the password was hashed.",
+    "name"       / String        * "The user's name.",
+    "mechanism"  / Int8          * "1 SCRAM-SHA-256, 2 SCRAM-SHA-512.",
+    "salt"       / Secret(Bytes) * "The salt.",
+    "stored_key" / Secret(Bytes) * "Hash of the client's key; proves who knows the password.",
+    "server_key" / Secret(Bytes) * "The key by which the broker proves itself.",
+    "iterations" / Int32         * "How often the password was hashed.",
 )
 
 FeatureLevelRecord = Data("FeatureLevelRecord", versions=(0, 0), flexible=0, log="metadata", record_type=12, about="The cluster runs by this level of a feature from here on (KIP-584).")(
@@ -152,13 +156,13 @@ ClientQuotaRecord = Data("ClientQuotaRecord", versions=(0, 0), flexible=0, log="
 )
 
 ProducerIdsRecord = Data("ProducerIdsRecord", versions=(0, 0), flexible=0, log="metadata", record_type=15, about="A block of producer ids has been given to a broker (KIP-730).")(
-    "broker_id"        / Int32              * "Node id of the broker that got the block.",
+    "broker_id"        / BrokerId           * "Node id of the broker that got the block.",
     "broker_epoch"     / Default(Int64, -1) * "The broker's epoch at the time; -1 if unknown.",
-    "next_producer_id" / Int64              * "The first id of the next block: all below are given away.",
+    "next_producer_id" / ProducerId         * "The first id of the next block: all below are given away.",
 )
 
 BrokerRegistrationChangeRecord = Data("BrokerRegistrationChangeRecord", versions=(0, 3), flexible=0, log="metadata", record_type=17, about="What has changed of a broker; what isn't there stays. v1 tells of controlled shutdown (KIP-841), v2 of log directories (KIP-858), v3 of cordoned ones (KIP-1066).")(
-    "broker_id"              / Int32                                      * "The broker's node id.",
+    "broker_id"              / BrokerId                                   * "The broker's node id.",
     "broker_epoch"           / Int64                                      * "The broker's epoch, new with each registration.",
     "fenced"                 / Tagged(0, Int8)                            * "1 fenced from here on, -1 no longer, 0: as before.",
     "in_controlled_shutdown" / Since(1, Tagged(1, Int8))                  * "1 in a controlled shutdown from here on, 0: as before (KIP-841).",
@@ -230,7 +234,7 @@ RegisterControllerRecord = Data("RegisterControllerRecord", versions=(0, 0), fle
 )
 
 ClearElrRecord = Data("ClearElrRecord", versions=(0, 0), flexible=0, log="metadata", record_type=28, about="The eligible leaders of a topic's partitions are forgotten (KIP-966).")(
-    "topic_name" / String * "The topic; empty for all topics.",
+    "topic_name" / TopicName * "The topic; empty for all topics.",
 )
 
 UnregisterControllerRecord = Data("UnregisterControllerRecord", versions=(0, 0), flexible=0, log="metadata", record_type=29, about="A controller is no longer registered (Kafka 4.4).")(

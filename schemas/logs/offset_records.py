@@ -3,12 +3,24 @@
 A record without a value forgets the offset: it was deleted, it expired, or its group is gone.
 """
 
-from schemas.vocabulary import Between, Data, Default, Int32, Int64, Since, String, Tagged, Uuid
+from schemas.vocabulary import (
+    Between,
+    Data,
+    Default,
+    GroupId,
+    Int32,
+    Int64,
+    Since,
+    String,
+    Tagged,
+    TopicName,
+    Uuid,
+)
 
 LegacyOffsetCommitKey = Data("LegacyOffsetCommitKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=0, role="key", about="Whose offset it is, as the first coordinators wrote it; the layout is OffsetCommitKey's.")(
-    "group"     / String * "Id of the group that committed, or that a lone consumer committed under.",
-    "topic"     / String * "The topic's name.",
-    "partition" / Int32  * "The partition's number.",
+    "group"     / GroupId   * "Id of the group that committed, or that a lone consumer committed under.",
+    "topic"     / TopicName * "The topic's name.",
+    "partition" / Int32     * "The partition's number.",
 )
 
 LegacyOffsetCommitValue = Data("LegacyOffsetCommitValue", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=0, about="The offset, as the first coordinators wrote it. Nobody writes it today.")(
@@ -18,9 +30,9 @@ LegacyOffsetCommitValue = Data("LegacyOffsetCommitValue", versions=(0, 0), flexi
 )
 
 OffsetCommitKey = Data("OffsetCommitKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=1, role="key", about="Whose offset it is: a group's, for one partition.")(
-    "group"     / String * "Id of the group that committed, or that a lone consumer committed under.",
-    "topic"     / String * "The topic's name.",
-    "partition" / Int32  * "The partition's number.",
+    "group"     / GroupId   * "Id of the group that committed, or that a lone consumer committed under.",
+    "topic"     / TopicName * "The topic's name.",
+    "partition" / Int32     * "The partition's number.",
 )
 
 OffsetCommitValue = Data("OffsetCommitValue", versions=(0, 4), flexible=4, log="consumer_offsets", record_type=1, about="The offset committed. v1 kept the client's own expiry, v3 added the leader epoch (KIP-320); v4 is flexible (KIP-915).")(

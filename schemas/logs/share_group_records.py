@@ -7,18 +7,21 @@ from schemas.vocabulary import (
     Array,
     Data,
     Default,
+    GroupId,
     Int8,
     Int32,
     Int64,
+    MemberId,
     Nullable,
     String,
     Struct,
     Tagged,
+    TopicName,
     Uuid,
 )
 
 ShareGroupPartitionMetadataKey = Data("ShareGroupPartitionMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=9, role="key", about="Which group it is.")(
-    "group_id" / String * "The group's id.",
+    "group_id" / GroupId * "The group's id.",
 )
 
 PartitionMetadata = Struct(
@@ -29,7 +32,7 @@ PartitionMetadata = Struct(
 
 TopicMetadata = Struct(
     "topic_id"           / Uuid                     * "The topic's id.",
-    "topic_name"         / String                   * "The topic's name.",
+    "topic_name"         / TopicName                * "The topic's name.",
     "num_partitions"     / Int32                    * "How many partitions the topic has.",
     "partition_metadata" / Array(PartitionMetadata) * "Racks by partition; empty if no rack is known.",
     about="One topic subscribed.",
@@ -40,19 +43,19 @@ ShareGroupPartitionMetadataValue = Data("ShareGroupPartitionMetadataValue", vers
 )
 
 ShareGroupMemberMetadataKey = Data("ShareGroupMemberMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=10, role="key", about="Which member of which group.")(
-    "group_id"  / String * "The group's id.",
-    "member_id" / String * "The member's id.",
+    "group_id"  / GroupId  * "The group's id.",
+    "member_id" / MemberId * "The member's id.",
 )
 
 ShareGroupMemberMetadataValue = Data("ShareGroupMemberMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=10, about="A member as it described itself.")(
     "rack_id"                / Default(Nullable(String), "") * "The rack the member runs in; null for none.",
     "client_id"              / String                        * "What the member's client calls itself.",
     "client_host"            / String                        * "The address that the member last came from.",
-    "subscribed_topic_names" / Array(String)                 * "Topics wanted by name.",
+    "subscribed_topic_names" / Array(TopicName)              * "Topics wanted by name.",
 )
 
 ShareGroupMetadataKey = Data("ShareGroupMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=11, role="key", about="Which group it is.")(
-    "group_id" / String * "The group's id.",
+    "group_id" / GroupId * "The group's id.",
 )
 
 ShareGroupMetadataValue = Data("ShareGroupMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=11, about="A group's epoch, and what the topics looked like then.")(
@@ -61,7 +64,7 @@ ShareGroupMetadataValue = Data("ShareGroupMetadataValue", versions=(0, 0), flexi
 )
 
 ShareGroupTargetAssignmentMetadataKey = Data("ShareGroupTargetAssignmentMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=12, role="key", about="Which group it is.")(
-    "group_id" / String * "The group's id.",
+    "group_id" / GroupId * "The group's id.",
 )
 
 ShareGroupTargetAssignmentMetadataValue = Data("ShareGroupTargetAssignmentMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=12, about="Which epoch the target assignment is for.")(
@@ -70,8 +73,8 @@ ShareGroupTargetAssignmentMetadataValue = Data("ShareGroupTargetAssignmentMetada
 )
 
 ShareGroupTargetAssignmentMemberKey = Data("ShareGroupTargetAssignmentMemberKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=13, role="key", about="Which member of which group.")(
-    "group_id"  / String * "The group's id.",
-    "member_id" / String * "The member's id.",
+    "group_id"  / GroupId  * "The group's id.",
+    "member_id" / MemberId * "The member's id.",
 )
 
 TopicPartition = Struct(
@@ -85,8 +88,8 @@ ShareGroupTargetAssignmentMemberValue = Data("ShareGroupTargetAssignmentMemberVa
 )
 
 ShareGroupCurrentMemberAssignmentKey = Data("ShareGroupCurrentMemberAssignmentKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=14, role="key", about="Which member of which group.")(
-    "group_id"  / String * "The group's id.",
-    "member_id" / String * "The member's id.",
+    "group_id"  / GroupId  * "The group's id.",
+    "member_id" / MemberId * "The member's id.",
 )
 
 TopicPartitions = Struct(
@@ -103,19 +106,19 @@ ShareGroupCurrentMemberAssignmentValue = Data("ShareGroupCurrentMemberAssignment
 )
 
 ShareGroupStatePartitionMetadataKey = Data("ShareGroupStatePartitionMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=15, role="key", about="Which group it is.")(
-    "group_id" / String * "The group's id.",
+    "group_id" / GroupId * "The group's id.",
 )
 
 TopicPartitionsInfo = Struct(
     "topic_id"   / Uuid         * "The topic's id.",
-    "topic_name" / String       * "The topic's name.",
+    "topic_name" / TopicName    * "The topic's name.",
     "partitions" / Array(Int32) * "Numbers of the partitions.",
     about="Partitions of one topic.",
 )
 
 TopicInfo = Struct(
-    "topic_id"   / Uuid   * "The topic's id.",
-    "topic_name" / String * "The topic's name.",
+    "topic_id"   / Uuid      * "The topic's id.",
+    "topic_name" / TopicName * "The topic's name.",
     about="One topic.",
 )
 

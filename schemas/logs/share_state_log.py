@@ -4,12 +4,12 @@ Key and value go together by partition: a snapshot replaces all before it, updat
 without a value forgets the partition.
 """
 
-from schemas.vocabulary import Array, Data, Default, Int8, Int16, Int32, Int64, String, Struct, Tagged, Uuid
+from schemas.vocabulary import Array, Data, Default, GroupId, Int8, Int16, Int32, Int64, Struct, Tagged, Uuid
 
 ShareSnapshotKey = Data("ShareSnapshotKey", versions=(0, 0), flexible=None, log="share_group_state", record_type=0, role="key", about="Whose share state it is: a group's, for one partition.")(
-    "group_id"  / String * "The share group's id.",
-    "topic_id"  / Uuid   * "The topic's id.",
-    "partition" / Int32  * "The partition's number.",
+    "group_id"  / GroupId * "The share group's id.",
+    "topic_id"  / Uuid    * "The topic's id.",
+    "partition" / Int32   * "The partition's number.",
 )
 
 ShareSnapshotValueStateBatch = Struct(
@@ -32,9 +32,9 @@ ShareSnapshotValue = Data("ShareSnapshotValue", versions=(0, 0), flexible=0, log
 )
 
 ShareUpdateKey = Data("ShareUpdateKey", versions=(0, 0), flexible=None, log="share_group_state", record_type=1, role="key", about="Whose share state it is: a group's, for one partition.")(
-    "group_id"  / String * "The share group's id.",
-    "topic_id"  / Uuid   * "The topic's id.",
-    "partition" / Int32  * "The partition's number.",
+    "group_id"  / GroupId * "The share group's id.",
+    "topic_id"  / Uuid    * "The topic's id.",
+    "partition" / Int32   * "The partition's number.",
 )
 
 ShareUpdateValueStateBatch = Struct(

@@ -8,19 +8,23 @@ from schemas.vocabulary import (
     Array,
     Data,
     Default,
+    GroupId,
+    InstanceId,
     Int8,
     Int16,
     Int32,
     Int64,
+    MemberId,
     Nullable,
     String,
     Struct,
     Tagged,
+    TopicName,
     Uint16,
 )
 
 StreamsGroupMetadataKey = Data("StreamsGroupMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=17, role="key", about="Which group it is.")(
-    "group_id" / String * "The group's id.",
+    "group_id" / GroupId * "The group's id.",
 )
 
 LastAssignmentConfig = Struct(
@@ -39,8 +43,8 @@ StreamsGroupMetadataValue = Data("StreamsGroupMetadataValue", versions=(0, 0), f
 )
 
 StreamsGroupMemberMetadataKey = Data("StreamsGroupMemberMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=19, role="key", about="Which member of which group.")(
-    "group_id"  / String * "The group's id.",
-    "member_id" / String * "The member's id.",
+    "group_id"  / GroupId  * "The group's id.",
+    "member_id" / MemberId * "The member's id.",
 )
 
 Endpoint = Struct(
@@ -56,19 +60,19 @@ KeyValue = Struct(
 )
 
 StreamsGroupMemberMetadataValue = Data("StreamsGroupMemberMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=19, about="A member as it described itself.")(
-    "instance_id"          / Default(Nullable(String), "") * "A static member's own name; null for a dynamic one.",
-    "rack_id"              / Default(Nullable(String), "") * "The rack the member runs in; null for none.",
-    "client_id"            / String                        * "What the member's client calls itself.",
-    "client_host"          / String                        * "The address that the member last came from.",
-    "rebalance_timeout_ms" / Default(Int32, -1)            * "How long it may take to give up tasks, in ms; -1 if not told.",
-    "topology_epoch"       / Int32                         * "Epoch of the topology that the member runs.",
-    "process_id"           / String                        * "Id of its process; members of one process share local state.",
-    "user_endpoint"        / Nullable(Endpoint)            * "Where it answers interactive queries; null for nowhere.",
-    "client_tags"          / Array(KeyValue)               * "Tags of its client, for spreading standby tasks.",
+    "instance_id"          / Default(Nullable(InstanceId), "") * "A static member's own name; null for a dynamic one.",
+    "rack_id"              / Default(Nullable(String), "")     * "The rack the member runs in; null for none.",
+    "client_id"            / String                            * "What the member's client calls itself.",
+    "client_host"          / String                            * "The address that the member last came from.",
+    "rebalance_timeout_ms" / Default(Int32, -1)                * "How long it may take to give up tasks, in ms; -1 if not told.",
+    "topology_epoch"       / Int32                             * "Epoch of the topology that the member runs.",
+    "process_id"           / String                            * "Id of its process; members of one process share local state.",
+    "user_endpoint"        / Nullable(Endpoint)                * "Where it answers interactive queries; null for nowhere.",
+    "client_tags"          / Array(KeyValue)                   * "Tags of its client, for spreading standby tasks.",
 )
 
 StreamsGroupTargetAssignmentMetadataKey = Data("StreamsGroupTargetAssignmentMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=20, role="key", about="Which group it is.")(
-    "group_id" / String * "The group's id.",
+    "group_id" / GroupId * "The group's id.",
 )
 
 StreamsGroupTargetAssignmentMetadataValue = Data("StreamsGroupTargetAssignmentMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=20, about="Which epoch the target assignment is for.")(
@@ -77,8 +81,8 @@ StreamsGroupTargetAssignmentMetadataValue = Data("StreamsGroupTargetAssignmentMe
 )
 
 StreamsGroupTargetAssignmentMemberKey = Data("StreamsGroupTargetAssignmentMemberKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=21, role="key", about="Which member of which group.")(
-    "group_id"  / String * "The group's id.",
-    "member_id" / String * "The member's id.",
+    "group_id"  / GroupId  * "The group's id.",
+    "member_id" / MemberId * "The member's id.",
 )
 
 StreamsGroupTargetAssignmentMemberValueTaskIds = Struct(
@@ -94,8 +98,8 @@ StreamsGroupTargetAssignmentMemberValue = Data("StreamsGroupTargetAssignmentMemb
 )
 
 StreamsGroupCurrentMemberAssignmentKey = Data("StreamsGroupCurrentMemberAssignmentKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=22, role="key", about="Which member of which group.")(
-    "group_id"  / String * "The group's id.",
-    "member_id" / String * "The member's id.",
+    "group_id"  / GroupId  * "The group's id.",
+    "member_id" / MemberId * "The member's id.",
 )
 
 StreamsGroupCurrentMemberAssignmentValueTaskIds = Struct(
@@ -118,7 +122,7 @@ StreamsGroupCurrentMemberAssignmentValue = Data("StreamsGroupCurrentMemberAssign
 )
 
 StreamsGroupTopologyKey = Data("StreamsGroupTopologyKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=23, role="key", about="Which group it is.")(
-    "group_id" / String * "The group's id.",
+    "group_id" / GroupId * "The group's id.",
 )
 
 TopicConfig = Struct(
@@ -144,10 +148,10 @@ CopartitionGroup = Struct(
 
 Subtopology = Struct(
     "subtopology_id"            / String                  * "Id of the subtopology within the topology.",
-    "source_topics"             / Array(String)           * "Topics that it reads, by name.",
+    "source_topics"             / Array(TopicName)        * "Topics that it reads, by name.",
     "source_topic_regex"        / Array(String)           * "Patterns of topics that it reads.",
     "state_changelog_topics"    / Array(TopicInfo)        * "Topics that keep its state stores.",
-    "repartition_sink_topics"   / Array(String)           * "Internal topics that it writes for others to read.",
+    "repartition_sink_topics"   / Array(TopicName)        * "Internal topics that it writes for others to read.",
     "repartition_source_topics" / Array(TopicInfo)        * "Internal topics that it reads, written by others.",
     "copartition_groups"        / Array(CopartitionGroup) * "Which of its topics must have equally many partitions.",
     about="A part of the topology that can run by itself.",

@@ -3,10 +3,23 @@
 The leader of each partition answers. v0 lists beginnings of segments; from v1 on there is one offset with its timestamp.
 """
 
-from schemas.vocabulary import Api, Array, Default, Int8, Int16, Int32, Int64, Since, String, Struct, Until
+from schemas.vocabulary import (
+    Api,
+    Array,
+    BrokerId,
+    Default,
+    ErrorCode,
+    Int8,
+    Int32,
+    Int64,
+    Since,
+    Struct,
+    TopicName,
+    Until,
+)
 
 ListOffsets = Api(
-    2, "ListOffsets", versions=(0, 11), flexible=6,
+    2, "ListOffsets", versions=(0, 11), flexible=6, deprecated=(0, 0),
     about="Turns timestamps, or the negative marks for earliest, latest and others, into offsets. Consumers reset their positions by it, operators compute lags.",
     changes={
         1: "One offset, with its timestamp, by searching records instead of segments (KIP-79).",
@@ -21,6 +34,12 @@ ListOffsets = Api(
         10: "A timeout for answers that need tiered storage (KIP-1075).",
         11: "Timestamp -6: the earliest offset not yet in tiered storage (KIP-1023).",
     },
+    errors=(
+        "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER",
+        "REPLICA_NOT_AVAILABLE", "TOPIC_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+        "UNSUPPORTED_FOR_MESSAGE_FORMAT", "KAFKA_STORAGE_ERROR", "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE",
+    ),
 )
 
 ListOffsetsPartition = Struct(
@@ -32,13 +51,13 @@ ListOffsetsPartition = Struct(
 )
 
 ListOffsetsTopic = Struct(
-    "name"       / String                      * "The topic's name.",
+    "name"       / TopicName                   * "The topic's name.",
     "partitions" / Array(ListOffsetsPartition) * "Its partitions that are asked about.",
     about="The questions to one topic.",
 )
 
 ListOffsetsRequest = ListOffsets.request(
-    "replica_id"      / Int32                            * "Broker id of a follower that asks; -1 for a client.",
+    "replica_id"      / BrokerId                         * "Broker id of a follower that asks; -1 for a client.",
     "isolation_level" / Since(2, Int8)                   * "0 sees all records, 1 only up to the last stable offset (KIP-98).",
     "topics"          / Array(ListOffsetsTopic)          * "What to look up.",
     "timeout_ms"      / Since(10, Int32, ignorable=True) * "How long to wait for tiered storage, in ms (KIP-1075).",
@@ -46,7 +65,7 @@ ListOffsetsRequest = ListOffsets.request(
 
 ListOffsetsPartitionResponse = Struct(
     "partition_index"   / Int32                        * "The partition's number.",
-    "error_code"        / Int16                        * "0, or why there is no offset.",
+    "error_code"        / ErrorCode                    * "0, or why there is no offset.",
     "old_style_offsets" / Until(0, Array(Int64))       * "In v0, offsets from the latest downwards; empty on an error.",
     "timestamp"         / Since(1, Default(Int64, -1)) * "Of the record found, in ms since the epoch; -1 where none was looked at.",
     "offset"            / Since(1, Default(Int64, -1)) * "The offset found; -1 if no record is that young, and on an error.",
@@ -55,7 +74,7 @@ ListOffsetsPartitionResponse = Struct(
 )
 
 ListOffsetsTopicResponse = Struct(
-    "name"       / String                              * "The topic's name.",
+    "name"       / TopicName                           * "The topic's name.",
     "partitions" / Array(ListOffsetsPartitionResponse) * "Its answers.",
     about="The answers of one topic.",
 )

@@ -4,24 +4,29 @@ v0 wrote to ZooKeeper, all later versions to the coordinator's log. A consumer o
 with generation -1 and an empty member id.
 """
 
+from schemas._errors import COORDINATOR
 from schemas.vocabulary import (
     Api,
     Array,
     Between,
     Default,
-    Int16,
+    ErrorCode,
+    GroupId,
+    InstanceId,
     Int32,
     Int64,
+    MemberId,
     Nullable,
     Since,
     String,
     Struct,
+    TopicName,
     Until,
     Uuid,
 )
 
 OffsetCommit = Api(
-    8, "OffsetCommit", versions=(0, 10), flexible=8, coordinator="group",
+    8, "OffsetCommit", versions=(0, 10), flexible=8, coordinator="group", deprecated=(0, 1),
     about="Stores positions of a group with its coordinator, where they survive the consumer. Commits within a transaction are made by TxnOffsetCommit.",
     changes={
         1: "Offsets live in Kafka; the sender's membership is checked, and each commit has a time.",
@@ -35,6 +40,13 @@ OffsetCommit = Api(
         9: "Same layout; groups of the consumer protocol commit with their member epoch (KIP-848).",
         10: "Topics by id instead of name (KIP-848).",
     },
+    errors=(
+        *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "OFFSET_METADATA_TOO_LARGE", "ILLEGAL_GENERATION",
+        "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "INVALID_COMMIT_OFFSET_SIZE",
+        "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION",
+        "GROUP_ID_NOT_FOUND", "FENCED_INSTANCE_ID", "UNKNOWN_TOPIC_ID", "FENCED_MEMBER_EPOCH",
+        "STALE_MEMBER_EPOCH",
+    ),
 )
 
 OffsetCommitRequestPartition = Struct(
@@ -47,29 +59,29 @@ OffsetCommitRequestPartition = Struct(
 )
 
 OffsetCommitRequestTopic = Struct(
-    "name"       / Until(9, String, ignorable=True)    * "The topic's name; from v10 on topic_id stands for it.",
+    "name"       / Until(9, TopicName, ignorable=True) * "The topic's name; from v10 on topic_id stands for it.",
     "topic_id"   / Since(10, Uuid, ignorable=True)     * "The topic's id (v10, KIP-848).",
     "partitions" / Array(OffsetCommitRequestPartition) * "Its positions.",
     about="The positions in one topic.",
 )
 
 OffsetCommitRequest = OffsetCommit.request(
-    "group_id"                      / String                                            * "The group whose positions these are.",
+    "group_id"                      / GroupId                                           * "The group whose positions these are.",
     "generation_id_or_member_epoch" / Since(1, Default(Int32, -1), ignorable=True)      * "Generation in a classic group, else member epoch; -1 outside any.",
-    "member_id"                     / Since(1, String, ignorable=True)                  * "The member that commits; empty outside a membership.",
-    "group_instance_id"             / Since(7, Nullable(String))                        * "A static member's own name; null for a dynamic one (KIP-345).",
+    "member_id"                     / Since(1, MemberId, ignorable=True)                * "The member that commits; empty outside a membership.",
+    "group_instance_id"             / Since(7, Nullable(InstanceId))                    * "A static member's own name; null for a dynamic one (KIP-345).",
     "retention_time_ms"             / Between(2, 4, Default(Int64, -1), ignorable=True) * "How long to keep the offsets, in ms; -1 for the broker's setting (v2-4).",
     "topics"                        / Array(OffsetCommitRequestTopic)                   * "What to commit.",
 )
 
 OffsetCommitResponsePartition = Struct(
-    "partition_index" / Int32 * "The partition's number.",
-    "error_code"      / Int16 * "0, or why this position was not stored.",
+    "partition_index" / Int32     * "The partition's number.",
+    "error_code"      / ErrorCode * "0, or why this position was not stored.",
     about="What became of one position.",
 )
 
 OffsetCommitResponseTopic = Struct(
-    "name"       / Until(9, String, ignorable=True)     * "The topic's name; from v10 on topic_id stands for it.",
+    "name"       / Until(9, TopicName, ignorable=True)  * "The topic's name; from v10 on topic_id stands for it.",
     "topic_id"   / Since(10, Uuid, ignorable=True)      * "The topic's id (v10, KIP-848).",
     "partitions" / Array(OffsetCommitResponsePartition) * "One outcome for each position.",
     about="What became of one topic's positions.",

@@ -4,25 +4,29 @@ v0 read from ZooKeeper, all later versions from the coordinator's log. Up to v7 
 top of the message; from v8 on there is a list of groups, with structs of their own.
 """
 
+from schemas._errors import COORDINATOR
 from schemas.vocabulary import (
     Api,
     Array,
     Between,
     Boolean,
     Default,
-    Int16,
+    ErrorCode,
+    GroupId,
     Int32,
     Int64,
+    MemberId,
     Nullable,
     Since,
     String,
     Struct,
+    TopicName,
     Until,
     Uuid,
 )
 
 OffsetFetch = Api(
-    9, "OffsetFetch", versions=(0, 10), flexible=6, coordinator="group",
+    9, "OffsetFetch", versions=(0, 10), flexible=6, coordinator="group", deprecated=(0, 0),
     about="Gives back what OffsetCommit stored. Members ask at their start, operators to compute lags.",
     changes={
         1: "Same layout; offsets live in Kafka, no longer in ZooKeeper.",
@@ -36,31 +40,36 @@ OffsetFetch = Api(
         9: "The asking member and its epoch, checked in consumer groups (KIP-848).",
         10: "Topics by id instead of name (KIP-848).",
     },
+    errors=(
+        *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID",
+        "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "GROUP_ID_NOT_FOUND",
+        "UNSTABLE_OFFSET_COMMIT", "UNKNOWN_TOPIC_ID", "STALE_MEMBER_EPOCH",
+    ),
 )
 
 OffsetFetchRequestTopic = Struct(
-    "name"              / String       * "The topic's name.",
+    "name"              / TopicName    * "The topic's name.",
     "partition_indexes" / Array(Int32) * "Numbers of the partitions asked about.",
     about="Partitions of one topic, up to v7.",
 )
 
 OffsetFetchRequestTopics = Struct(
-    "name"              / Until(9, String, ignorable=True) * "The topic's name; from v10 on topic_id stands for it.",
-    "topic_id"          / Since(10, Uuid, ignorable=True)  * "The topic's id (v10, KIP-848).",
-    "partition_indexes" / Array(Int32)                     * "Numbers of the partitions asked about.",
+    "name"              / Until(9, TopicName, ignorable=True) * "The topic's name; from v10 on topic_id stands for it.",
+    "topic_id"          / Since(10, Uuid, ignorable=True)     * "The topic's id (v10, KIP-848).",
+    "partition_indexes" / Array(Int32)                        * "Numbers of the partitions asked about.",
     about="Partitions of one topic, since v8.",
 )
 
 OffsetFetchRequestGroup = Struct(
-    "group_id"     / String                                                 * "The group asked about.",
-    "member_id"    / Since(9, Nullable(String), ignorable=True)             * "The asking member in a consumer group; null for others (KIP-848).",
+    "group_id"     / GroupId                                                * "The group asked about.",
+    "member_id"    / Since(9, Nullable(MemberId), ignorable=True)           * "The asking member in a consumer group; null for others (KIP-848).",
     "member_epoch" / Since(9, Default(Int32, -1), ignorable=True)           * "The asking member's epoch; -1 for others (KIP-848).",
     "topics"       / Default(Nullable(Array(OffsetFetchRequestTopics)), []) * "What is asked about; null for all that the group has committed.",
     about="The question about one group.",
 )
 
 OffsetFetchRequest = OffsetFetch.request(
-    "group_id"       / Until(7, String)                                                         * "The group asked about; v8+ has groups.",
+    "group_id"       / Until(7, GroupId)                                                        * "The group asked about; v8+ has groups.",
     "topics"         / Until(7, Default(Nullable(Array(OffsetFetchRequestTopic), since=2), [])) * "What is asked about; null, from v2 on, for all that the group has committed.",
     "groups"         / Since(8, Array(OffsetFetchRequestGroup))                                 * "The groups asked about (KIP-709).",
     "require_stable" / Since(7, Boolean)                                                        * "True: UNSTABLE_OFFSET_COMMIT while a transaction is open on them (KIP-447).",
@@ -71,12 +80,12 @@ OffsetFetchResponsePartition = Struct(
     "committed_offset"       / Int64                                        * "The next offset to read; -1 if nothing is committed.",
     "committed_leader_epoch" / Since(5, Default(Int32, -1), ignorable=True) * "Leader epoch of the last record read; -1 if unknown (KIP-320).",
     "metadata"               / Default(Nullable(String), "")                * "The text that came with the commit; null or empty for none.",
-    "error_code"             / Int16                                        * "0, or why the position is not told.",
+    "error_code"             / ErrorCode                                    * "0, or why the position is not told.",
     about="The position in one partition, up to v7.",
 )
 
 OffsetFetchResponseTopic = Struct(
-    "name"       / String                              * "The topic's name.",
+    "name"       / TopicName                           * "The topic's name.",
     "partitions" / Array(OffsetFetchResponsePartition) * "Its positions.",
     about="The positions in one topic, up to v7.",
 )
@@ -86,27 +95,27 @@ OffsetFetchResponsePartitions = Struct(
     "committed_offset"       / Int64                         * "The next offset to read; -1 if nothing is committed.",
     "committed_leader_epoch" / Default(Int32, -1)            * "Leader epoch of the last record read; -1 if unknown (KIP-320).",
     "metadata"               / Default(Nullable(String), "") * "The text that came with the commit; null or empty for none.",
-    "error_code"             / Int16                         * "0, or why the position is not told.",
+    "error_code"             / ErrorCode                     * "0, or why the position is not told.",
     about="The position in one partition, since v8.",
 )
 
 OffsetFetchResponseTopics = Struct(
-    "name"       / Until(9, String, ignorable=True)     * "The topic's name; from v10 on topic_id stands for it.",
+    "name"       / Until(9, TopicName, ignorable=True)  * "The topic's name; from v10 on topic_id stands for it.",
     "topic_id"   / Since(10, Uuid, ignorable=True)      * "The topic's id (v10, KIP-848).",
     "partitions" / Array(OffsetFetchResponsePartitions) * "Its positions.",
     about="The positions in one topic, since v8.",
 )
 
 OffsetFetchResponseGroup = Struct(
-    "group_id"   / String                           * "The group asked about.",
+    "group_id"   / GroupId                          * "The group asked about.",
     "topics"     / Array(OffsetFetchResponseTopics) * "Its positions; empty on an error.",
-    "error_code" / Int16                            * "0, or why this group is not answered.",
+    "error_code" / ErrorCode                        * "0, or why this group is not answered.",
     about="The answer about one group.",
 )
 
 OffsetFetchResponse = OffsetFetch.response(
     "throttle_time_ms" / Since(3, Int32, ignorable=True)           * "How long a quota holds the client back, in ms; 0 for not at all.",
     "topics"           / Until(7, Array(OffsetFetchResponseTopic)) * "The positions of the one group, up to v7.",
-    "error_code"       / Between(2, 7, Int16, ignorable=True)      * "0, or why nothing is answered; v0 and v1 say it in each partition.",
+    "error_code"       / Between(2, 7, ErrorCode, ignorable=True)  * "0, or why nothing is answered; v0 and v1 say it in each partition.",
     "groups"           / Since(8, Array(OffsetFetchResponseGroup)) * "One answer for each group (KIP-709).",
 )

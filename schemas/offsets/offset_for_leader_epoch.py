@@ -1,9 +1,20 @@
 """OffsetForLeaderEpoch: where the records of a leader epoch end."""
 
-from schemas.vocabulary import Api, Array, Default, Int16, Int32, Int64, Since, String, Struct
+from schemas.vocabulary import (
+    Api,
+    Array,
+    BrokerId,
+    Default,
+    ErrorCode,
+    Int32,
+    Int64,
+    Since,
+    Struct,
+    TopicName,
+)
 
 OffsetForLeaderEpoch = Api(
-    23, "OffsetForLeaderEpoch", versions=(0, 4), flexible=4,
+    23, "OffsetForLeaderEpoch", versions=(0, 4), flexible=4, deprecated=(0, 1),
     about="Followers find by it where their log leaves the leader's (KIP-101), consumers whether their position was truncated away. The leader of each partition answers.",
     changes={
         1: "The response names the epoch that it found (KIP-279).",
@@ -11,6 +22,11 @@ OffsetForLeaderEpoch = Api(
         3: "The asker says which replica it is.",
         4: "Flexible lengths and tagged fields (KIP-482).",
     },
+    errors=(
+        "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "REPLICA_NOT_AVAILABLE",
+        "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR",
+        "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH",
+    ),
 )
 
 OffsetForLeaderPartition = Struct(
@@ -21,18 +37,18 @@ OffsetForLeaderPartition = Struct(
 )
 
 OffsetForLeaderTopic = Struct(
-    "topic"      / String                          * "The topic's name.",
+    "topic"      / TopicName                       * "The topic's name.",
     "partitions" / Array(OffsetForLeaderPartition) * "Its partitions that are asked about.",
     about="The questions to one topic.",
 )
 
 OffsetForLeaderEpochRequest = OffsetForLeaderEpoch.request(
-    "replica_id" / Since(3, Default(Int32, -2), ignorable=True) * "Broker id of a follower that asks; -1 for a consumer, -2 for a debugging one.",
-    "topics"     / Array(OffsetForLeaderTopic)                  * "What to look up.",
+    "replica_id" / Since(3, Default(BrokerId, -2), ignorable=True) * "Broker id of a follower that asks; -1 for a consumer, -2 for a debugging one.",
+    "topics"     / Array(OffsetForLeaderTopic)                     * "What to look up.",
 )
 
 EpochEndOffset = Struct(
-    "error_code"   / Int16                                        * "0, or why there is no answer.",
+    "error_code"   / ErrorCode                                    * "0, or why there is no answer.",
     "partition"    / Int32                                        * "The partition's number.",
     "leader_epoch" / Since(1, Default(Int32, -1), ignorable=True) * "The greatest epoch known that is not above the one asked; -1 for none (KIP-279).",
     "end_offset"   / Default(Int64, -1)                           * "The offset behind that epoch's last record; -1 if unknown.",
@@ -40,7 +56,7 @@ EpochEndOffset = Struct(
 )
 
 OffsetForLeaderTopicResult = Struct(
-    "topic"      / String                * "The topic's name.",
+    "topic"      / TopicName             * "The topic's name.",
     "partitions" / Array(EpochEndOffset) * "Its answers.",
     about="The answers of one topic.",
 )

@@ -5,7 +5,7 @@ from schemas.vocabulary import (
     Array,
     Boolean,
     Default,
-    Int16,
+    ErrorCode,
     Int32,
     Nullable,
     Since,
@@ -16,11 +16,15 @@ from schemas.vocabulary import (
 )
 
 AddRaftVoter = Api(
-    80, "AddRaftVoter", versions=(0, 1), flexible=0,
+    80, "AddRaftVoter", versions=(0, 1), flexible=0, listeners=("broker", "controller"),
     about="Asks the quorum's leader for one more voter, which must already have caught up with the log. Only one change of the voters runs at a time.",
     changes={
         1: "The leader may answer before the change is committed, so controllers can join by themselves (KIP-1186).",
     },
+    errors=(
+        "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
+        "UNSUPPORTED_VERSION", "INVALID_REQUEST", "INCONSISTENT_CLUSTER_ID", "DUPLICATE_VOTER",
+    ),
 )
 
 Listener = Struct(
@@ -41,6 +45,6 @@ AddRaftVoterRequest = AddRaftVoter.request(
 
 AddRaftVoterResponse = AddRaftVoter.response(
     "throttle_time_ms" / Int32                         * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16                         * "0, or why the voter was not added.",
+    "error_code"       / ErrorCode                     * "0, or why the voter was not added.",
     "error_message"    / Default(Nullable(String), "") * "More about the error; null or empty for none.",
 )

@@ -3,36 +3,43 @@
 from schemas.vocabulary import (
     Api,
     Array,
+    BrokerId,
     Default,
-    Int16,
+    ErrorCode,
     Int32,
     Nullable,
     Since,
     String,
     Struct,
     Tagged,
+    TopicName,
     Uint16,
     Uuid,
 )
 
 BeginQuorumEpoch = Api(
-    53, "BeginQuorumEpoch", versions=(0, 1), flexible=1,
+    53, "BeginQuorumEpoch", versions=(0, 1), flexible=1, listeners=("controller",),
     about="Sent by the winner of an election to every other voter, and repeated until each has acknowledged. A voter that knows a newer epoch refuses and names it.",
     changes={
         1: "Voters go by node and directory id, leaders tell their addresses; flexible lengths (KIP-853).",
     },
+    errors=(
+        "UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
+        "INVALID_REQUEST", "FENCED_LEADER_EPOCH", "INCONSISTENT_VOTER_SET", "INCONSISTENT_CLUSTER_ID",
+        "INVALID_VOTER_KEY",
+    ),
 )
 
 BeginQuorumEpochRequestPartitionData = Struct(
     "partition_index"    / Int32                          * "The partition's number; 0 for the metadata log.",
     "voter_directory_id" / Since(1, Uuid, ignorable=True) * "Directory id of the voter addressed; all zeros if unknown (KIP-853).",
-    "leader_id"          / Int32                          * "Node id of the new leader, which is the sender.",
+    "leader_id"          / BrokerId                       * "Node id of the new leader, which is the sender.",
     "leader_epoch"       / Int32                          * "The epoch that the leader was elected for.",
     about="The new leadership of one partition.",
 )
 
 BeginQuorumEpochRequestTopicData = Struct(
-    "topic_name" / String                                      * "The topic's name, __cluster_metadata in practice.",
+    "topic_name" / TopicName                                   * "The topic's name, __cluster_metadata in practice.",
     "partitions" / Array(BeginQuorumEpochRequestPartitionData) * "Its partitions.",
     about="One topic with new leaders.",
 )
@@ -46,34 +53,34 @@ LeaderEndpoint = Struct(
 
 BeginQuorumEpochRequest = BeginQuorumEpoch.request(
     "cluster_id"       / Nullable(String)                                * "The cluster meant; null for no check.",
-    "voter_id"         / Since(1, Default(Int32, -1), ignorable=True)    * "Node id of the voter addressed; -1 if unknown (KIP-853).",
+    "voter_id"         / Since(1, Default(BrokerId, -1), ignorable=True) * "Node id of the voter addressed; -1 if unknown (KIP-853).",
     "topics"           / Array(BeginQuorumEpochRequestTopicData)         * "What the sender now leads.",
     "leader_endpoints" / Since(1, Array(LeaderEndpoint), ignorable=True) * "Where the leader is reached (KIP-853).",
 )
 
 BeginQuorumEpochResponsePartitionData = Struct(
-    "partition_index" / Int32 * "The partition's number.",
-    "error_code"      / Int16 * "0, or why the leader is not accepted, such as FENCED_LEADER_EPOCH.",
-    "leader_id"       / Int32 * "The leader as the voter knows it; -1 if unknown.",
-    "leader_epoch"    / Int32 * "The newest epoch that the voter knows.",
+    "partition_index" / Int32     * "The partition's number.",
+    "error_code"      / ErrorCode * "0, or why the leader is not accepted, such as FENCED_LEADER_EPOCH.",
+    "leader_id"       / BrokerId  * "The leader as the voter knows it; -1 if unknown.",
+    "leader_epoch"    / Int32     * "The newest epoch that the voter knows.",
     about="One voter's answer for one partition.",
 )
 
 BeginQuorumEpochResponseTopicData = Struct(
-    "topic_name" / String                                       * "The topic's name.",
+    "topic_name" / TopicName                                    * "The topic's name.",
     "partitions" / Array(BeginQuorumEpochResponsePartitionData) * "One answer for each partition.",
     about="The answers for one topic.",
 )
 
 NodeEndpoint = Struct(
-    "node_id" / Int32  * "The leader's node id.",
-    "host"    / String * "Host name or IP address.",
-    "port"    / Uint16 * "TCP port, 0 to 65535.",
+    "node_id" / BrokerId * "The leader's node id.",
+    "host"    / String   * "Host name or IP address.",
+    "port"    / Uint16   * "TCP port, 0 to 65535.",
     about="The address of a leader named in the answer.",
 )
 
 BeginQuorumEpochResponse = BeginQuorumEpoch.response(
-    "error_code"     / Int16                                    * "0, or why the whole request was refused.",
+    "error_code"     / ErrorCode                                * "0, or why the whole request was refused.",
     "topics"         / Array(BeginQuorumEpochResponseTopicData) * "The voter's answers; empty on such an error.",
     "node_endpoints" / Since(1, Tagged(0, Array(NodeEndpoint))) * "Addresses of the leaders named above; empty if not known (KIP-853).",
 )

@@ -3,25 +3,31 @@
 from schemas.vocabulary import (
     Api,
     Array,
+    BrokerId,
     Default,
-    Int16,
+    ErrorCode,
     Int32,
     Int64,
     Nullable,
     Since,
     String,
     Struct,
+    TopicName,
     Uint16,
     Uuid,
 )
 
 DescribeQuorum = Api(
-    55, "DescribeQuorum", versions=(0, 2), flexible=0,
+    55, "DescribeQuorum", versions=(0, 2), flexible=0, listeners=("broker", "controller"),
     about="Reports leader, epoch, voters and observers of the metadata log. Only the leader can tell; other nodes refuse or pass the request on.",
     changes={
         1: "When each replica last fetched, and when it last had caught up (KIP-836).",
         2: "Directory ids, the voters' addresses and error messages (KIP-853).",
     },
+    errors=(
+        "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "BROKER_NOT_AVAILABLE",
+        "CLUSTER_AUTHORIZATION_FAILED",
+    ),
 )
 
 DescribeQuorumRequestPartitionData = Struct(
@@ -30,7 +36,7 @@ DescribeQuorumRequestPartitionData = Struct(
 )
 
 DescribeQuorumRequestTopicData = Struct(
-    "topic_name" / String                                    * "The topic's name, __cluster_metadata in practice.",
+    "topic_name" / TopicName                                 * "The topic's name, __cluster_metadata in practice.",
     "partitions" / Array(DescribeQuorumRequestPartitionData) * "Its partitions.",
     about="One topic asked about.",
 )
@@ -40,7 +46,7 @@ DescribeQuorumRequest = DescribeQuorum.request(
 )
 
 ReplicaState = Struct(
-    "replica_id"               / Int32                                        * "The replica's node id.",
+    "replica_id"               / BrokerId                                     * "The replica's node id.",
     "replica_directory_id"     / Since(2, Uuid)                               * "Directory of its metadata log; all zeros if unknown (KIP-853).",
     "log_end_offset"           / Int64                                        * "The next offset it will fetch; -1 if the leader has not heard of it.",
     "last_fetch_timestamp"     / Since(1, Default(Int64, -1), ignorable=True) * "Leader's clock at its last fetch, ms since the epoch; -1 if unknown (KIP-836).",
@@ -50,9 +56,9 @@ ReplicaState = Struct(
 
 DescribeQuorumResponsePartitionData = Struct(
     "partition_index" / Int32                                                   * "The partition's number.",
-    "error_code"      / Int16                                                   * "0, or why it is not described; NOT_LEADER_OR_FOLLOWER if another node leads.",
+    "error_code"      / ErrorCode                                               * "0, or why it is not described; NOT_LEADER_OR_FOLLOWER if another node leads.",
     "error_message"   / Since(2, Default(Nullable(String), ""), ignorable=True) * "More about the error; null or empty for none.",
-    "leader_id"       / Int32                                                   * "Node id of the leader; -1 if unknown.",
+    "leader_id"       / BrokerId                                                * "Node id of the leader; -1 if unknown.",
     "leader_epoch"    / Int32                                                   * "The newest epoch that the answering node knows.",
     "high_watermark"  / Int64                                                   * "End of what a majority has stored; -1 if not yet known.",
     "current_voters"  / Array(ReplicaState)                                     * "The replicas that elect and commit, the leader among them.",
@@ -61,7 +67,7 @@ DescribeQuorumResponsePartitionData = Struct(
 )
 
 DescribeQuorumResponseTopicData = Struct(
-    "topic_name" / String                                     * "The topic's name.",
+    "topic_name" / TopicName                                  * "The topic's name.",
     "partitions" / Array(DescribeQuorumResponsePartitionData) * "One state for each partition.",
     about="The quorums of one topic.",
 )
@@ -74,13 +80,13 @@ Listener = Struct(
 )
 
 Node = Struct(
-    "node_id"   / Int32           * "The voter's node id.",
+    "node_id"   / BrokerId        * "The voter's node id.",
     "listeners" / Array(Listener) * "Where it listens.",
     about="The addresses of one voter.",
 )
 
 DescribeQuorumResponse = DescribeQuorum.response(
-    "error_code"    / Int16                                                   * "0, or why the whole request was refused.",
+    "error_code"    / ErrorCode                                               * "0, or why the whole request was refused.",
     "error_message" / Since(2, Default(Nullable(String), ""), ignorable=True) * "More about the error; null or empty for none.",
     "topics"        / Array(DescribeQuorumResponseTopicData)                  * "The quorums asked about.",
     "nodes"         / Since(2, Array(Node))                                   * "Addresses of the voters (KIP-853).",

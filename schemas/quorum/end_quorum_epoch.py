@@ -3,35 +3,41 @@
 from schemas.vocabulary import (
     Api,
     Array,
-    Int16,
+    BrokerId,
+    ErrorCode,
     Int32,
     Nullable,
     Since,
     String,
     Struct,
     Tagged,
+    TopicName,
     Uint16,
     Until,
     Uuid,
 )
 
 EndQuorumEpoch = Api(
-    54, "EndQuorumEpoch", versions=(0, 1), flexible=1,
+    54, "EndQuorumEpoch", versions=(0, 1), flexible=1, listeners=("controller",),
     about="Sent by a leader that shuts down, so that the voters elect at once instead of waiting for a timeout. The first on its list stands first, the others a little later.",
     changes={
         1: "Successors go by node and directory id, leaders tell their addresses; flexible lengths (KIP-853).",
     },
+    errors=(
+        "UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
+        "INVALID_REQUEST", "FENCED_LEADER_EPOCH", "INCONSISTENT_VOTER_SET", "INCONSISTENT_CLUSTER_ID",
+    ),
 )
 
 ReplicaInfo = Struct(
-    "candidate_id"           / Int32 * "The voter's node id.",
-    "candidate_directory_id" / Uuid  * "Id of the directory where the voter keeps its metadata log.",
+    "candidate_id"           / BrokerId * "The voter's node id.",
+    "candidate_directory_id" / Uuid     * "Id of the directory where the voter keeps its metadata log.",
     about="One voter that may stand for election.",
 )
 
 EndQuorumEpochRequestPartitionData = Struct(
     "partition_index"      / Int32                                        * "The partition's number; 0 for the metadata log.",
-    "leader_id"            / Int32                                        * "Node id of the leader that resigns.",
+    "leader_id"            / BrokerId                                     * "Node id of the leader that resigns.",
     "leader_epoch"         / Int32                                        * "The epoch that it led.",
     "preferred_successors" / Until(0, Array(Int32), ignorable=True)       * "Node ids of the voters, best first: the longest log leads the list (v0).",
     "preferred_candidates" / Since(1, Array(ReplicaInfo), ignorable=True) * "The same, best first, each with its directory id (v1, KIP-853).",
@@ -39,7 +45,7 @@ EndQuorumEpochRequestPartitionData = Struct(
 )
 
 EndQuorumEpochRequestTopicData = Struct(
-    "topic_name" / String                                    * "The topic's name, __cluster_metadata in practice.",
+    "topic_name" / TopicName                                 * "The topic's name, __cluster_metadata in practice.",
     "partitions" / Array(EndQuorumEpochRequestPartitionData) * "Its partitions.",
     about="One topic whose leader resigns.",
 )
@@ -58,28 +64,28 @@ EndQuorumEpochRequest = EndQuorumEpoch.request(
 )
 
 EndQuorumEpochResponsePartitionData = Struct(
-    "partition_index" / Int32 * "The partition's number.",
-    "error_code"      / Int16 * "0, or why the voter ignores the resignation, such as FENCED_LEADER_EPOCH.",
-    "leader_id"       / Int32 * "The leader as the voter knows it; -1 if unknown.",
-    "leader_epoch"    / Int32 * "The newest epoch that the voter knows.",
+    "partition_index" / Int32     * "The partition's number.",
+    "error_code"      / ErrorCode * "0, or why the voter ignores the resignation, such as FENCED_LEADER_EPOCH.",
+    "leader_id"       / BrokerId  * "The leader as the voter knows it; -1 if unknown.",
+    "leader_epoch"    / Int32     * "The newest epoch that the voter knows.",
     about="One voter's answer for one partition.",
 )
 
 EndQuorumEpochResponseTopicData = Struct(
-    "topic_name" / String                                     * "The topic's name.",
+    "topic_name" / TopicName                                  * "The topic's name.",
     "partitions" / Array(EndQuorumEpochResponsePartitionData) * "One answer for each partition.",
     about="The answers for one topic.",
 )
 
 NodeEndpoint = Struct(
-    "node_id" / Int32  * "The leader's node id.",
-    "host"    / String * "Host name or IP address.",
-    "port"    / Uint16 * "TCP port, 0 to 65535.",
+    "node_id" / BrokerId * "The leader's node id.",
+    "host"    / String   * "Host name or IP address.",
+    "port"    / Uint16   * "TCP port, 0 to 65535.",
     about="The address of a leader named in the answer.",
 )
 
 EndQuorumEpochResponse = EndQuorumEpoch.response(
-    "error_code"     / Int16                                    * "0, or why the whole request was refused.",
+    "error_code"     / ErrorCode                                * "0, or why the whole request was refused.",
     "topics"         / Array(EndQuorumEpochResponseTopicData)   * "The voter's answers; empty on such an error.",
     "node_endpoints" / Since(1, Tagged(0, Array(NodeEndpoint))) * "Addresses of the leaders named above; empty if not known (KIP-853).",
 )

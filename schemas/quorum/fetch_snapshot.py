@@ -3,26 +3,34 @@
 from schemas.vocabulary import (
     Api,
     Array,
+    BrokerId,
     Default,
-    Int16,
+    ErrorCode,
     Int32,
     Int64,
     Nullable,
     Records,
+    Secret,
     Since,
     String,
     Struct,
     Tagged,
+    TopicName,
     Uint16,
     Uuid,
 )
 
 FetchSnapshot = Api(
-    59, "FetchSnapshot", versions=(0, 1), flexible=0,
+    59, "FetchSnapshot", versions=(0, 1), flexible=0, listeners=("controller",),
     about="Follows a Fetch that was answered with a snapshot id, because the leader no longer has the log at that place. Asked again and again, from the byte reached, until the whole file is there.",
     changes={
         1: "The replica's directory id, and the addresses of leaders (KIP-853).",
     },
+    errors=(
+        "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "CLUSTER_AUTHORIZATION_FAILED",
+        "INVALID_REQUEST", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "SNAPSHOT_NOT_FOUND",
+        "POSITION_OUT_OF_RANGE", "INCONSISTENT_CLUSTER_ID",
+    ),
 )
 
 FetchSnapshotRequestSnapshotId = Struct(
@@ -41,14 +49,14 @@ FetchSnapshotRequestPartitionSnapshot = Struct(
 )
 
 FetchSnapshotRequestTopicSnapshot = Struct(
-    "name"       / String                                       * "The topic's name, __cluster_metadata in practice.",
+    "name"       / TopicName                                    * "The topic's name, __cluster_metadata in practice.",
     "partitions" / Array(FetchSnapshotRequestPartitionSnapshot) * "Its partitions.",
     about="The snapshots wanted of one topic.",
 )
 
 FetchSnapshotRequest = FetchSnapshot.request(
     "cluster_id" / Tagged(0, Nullable(String))              * "The cluster meant; null for no check.",
-    "replica_id" / Default(Int32, -1)                       * "Node id of the replica that fetches; -1 if it has none.",
+    "replica_id" / Default(BrokerId, -1)                    * "Node id of the replica that fetches; -1 if it has none.",
     "max_bytes"  / Default(Int32, 0x7FFF_FFFF)              * "The most bytes of all snapshots together in one answer.",
     "topics"     / Array(FetchSnapshotRequestTopicSnapshot) * "The snapshots wanted.",
 )
@@ -60,38 +68,38 @@ FetchSnapshotResponseSnapshotId = Struct(
 )
 
 LeaderIdAndEpoch = Struct(
-    "leader_id"    / Int32 * "Node id of the leader; -1 if unknown.",
-    "leader_epoch" / Int32 * "The newest epoch that the node knows.",
+    "leader_id"    / BrokerId * "Node id of the leader; -1 if unknown.",
+    "leader_epoch" / Int32    * "The newest epoch that the node knows.",
     about="The leader as the answering node knows it.",
 )
 
 FetchSnapshotResponsePartitionSnapshot = Struct(
     "index"             / Int32                           * "The partition's number.",
-    "error_code"        / Int16                           * "0, or why there is no piece, such as SNAPSHOT_NOT_FOUND.",
+    "error_code"        / ErrorCode                       * "0, or why there is no piece, such as SNAPSHOT_NOT_FOUND.",
     "snapshot_id"       / FetchSnapshotResponseSnapshotId * "The snapshot that was read.",
     "current_leader"    / Tagged(0, LeaderIdAndEpoch)     * "Sent if the replica should turn to another leader or epoch.",
     "size"              / Int64                           * "Length of the whole snapshot, in bytes.",
     "position"          / Int64                           * "The byte of the snapshot's file at which this piece starts.",
-    "unaligned_records" / Records                         * "The piece as it lies in the file; may start and end within a batch.",
+    "unaligned_records" / Secret(Records)                 * "The piece as it lies in the file; may start and end within a batch.",
     about="A piece of one snapshot.",
 )
 
 FetchSnapshotResponseTopicSnapshot = Struct(
-    "name"       / String                                        * "The topic's name.",
+    "name"       / TopicName                                     * "The topic's name.",
     "partitions" / Array(FetchSnapshotResponsePartitionSnapshot) * "One piece for each partition.",
     about="The pieces of one topic.",
 )
 
 NodeEndpoint = Struct(
-    "node_id" / Int32  * "The leader's node id.",
-    "host"    / String * "Host name or IP address.",
-    "port"    / Uint16 * "TCP port, 0 to 65535.",
+    "node_id" / BrokerId * "The leader's node id.",
+    "host"    / String   * "Host name or IP address.",
+    "port"    / Uint16   * "TCP port, 0 to 65535.",
     about="The address of a leader named in the answer.",
 )
 
 FetchSnapshotResponse = FetchSnapshot.response(
     "throttle_time_ms" / Int32                                     * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16                                     * "0, or why the whole request was refused.",
+    "error_code"       / ErrorCode                                 * "0, or why the whole request was refused.",
     "topics"           / Array(FetchSnapshotResponseTopicSnapshot) * "The pieces read.",
     "node_endpoints"   / Since(1, Tagged(0, Array(NodeEndpoint)))  * "Addresses of the leaders named above; empty if not known (KIP-853).",
 )

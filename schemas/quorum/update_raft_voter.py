@@ -3,7 +3,9 @@
 from schemas.vocabulary import (
     Api,
     Array,
+    BrokerId,
     Default,
+    ErrorCode,
     Int16,
     Int32,
     Nullable,
@@ -15,9 +17,14 @@ from schemas.vocabulary import (
 )
 
 UpdateRaftVoter = Api(
-    82, "UpdateRaftVoter", versions=(0, 0), flexible=0,
+    82, "UpdateRaftVoter", versions=(0, 0), flexible=0, listeners=("controller",),
     about="Sent by a voter whose entry in the set of voters is out of date, as after a restart with other listeners or newer software.",
     changes={},
+    errors=(
+        "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
+        "UNSUPPORTED_VERSION", "INVALID_REQUEST", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH",
+        "INCONSISTENT_CLUSTER_ID", "VOTER_NOT_FOUND",
+    ),
 )
 
 Listener = Struct(
@@ -43,15 +50,15 @@ UpdateRaftVoterRequest = UpdateRaftVoter.request(
 )
 
 CurrentLeader = Struct(
-    "leader_id"    / Default(Int32, -1) * "Node id of the leader; -1 if unknown.",
-    "leader_epoch" / Default(Int32, -1) * "The newest epoch known; -1 if unknown.",
-    "host"         / String             * "The leader's host name or IP address; empty if unknown.",
-    "port"         / Int32              * "The leader's TCP port; 0 if unknown.",
+    "leader_id"    / Default(BrokerId, -1) * "Node id of the leader; -1 if unknown.",
+    "leader_epoch" / Default(Int32, -1)    * "The newest epoch known; -1 if unknown.",
+    "host"         / String                * "The leader's host name or IP address; empty if unknown.",
+    "port"         / Int32                 * "The leader's TCP port; 0 if unknown.",
     about="Leader and address as the answering node knows them.",
 )
 
 UpdateRaftVoterResponse = UpdateRaftVoter.response(
     "throttle_time_ms" / Int32                    * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16                    * "0, or why the voter's entry was not changed.",
+    "error_code"       / ErrorCode                * "0, or why the voter's entry was not changed.",
     "current_leader"   / Tagged(0, CurrentLeader) * "Whom to turn to if another node leads.",
 )

@@ -4,8 +4,9 @@ from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
+    BrokerId,
     Default,
-    Int16,
+    ErrorCode,
     Int32,
     Int64,
     Nullable,
@@ -13,23 +14,29 @@ from schemas.vocabulary import (
     String,
     Struct,
     Tagged,
+    TopicName,
     Uint16,
     Uuid,
 )
 
 Vote = Api(
-    52, "Vote", versions=(0, 2), flexible=0,
+    52, "Vote", versions=(0, 2), flexible=0, listeners=("controller",),
     about="Sent to every other voter at an election; a majority makes the sender leader. A voter grants one vote in each epoch, and only to a log at least as new as its own.",
     changes={
         1: "Candidates and voters go by node and directory id; leaders' addresses (KIP-853).",
         2: "A pre-vote sounds out the voters before the epoch is raised (KIP-996).",
     },
+    errors=(
+        "UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
+        "INVALID_REQUEST", "FENCED_LEADER_EPOCH", "INCONSISTENT_VOTER_SET", "INCONSISTENT_CLUSTER_ID",
+        "INVALID_VOTER_KEY",
+    ),
 )
 
 VoteRequestPartitionData = Struct(
     "partition_index"      / Int32                          * "The partition's number; 0 for the metadata log.",
     "replica_epoch"        / Int32                          * "The sender's epoch: raised for a real vote, not yet for a pre-vote.",
-    "replica_id"           / Int32                          * "Node id of the sender, which asks for the vote.",
+    "replica_id"           / BrokerId                       * "Node id of the sender, which asks for the vote.",
     "replica_directory_id" / Since(1, Uuid, ignorable=True) * "Directory id of the sender (KIP-853).",
     "voter_directory_id"   / Since(1, Uuid, ignorable=True) * "Directory id of the voter asked; all zeros if unknown (KIP-853).",
     "last_offset_epoch"    / Int32                          * "Epoch of the last record in the sender's log.",
@@ -39,41 +46,41 @@ VoteRequestPartitionData = Struct(
 )
 
 VoteRequestTopicData = Struct(
-    "topic_name" / String                          * "The topic's name, __cluster_metadata in practice.",
+    "topic_name" / TopicName                       * "The topic's name, __cluster_metadata in practice.",
     "partitions" / Array(VoteRequestPartitionData) * "Its partitions.",
     about="The candidacies in one topic.",
 )
 
 VoteRequest = Vote.request(
-    "cluster_id" / Nullable(String)                             * "The cluster meant; null for no check.",
-    "voter_id"   / Since(1, Default(Int32, -1), ignorable=True) * "Node id of the voter asked; -1 if unknown (KIP-853).",
-    "topics"     / Array(VoteRequestTopicData)                  * "What the sender wants to lead.",
+    "cluster_id" / Nullable(String)                                * "The cluster meant; null for no check.",
+    "voter_id"   / Since(1, Default(BrokerId, -1), ignorable=True) * "Node id of the voter asked; -1 if unknown (KIP-853).",
+    "topics"     / Array(VoteRequestTopicData)                     * "What the sender wants to lead.",
 )
 
 VoteResponsePartitionData = Struct(
-    "partition_index" / Int32   * "The partition's number.",
-    "error_code"      / Int16   * "0, or why the request was not judged; a vote refused is no error.",
-    "leader_id"       / Int32   * "The leader as the voter knows it; -1 if unknown.",
-    "leader_epoch"    / Int32   * "The newest epoch that the voter knows.",
-    "vote_granted"    / Boolean * "True: the sender has this vote.",
+    "partition_index" / Int32     * "The partition's number.",
+    "error_code"      / ErrorCode * "0, or why the request was not judged; a vote refused is no error.",
+    "leader_id"       / BrokerId  * "The leader as the voter knows it; -1 if unknown.",
+    "leader_epoch"    / Int32     * "The newest epoch that the voter knows.",
+    "vote_granted"    / Boolean   * "True: the sender has this vote.",
     about="One voter's decision.",
 )
 
 VoteResponseTopicData = Struct(
-    "topic_name" / String                           * "The topic's name.",
+    "topic_name" / TopicName                        * "The topic's name.",
     "partitions" / Array(VoteResponsePartitionData) * "One decision for each partition.",
     about="The decisions for one topic.",
 )
 
 NodeEndpoint = Struct(
-    "node_id" / Int32  * "The leader's node id.",
-    "host"    / String * "Host name or IP address.",
-    "port"    / Uint16 * "TCP port, 0 to 65535.",
+    "node_id" / BrokerId * "The leader's node id.",
+    "host"    / String   * "Host name or IP address.",
+    "port"    / Uint16   * "TCP port, 0 to 65535.",
     about="The address of a leader named in the answer.",
 )
 
 VoteResponse = Vote.response(
-    "error_code"     / Int16                                    * "0, or why the whole request was refused.",
+    "error_code"     / ErrorCode                                * "0, or why the whole request was refused.",
     "topics"         / Array(VoteResponseTopicData)             * "The voter's decisions; empty on such an error.",
     "node_endpoints" / Since(1, Tagged(0, Array(NodeEndpoint))) * "Addresses of the leaders named above; empty if not known (KIP-853).",
 )

@@ -1,11 +1,27 @@
 """AlterUserScramCredentials: sets and removes the SCRAM credentials of users."""
 
-from schemas.vocabulary import Api, Array, Bytes, Default, Int8, Int16, Int32, Nullable, String, Struct
+from schemas.vocabulary import (
+    Api,
+    Array,
+    Bytes,
+    Default,
+    ErrorCode,
+    Int8,
+    Int32,
+    Nullable,
+    Secret,
+    String,
+    Struct,
+)
 
 AlterUserScramCredentials = Api(
-    51, "AlterUserScramCredentials", versions=(0, 0), flexible=0,
+    51, "AlterUserScramCredentials", versions=(0, 0), flexible=0, listeners=("broker", "controller"),
     about="Changes what users log in with (KIP-554). The client salts and hashes the password, so that the broker never sees it in clear.",
     changes={},
+    errors=(
+        "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "NOT_CONTROLLER",
+        "RESOURCE_NOT_FOUND", "DUPLICATE_RESOURCE", "UNACCEPTABLE_CREDENTIAL",
+    ),
 )
 
 ScramCredentialDeletion = Struct(
@@ -15,11 +31,11 @@ ScramCredentialDeletion = Struct(
 )
 
 ScramCredentialUpsertion = Struct(
-    "name"            / String * "The user's name.",
-    "mechanism"       / Int8   * "1 for SCRAM-SHA-256, 2 for SCRAM-SHA-512.",
-    "iterations"      / Int32  * "How often the password was hashed, 4096 to 16384.",
-    "salt"            / Bytes  * "Random bytes that the client chose.",
-    "salted_password" / Bytes  * "The SaltedPassword of RFC 5802, from password, salt and iterations.",
+    "name"            / String        * "The user's name.",
+    "mechanism"       / Int8          * "1 for SCRAM-SHA-256, 2 for SCRAM-SHA-512.",
+    "iterations"      / Int32         * "How often the password was hashed, 4096 to 16384.",
+    "salt"            / Secret(Bytes) * "Random bytes that the client chose.",
+    "salted_password" / Secret(Bytes) * "The SaltedPassword of RFC 5802, from password, salt and iterations.",
     about="One credential to set, whether it is new or replaces an old one.",
 )
 
@@ -30,7 +46,7 @@ AlterUserScramCredentialsRequest = AlterUserScramCredentials.request(
 
 AlterUserScramCredentialsResult = Struct(
     "user"          / String                        * "The user's name.",
-    "error_code"    / Int16                         * "0, or why the user's credentials were not changed.",
+    "error_code"    / ErrorCode                     * "0, or why the user's credentials were not changed.",
     "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
     about="What became of one user's changes.",
 )

@@ -1,15 +1,16 @@
 """CreateAcls: adds access rules."""
 
-from schemas.vocabulary import Api, Array, Default, Int8, Int16, Int32, Nullable, Since, String, Struct
+from schemas.vocabulary import Api, Array, Default, ErrorCode, Int8, Int32, Nullable, Since, String, Struct
 
 CreateAcls = Api(
-    30, "CreateAcls", versions=(0, 3), flexible=2,
+    30, "CreateAcls", versions=(0, 3), flexible=2, listeners=("broker", "controller"), deprecated=(0, 0),
     about="Stores ACLs, each on its own: some may be refused while others are stored.",
     changes={
         1: "Name patterns with their type, such as prefixes (KIP-290); the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
         3: "Same layout; users are a resource type too (KIP-373).",
     },
+    errors=("CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST", "SECURITY_DISABLED"),
 )
 
 AclCreation = Struct(
@@ -28,7 +29,7 @@ CreateAclsRequest = CreateAcls.request(
 )
 
 AclCreationResult = Struct(
-    "error_code"    / Int16                         * "0, or why the rule was not stored.",
+    "error_code"    / ErrorCode                     * "0, or why the rule was not stored.",
     "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
     about="What became of one rule.",
 )

@@ -5,10 +5,11 @@ from schemas.vocabulary import (
     Array,
     Bytes,
     Default,
-    Int16,
+    ErrorCode,
     Int32,
     Int64,
     Nullable,
+    Secret,
     Since,
     String,
     Struct,
@@ -16,12 +17,17 @@ from schemas.vocabulary import (
 
 CreateDelegationToken = Api(
     38, "CreateDelegationToken", versions=(0, 3), flexible=2,
+    listeners=("broker", "controller"), deprecated=(0, 0),
     about="Makes a token that workers can log in with, instead of carrying their user's secret (KIP-48). It has to be asked for over an authenticated connection.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
         3: "A token may be made for another user; the response tells who asked (KIP-373).",
     },
+    errors=(
+        "NOT_CONTROLLER", "DELEGATION_TOKEN_AUTH_DISABLED", "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
+        "DELEGATION_TOKEN_AUTHORIZATION_FAILED", "INVALID_PRINCIPAL_TYPE",
+    ),
 )
 
 CreatableRenewers = Struct(
@@ -38,7 +44,7 @@ CreateDelegationTokenRequest = CreateDelegationToken.request(
 )
 
 CreateDelegationTokenResponse = CreateDelegationToken.response(
-    "error_code"                     / Int16            * "0, or why no token was made.",
+    "error_code"                     / ErrorCode        * "0, or why no token was made.",
     "principal_type"                 / String           * 'Kind of the owner, usually "User".',
     "principal_name"                 / String           * "Name of the owner.",
     "token_requester_principal_type" / Since(3, String) * "Kind of the principal who asked (KIP-373).",
@@ -47,6 +53,6 @@ CreateDelegationTokenResponse = CreateDelegationToken.response(
     "expiry_timestamp_ms"            / Int64            * "When it ends unless renewed, ms since the epoch.",
     "max_timestamp_ms"               / Int64            * "When it ends for good, ms since the epoch.",
     "token_id"                       / String           * "The token's public id, the user name when logging in.",
-    "hmac"                           / Bytes            * "The token's secret, the password when logging in (in base64).",
+    "hmac"                           / Secret(Bytes)    * "The token's secret, the password when logging in (in base64).",
     "throttle_time_ms"               / Int32            * "How long a quota holds the client back, in ms; 0 for not at all.",
 )

@@ -1,15 +1,16 @@
 """DeleteAcls: removes the access rules that match filters."""
 
-from schemas.vocabulary import Api, Array, Default, Int8, Int16, Int32, Nullable, Since, String, Struct
+from schemas.vocabulary import Api, Array, Default, ErrorCode, Int8, Int32, Nullable, Since, String, Struct
 
 DeleteAcls = Api(
-    31, "DeleteAcls", versions=(0, 3), flexible=2,
+    31, "DeleteAcls", versions=(0, 3), flexible=2, listeners=("broker", "controller"), deprecated=(0, 0),
     about="Deletes every ACL that one of the filters matches, and tells which they were.",
     changes={
         1: "Name patterns with their type, such as prefixes (KIP-290); the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
         3: "Same layout; users are a resource type too (KIP-373).",
     },
+    errors=("CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST", "SECURITY_DISABLED"),
 )
 
 DeleteAclsFilter = Struct(
@@ -28,7 +29,7 @@ DeleteAclsRequest = DeleteAcls.request(
 )
 
 DeleteAclsMatchingAcl = Struct(
-    "error_code"      / Int16                         * "0, or why this rule was not deleted.",
+    "error_code"      / ErrorCode                     * "0, or why this rule was not deleted.",
     "error_message"   / Default(Nullable(String), "") * "More about the error; null or empty for none.",
     "resource_type"   / Int8                          * "2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user.",
     "resource_name"   / String                        * 'Name of the resource, or a prefix of names; "*" stands for all.',
@@ -41,7 +42,7 @@ DeleteAclsMatchingAcl = Struct(
 )
 
 DeleteAclsFilterResult = Struct(
-    "error_code"    / Int16                         * "0, or why the filter was not applied.",
+    "error_code"    / ErrorCode                     * "0, or why the filter was not applied.",
     "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
     "matching_acls" / Array(DeleteAclsMatchingAcl)  * "The rules that matched; empty for none.",
     about="What one filter found.",

@@ -1,15 +1,16 @@
 """DescribeAcls: lists the access rules that match a filter."""
 
-from schemas.vocabulary import Api, Array, Default, Int8, Int16, Int32, Nullable, Since, String, Struct
+from schemas.vocabulary import Api, Array, Default, ErrorCode, Int8, Int32, Nullable, Since, String, Struct
 
 DescribeAcls = Api(
-    29, "DescribeAcls", versions=(0, 3), flexible=2,
+    29, "DescribeAcls", versions=(0, 3), flexible=2, listeners=("broker", "controller"), deprecated=(0, 0),
     about="Finds ACLs by resource, principal, host, operation and permission. Only rules that match every part of the filter are returned.",
     changes={
         1: "Name patterns with their type, such as prefixes (KIP-290); the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
         3: "Same layout; users are a resource type too (KIP-373).",
     },
+    errors=("CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "SECURITY_DISABLED"),
 )
 
 DescribeAclsRequest = DescribeAcls.request(
@@ -40,7 +41,7 @@ DescribeAclsResource = Struct(
 
 DescribeAclsResponse = DescribeAcls.response(
     "throttle_time_ms" / Int32                         * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16                         * "0, or why nothing could be listed.",
+    "error_code"       / ErrorCode                     * "0, or why nothing could be listed.",
     "error_message"    / Default(Nullable(String), "") * "More about the error; null or empty for none.",
     "resources"        / Array(DescribeAclsResource)   * "The rules found, by resource; empty for none.",
 )

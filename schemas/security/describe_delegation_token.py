@@ -5,10 +5,11 @@ from schemas.vocabulary import (
     Array,
     Bytes,
     Default,
-    Int16,
+    ErrorCode,
     Int32,
     Int64,
     Nullable,
+    Secret,
     Since,
     String,
     Struct,
@@ -16,12 +17,14 @@ from schemas.vocabulary import (
 
 DescribeDelegationToken = Api(
     41, "DescribeDelegationToken", versions=(0, 3), flexible=2,
+    listeners=("broker", "controller"), deprecated=(0, 0),
     about="Shows the tokens that the asking user owns, may renew or is allowed to describe (KIP-48).",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
         3: "The response tells who asked for each token (KIP-373).",
     },
+    errors=("DELEGATION_TOKEN_AUTH_DISABLED", "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"),
 )
 
 DescribeDelegationTokenOwner = Struct(
@@ -49,13 +52,13 @@ DescribedDelegationToken = Struct(
     "expiry_timestamp"               / Int64                                  * "When it ends unless renewed, ms since the epoch.",
     "max_timestamp"                  / Int64                                  * "When it ends for good, ms since the epoch.",
     "token_id"                       / String                                 * "The token's public id, the user name when logging in.",
-    "hmac"                           / Bytes                                  * "The token's secret, the password when logging in (in base64).",
+    "hmac"                           / Secret(Bytes)                          * "The token's secret, the password when logging in (in base64).",
     "renewers"                       / Array(DescribedDelegationTokenRenewer) * "Who else may renew it; empty for the owner alone.",
     about="One token with its owner, its times and its secret.",
 )
 
 DescribeDelegationTokenResponse = DescribeDelegationToken.response(
-    "error_code"       / Int16                           * "0, or why nothing could be listed.",
+    "error_code"       / ErrorCode                       * "0, or why nothing could be listed.",
     "tokens"           / Array(DescribedDelegationToken) * "The tokens found; empty for none.",
     "throttle_time_ms" / Int32                           * "How long a quota holds the client back, in ms; 0 for not at all.",
 )

@@ -1,11 +1,12 @@
 """DescribeUserScramCredentials: which users can log in by SCRAM, and with which mechanisms."""
 
-from schemas.vocabulary import Api, Array, Default, Int8, Int16, Int32, Nullable, String, Struct
+from schemas.vocabulary import Api, Array, Default, ErrorCode, Int8, Int32, Nullable, String, Struct
 
 DescribeUserScramCredentials = Api(
-    50, "DescribeUserScramCredentials", versions=(0, 0), flexible=0,
+    50, "DescribeUserScramCredentials", versions=(0, 0), flexible=0, listeners=("broker", "controller"),
     about="Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never told.",
     changes={},
+    errors=("CLUSTER_AUTHORIZATION_FAILED", "RESOURCE_NOT_FOUND", "DUPLICATE_RESOURCE"),
 )
 
 UserName = Struct(
@@ -25,7 +26,7 @@ CredentialInfo = Struct(
 
 DescribeUserScramCredentialsResult = Struct(
     "user"             / String                        * "The user's name.",
-    "error_code"       / Int16                         * "0, or why this user could not be described; RESOURCE_NOT_FOUND for an unknown one.",
+    "error_code"       / ErrorCode                     * "0, or why this user could not be described; RESOURCE_NOT_FOUND for an unknown one.",
     "error_message"    / Default(Nullable(String), "") * "More about the error; null or empty for none.",
     "credential_infos" / Array(CredentialInfo)         * "One entry for each mechanism of the user.",
     about="The credentials of one user.",
@@ -33,7 +34,7 @@ DescribeUserScramCredentialsResult = Struct(
 
 DescribeUserScramCredentialsResponse = DescribeUserScramCredentials.response(
     "throttle_time_ms" / Int32                                     * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16                                     * "0, or why nothing could be described.",
+    "error_code"       / ErrorCode                                 * "0, or why nothing could be described.",
     "error_message"    / Default(Nullable(String), "")             * "More about the error; null or empty for none.",
     "results"          / Array(DescribeUserScramCredentialsResult) * "One entry for each user.",
 )

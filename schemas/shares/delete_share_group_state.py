@@ -1,11 +1,16 @@
 """DeleteShareGroupState: the group coordinator has share-partitions' state deleted."""
 
-from schemas.vocabulary import Api, Array, Int16, Int32, Nullable, String, Struct, Uuid
+from schemas._errors import COORDINATOR
+from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Nullable, String, Struct, Uuid
 
 DeleteShareGroupState = Api(
     86, "DeleteShareGroupState", versions=(0, 0), flexible=0, coordinator="share",
     about="Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={},
+    errors=(
+        *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+        "GROUP_ID_NOT_FOUND", "FENCED_STATE_EPOCH",
+    ),
 )
 
 PartitionData = Struct(
@@ -20,13 +25,13 @@ DeleteStateData = Struct(
 )
 
 DeleteShareGroupStateRequest = DeleteShareGroupState.request(
-    "group_id" / String                 * "The share group whose state shall go.",
+    "group_id" / GroupId                * "The share group whose state shall go.",
     "topics"   / Array(DeleteStateData) * "What to delete, a topic each.",
 )
 
 PartitionResult = Struct(
     "partition"     / Int32            * "Its number within the topic.",
-    "error_code"    / Int16            * "0, or why the state is still there.",
+    "error_code"    / ErrorCode        * "0, or why the state is still there.",
     "error_message" / Nullable(String) * "Explains the error; null if there is none.",
     about="What became of one partition's state.",
 )

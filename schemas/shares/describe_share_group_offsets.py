@@ -1,16 +1,19 @@
 """DescribeShareGroupOffsets: an operator asks how far share groups have read."""
 
+from schemas._errors import COORDINATOR
 from schemas.vocabulary import (
     Api,
     Array,
     Default,
-    Int16,
+    ErrorCode,
+    GroupId,
     Int32,
     Int64,
     Nullable,
     Since,
     String,
     Struct,
+    TopicName,
     Uuid,
 )
 
@@ -20,16 +23,20 @@ DescribeShareGroupOffsets = Api(
     changes={
         1: "The lag of each partition (KIP-1226).",
     },
+    errors=(
+        *COORDINATOR, "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+        "GROUP_ID_NOT_FOUND",
+    ),
 )
 
 DescribeShareGroupOffsetsRequestTopic = Struct(
-    "topic_name" / String       * "Which topic.",
+    "topic_name" / TopicName    * "Which topic.",
     "partitions" / Array(Int32) * "Numbers of its partitions.",
     about="The partitions of one topic to tell about.",
 )
 
 DescribeShareGroupOffsetsRequestGroup = Struct(
-    "group_id" / String                                                              * "Which group.",
+    "group_id" / GroupId                                                             * "Which group.",
     "topics"   / Default(Nullable(Array(DescribeShareGroupOffsetsRequestTopic)), []) * "What to tell about; null for all topics with offsets.",
     about="A share group to tell about.",
 )
@@ -43,22 +50,22 @@ DescribeShareGroupOffsetsResponsePartition = Struct(
     "start_offset"    / Int64                                        * "All records before it are done with; -1 if not yet known.",
     "leader_epoch"    / Int32                                        * "The partition's leader epoch, as stored with the offset.",
     "lag"             / Since(1, Default(Int64, -1), ignorable=True) * "Records that are still to be delivered or settled; -1 if unknown (KIP-1226).",
-    "error_code"      / Int16                                        * "0, or why nothing is told about it.",
+    "error_code"      / ErrorCode                                    * "0, or why nothing is told about it.",
     "error_message"   / Nullable(String)                             * "Explains the error; null if there is none.",
     about="How far the group is in one partition.",
 )
 
 DescribeShareGroupOffsetsResponseTopic = Struct(
-    "topic_name" / String                                            * "Which topic.",
+    "topic_name" / TopicName                                         * "Which topic.",
     "topic_id"   / Uuid                                              * "Its id; zero if unknown.",
     "partitions" / Array(DescribeShareGroupOffsetsResponsePartition) * "How far it is, a partition each.",
     about="How far the group is in one topic.",
 )
 
 DescribeShareGroupOffsetsResponseGroup = Struct(
-    "group_id"      / String                                        * "Which group.",
+    "group_id"      / GroupId                                       * "Which group.",
     "topics"        / Array(DescribeShareGroupOffsetsResponseTopic) * "How far it is, a topic each.",
-    "error_code"    / Int16                                         * "0, or why nothing is told about the group.",
+    "error_code"    / ErrorCode                                     * "0, or why nothing is told about the group.",
     "error_message" / Nullable(String)                              * "Explains the error; null if there is none.",
     about="How far one group is.",
 )

@@ -1,11 +1,13 @@
 """InitializeShareGroupState: the group coordinator has share-partitions' state created."""
 
-from schemas.vocabulary import Api, Array, Int16, Int32, Int64, Nullable, String, Struct, Uuid
+from schemas._errors import COORDINATOR
+from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Int64, Nullable, String, Struct, Uuid
 
 InitializeShareGroupState = Api(
     83, "InitializeShareGroupState", versions=(0, 0), flexible=0, coordinator="share",
     about="Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={},
+    errors=(*COORDINATOR, "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "FENCED_STATE_EPOCH"),
 )
 
 PartitionData = Struct(
@@ -22,13 +24,13 @@ InitializeStateData = Struct(
 )
 
 InitializeShareGroupStateRequest = InitializeShareGroupState.request(
-    "group_id" / String                     * "The share group that the state is for.",
+    "group_id" / GroupId                    * "The share group that the state is for.",
     "topics"   / Array(InitializeStateData) * "What to create, a topic each.",
 )
 
 PartitionResult = Struct(
     "partition"     / Int32            * "Its number within the topic.",
-    "error_code"    / Int16            * "0, or why no state was created.",
+    "error_code"    / ErrorCode        * "0, or why no state was created.",
     "error_message" / Nullable(String) * "Explains the error; null if there is none.",
     about="What became of one partition's state.",
 )

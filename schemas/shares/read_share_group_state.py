@@ -1,11 +1,29 @@
 """ReadShareGroupState: a partition's leader loads its share-partition's state."""
 
-from schemas.vocabulary import Api, Array, Int8, Int16, Int32, Int64, Nullable, String, Struct, Uuid
+from schemas._errors import COORDINATOR
+from schemas.vocabulary import (
+    Api,
+    Array,
+    ErrorCode,
+    GroupId,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Nullable,
+    String,
+    Struct,
+    Uuid,
+)
 
 ReadShareGroupState = Api(
     84, "ReadShareGroupState", versions=(0, 0), flexible=0, coordinator="share",
     about="Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={},
+    errors=(
+        *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+        "GROUP_ID_NOT_FOUND", "FENCED_LEADER_EPOCH",
+    ),
 )
 
 PartitionData = Struct(
@@ -21,7 +39,7 @@ ReadStateData = Struct(
 )
 
 ReadShareGroupStateRequest = ReadShareGroupState.request(
-    "group_id" / String               * "The share group whose state is wanted.",
+    "group_id" / GroupId              * "The share group whose state is wanted.",
     "topics"   / Array(ReadStateData) * "What to read, a topic each.",
 )
 
@@ -35,7 +53,7 @@ StateBatch = Struct(
 
 PartitionResult = Struct(
     "partition"     / Int32             * "Its number within the topic.",
-    "error_code"    / Int16             * "0, or why there is no state to tell.",
+    "error_code"    / ErrorCode         * "0, or why there is no state to tell.",
     "error_message" / Nullable(String)  * "Explains the error; null if there is none.",
     "state_epoch"   / Int32             * "The epoch that the state was last set up with; later writes repeat it.",
     "start_offset"  / Int64             * "All records before it are done with; -1 if not yet known.",

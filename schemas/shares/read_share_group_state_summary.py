@@ -1,10 +1,12 @@
 """ReadShareGroupStateSummary: the group coordinator asks where share-partitions start."""
 
+from schemas._errors import COORDINATOR
 from schemas.vocabulary import (
     Api,
     Array,
     Default,
-    Int16,
+    ErrorCode,
+    GroupId,
     Int32,
     Int64,
     Nullable,
@@ -20,6 +22,10 @@ ReadShareGroupStateSummary = Api(
     changes={
         1: "How many records are done with, for the lag (KIP-1226).",
     },
+    errors=(
+        *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+        "GROUP_ID_NOT_FOUND", "FENCED_LEADER_EPOCH",
+    ),
 )
 
 PartitionData = Struct(
@@ -35,13 +41,13 @@ ReadStateSummaryData = Struct(
 )
 
 ReadShareGroupStateSummaryRequest = ReadShareGroupStateSummary.request(
-    "group_id" / String                      * "The share group whose state is wanted.",
+    "group_id" / GroupId                     * "The share group whose state is wanted.",
     "topics"   / Array(ReadStateSummaryData) * "What to read, a topic each.",
 )
 
 PartitionResult = Struct(
     "partition"               / Int32                                        * "Its number within the topic.",
-    "error_code"              / Int16                                        * "0, or why there is no state to tell.",
+    "error_code"              / ErrorCode                                    * "0, or why there is no state to tell.",
     "error_message"           / Nullable(String)                             * "Explains the error; null if there is none.",
     "state_epoch"             / Int32                                        * "The epoch that the state was last set up with.",
     "leader_epoch"            / Int32                                        * "The leader epoch stored with the state.",

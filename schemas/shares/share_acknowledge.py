@@ -4,11 +4,14 @@ from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
+    BrokerId,
     Default,
+    ErrorCode,
+    GroupId,
     Int8,
-    Int16,
     Int32,
     Int64,
+    MemberId,
     Nullable,
     Since,
     String,
@@ -23,6 +26,11 @@ ShareAcknowledge = Api(
         1: "Same layout; v0 was early access only (KIP-932).",
         2: "Locks may be renewed; the response says how long they last (KIP-1222).",
     },
+    errors=(
+        "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "TOPIC_AUTHORIZATION_FAILED",
+        "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST", "KAFKA_STORAGE_ERROR", "UNKNOWN_TOPIC_ID",
+        "INVALID_RECORD_STATE", "SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH",
+    ),
 )
 
 AcknowledgementBatch = Struct(
@@ -45,22 +53,22 @@ AcknowledgeTopic = Struct(
 )
 
 ShareAcknowledgeRequest = ShareAcknowledge.request(
-    "group_id"            / Nullable(String)              * "The share group that reads; null if not given.",
-    "member_id"           / Default(Nullable(String), "") * "The member that acquired the records; null if not given.",
-    "share_session_epoch" / Int32                         * "Counts the session's requests, those of ShareFetch too; -1 closes it.",
-    "is_renew_ack"        / Since(2, Boolean)             * "True if some acknowledgement renews a lock (KIP-1222).",
-    "topics"              / Array(AcknowledgeTopic)       * "What to acknowledge, by topic.",
+    "group_id"            / Nullable(GroupId)               * "The share group that reads; null if not given.",
+    "member_id"           / Default(Nullable(MemberId), "") * "The member that acquired the records; null if not given.",
+    "share_session_epoch" / Int32                           * "Counts the session's requests, those of ShareFetch too; -1 closes it.",
+    "is_renew_ack"        / Since(2, Boolean)               * "True if some acknowledgement renews a lock (KIP-1222).",
+    "topics"              / Array(AcknowledgeTopic)         * "What to acknowledge, by topic.",
 )
 
 LeaderIdAndEpoch = Struct(
-    "leader_id"    / Int32 * "Broker id of the leader; -1 if unknown.",
-    "leader_epoch" / Int32 * "The leader's epoch; -1 if unknown.",
+    "leader_id"    / BrokerId * "Broker id of the leader; -1 if unknown.",
+    "leader_epoch" / Int32    * "The leader's epoch; -1 if unknown.",
     about="Who leads a partition, for a member that asked the wrong broker.",
 )
 
 PartitionData = Struct(
     "partition_index" / Int32            * "The partition's number.",
-    "error_code"      / Int16            * "0, or why the acknowledgements were refused.",
+    "error_code"      / ErrorCode        * "0, or why the acknowledgements were refused.",
     "error_message"   / Nullable(String) * "More about the error; null for none.",
     "current_leader"  / LeaderIdAndEpoch * "The leader to turn to, where the broker asked is not it.",
     about="What became of one partition's acknowledgements.",
@@ -73,7 +81,7 @@ ShareAcknowledgeTopicResponse = Struct(
 )
 
 NodeEndpoint = Struct(
-    "node_id" / Int32            * "The broker's id.",
+    "node_id" / BrokerId         * "The broker's id.",
     "host"    / String           * "Its host name.",
     "port"    / Int32            * "Its TCP port.",
     "rack"    / Nullable(String) * "Its rack; null for none.",
@@ -82,7 +90,7 @@ NodeEndpoint = Struct(
 
 ShareAcknowledgeResponse = ShareAcknowledge.response(
     "throttle_time_ms"            / Int32                                * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"                  / Int16                                * "0, or why the whole request failed.",
+    "error_code"                  / ErrorCode                            * "0, or why the whole request failed.",
     "error_message"               / Nullable(String)                     * "More about the error; null for none.",
     "acquisition_lock_timeout_ms" / Since(2, Int32, ignorable=True)      * "How long acquired records stay locked, in ms (KIP-1222).",
     "responses"                   / Array(ShareAcknowledgeTopicResponse) * "One outcome for each topic.",

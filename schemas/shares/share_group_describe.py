@@ -1,6 +1,21 @@
 """ShareGroupDescribe: an operator looks into share groups."""
 
-from schemas.vocabulary import Api, Array, Boolean, Default, Int16, Int32, Nullable, String, Struct, Uuid
+from schemas._errors import COORDINATOR
+from schemas.vocabulary import (
+    Api,
+    Array,
+    Boolean,
+    Default,
+    ErrorCode,
+    GroupId,
+    Int32,
+    MemberId,
+    Nullable,
+    String,
+    Struct,
+    TopicName,
+    Uuid,
+)
 
 ShareGroupDescribe = Api(
     77, "ShareGroupDescribe", versions=(0, 1), flexible=0, coordinator="group",
@@ -8,16 +23,20 @@ ShareGroupDescribe = Api(
     changes={
         1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
     },
+    errors=(
+        *COORDINATOR, "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+        "INVALID_REQUEST", "GROUP_ID_NOT_FOUND",
+    ),
 )
 
 ShareGroupDescribeRequest = ShareGroupDescribe.request(
-    "group_ids"                     / Array(String) * "Whom to tell about.",
-    "include_authorized_operations" / Boolean       * "True asks for authorized_operations.",
+    "group_ids"                     / Array(GroupId) * "Whom to tell about.",
+    "include_authorized_operations" / Boolean        * "True asks for authorized_operations.",
 )
 
 TopicPartitions = Struct(
     "topic_id"   / Uuid         * "The topic's id.",
-    "topic_name" / String       * "Its name.",
+    "topic_name" / TopicName    * "Its name.",
     "partitions" / Array(Int32) * "Numbers of the partitions.",
     about="Partitions of one topic.",
 )
@@ -28,20 +47,20 @@ Assignment = Struct(
 )
 
 Member = Struct(
-    "member_id"              / String           * "The UUID that the member picked.",
+    "member_id"              / MemberId         * "The UUID that the member picked.",
     "rack_id"                / Nullable(String) * "Its rack; null if it has none.",
     "member_epoch"           / Int32            * "The epoch that it has reached.",
     "client_id"              / String           * "The client id of its request headers.",
     "client_host"            / String           * "The address that it connects from.",
-    "subscribed_topic_names" / Array(String)    * "The topics that it wants.",
+    "subscribed_topic_names" / Array(TopicName) * "The topics that it wants.",
     "assignment"             / Assignment       * "What it reads now.",
     about="A member of the group.",
 )
 
 DescribedGroup = Struct(
-    "error_code"            / Int16                          * "0, or why nothing is told about it.",
+    "error_code"            / ErrorCode                      * "0, or why nothing is told about it.",
     "error_message"         / Nullable(String)               * "Explains the error; null if there is none.",
-    "group_id"              / String                         * "Which group.",
+    "group_id"              / GroupId                        * "Which group.",
     "group_state"           / String                         * '"Empty", "Stable" or "Dead"; empty after an error.',
     "group_epoch"           / Int32                          * "Grows when members, subscriptions or topics change.",
     "assignment_epoch"      / Int32                          * "The group epoch that the target assignment was made for.",

@@ -3,7 +3,20 @@
 Partitions are shared, so nobody has to give one up before another gets it: the assignment simply applies.
 """
 
-from schemas.vocabulary import Api, Array, Int16, Int32, Nullable, String, Struct, Uuid
+from schemas._errors import COORDINATOR
+from schemas.vocabulary import (
+    Api,
+    Array,
+    ErrorCode,
+    GroupId,
+    Int32,
+    MemberId,
+    Nullable,
+    String,
+    Struct,
+    TopicName,
+    Uuid,
+)
 
 ShareGroupHeartbeat = Api(
     76, "ShareGroupHeartbeat", versions=(0, 1), flexible=0, coordinator="group",
@@ -11,14 +24,19 @@ ShareGroupHeartbeat = Api(
     changes={
         1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
     },
+    errors=(
+        *COORDINATOR, "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+        "UNSUPPORTED_VERSION", "INVALID_REQUEST", "GROUP_ID_NOT_FOUND", "GROUP_MAX_SIZE_REACHED",
+        "FENCED_MEMBER_EPOCH",
+    ),
 )
 
 ShareGroupHeartbeatRequest = ShareGroupHeartbeat.request(
-    "group_id"               / String                  * "The share group to be in.",
-    "member_id"              / String                  * "A UUID that the member picks itself and keeps while it lives.",
-    "member_epoch"           / Int32                   * "0 joins, -1 leaves; otherwise the epoch last received.",
-    "rack_id"                / Nullable(String)        * "The member's rack; null if it has none or it is unchanged.",
-    "subscribed_topic_names" / Nullable(Array(String)) * "Null if unchanged since the last heartbeat.",
+    "group_id"               / GroupId                    * "The share group to be in.",
+    "member_id"              / MemberId                   * "A UUID that the member picks itself and keeps while it lives.",
+    "member_epoch"           / Int32                      * "0 joins, -1 leaves; otherwise the epoch last received.",
+    "rack_id"                / Nullable(String)           * "The member's rack; null if it has none or it is unchanged.",
+    "subscribed_topic_names" / Nullable(Array(TopicName)) * "Null if unchanged since the last heartbeat.",
 )
 
 TopicPartitions = Struct(
@@ -34,9 +52,9 @@ Assignment = Struct(
 
 ShareGroupHeartbeatResponse = ShareGroupHeartbeat.response(
     "throttle_time_ms"      / Int32                * "Throttling in ms: 0, or how long the quota holds this client back.",
-    "error_code"            / Int16                * "0, or why the heartbeat was refused.",
+    "error_code"            / ErrorCode            * "0, or why the heartbeat was refused.",
     "error_message"         / Nullable(String)     * "Explains the error; null if there is none.",
-    "member_id"             / Nullable(String)     * "The member that is answered; may be null.",
+    "member_id"             / Nullable(MemberId)   * "The member that is answered; may be null.",
     "member_epoch"          / Int32                * "To be sent with the next heartbeat.",
     "heartbeat_interval_ms" / Int32                * "When to send the next heartbeat, in ms.",
     "assignment"            / Nullable(Assignment) * "All that the member shall read; null if unchanged.",

@@ -1,9 +1,12 @@
 """WriteShareGroupState: a partition's leader stores its share-partition's state."""
 
+from schemas._errors import COORDINATOR
 from schemas.vocabulary import (
     Api,
     Array,
     Default,
+    ErrorCode,
+    GroupId,
     Int8,
     Int16,
     Int32,
@@ -21,6 +24,10 @@ WriteShareGroupState = Api(
     changes={
         1: "How many records are done with, for the lag (KIP-1226).",
     },
+    errors=(
+        *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
+        "GROUP_ID_NOT_FOUND", "FENCED_LEADER_EPOCH", "FENCED_STATE_EPOCH",
+    ),
 )
 
 StateBatch = Struct(
@@ -48,13 +55,13 @@ WriteStateData = Struct(
 )
 
 WriteShareGroupStateRequest = WriteShareGroupState.request(
-    "group_id" / String                * "The share group that the state is of.",
+    "group_id" / GroupId               * "The share group that the state is of.",
     "topics"   / Array(WriteStateData) * "What changed, a topic each.",
 )
 
 PartitionResult = Struct(
     "partition"     / Int32            * "Its number within the topic.",
-    "error_code"    / Int16            * "0, or why nothing was stored.",
+    "error_code"    / ErrorCode        * "0, or why nothing was stored.",
     "error_message" / Nullable(String) * "Explains the error; null if there is none.",
     about="What became of one partition's state.",
 )

@@ -1,16 +1,22 @@
 """StreamsGroupDescribe: an operator looks into the groups of Kafka Streams applications."""
 
+from schemas._errors import COORDINATOR
 from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
     Default,
+    ErrorCode,
+    GroupId,
+    InstanceId,
     Int16,
     Int32,
     Int64,
+    MemberId,
     Nullable,
     String,
     Struct,
+    TopicName,
     Uint16,
 )
 
@@ -18,11 +24,15 @@ StreamsGroupDescribe = Api(
     89, "StreamsGroupDescribe", versions=(0, 0), flexible=0, coordinator="group",
     about="Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).",
     changes={},
+    errors=(
+        *COORDINATOR, "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+        "INVALID_REQUEST", "GROUP_ID_NOT_FOUND",
+    ),
 )
 
 StreamsGroupDescribeRequest = StreamsGroupDescribe.request(
-    "group_ids"                     / Array(String) * "Whom to tell about.",
-    "include_authorized_operations" / Boolean       * "True asks for authorized_operations.",
+    "group_ids"                     / Array(GroupId) * "Whom to tell about.",
+    "include_authorized_operations" / Boolean        * "True asks for authorized_operations.",
 )
 
 KeyValue = Struct(
@@ -32,7 +42,7 @@ KeyValue = Struct(
 )
 
 TopicInfo = Struct(
-    "name"               / String          * "What it is called.",
+    "name"               / TopicName       * "What it is called.",
     "partitions"         / Int32           * "How many it must have; 0 if the broker works it out.",
     "replication_factor" / Int16           * "Replicas of each partition; 0 for the broker's default.",
     "topic_configs"      / Array(KeyValue) * "Settings for its creation.",
@@ -41,8 +51,8 @@ TopicInfo = Struct(
 
 Subtopology = Struct(
     "subtopology_id"            / String           * "Its name within the topology.",
-    "source_topics"             / Array(String)    * "The topics that it reads, with patterns resolved, but for internal ones.",
-    "repartition_sink_topics"   / Array(String)    * "Internal topics that it writes for another subtopology to read.",
+    "source_topics"             / Array(TopicName) * "The topics that it reads, with patterns resolved, but for internal ones.",
+    "repartition_sink_topics"   / Array(TopicName) * "Internal topics that it writes for another subtopology to read.",
     "state_changelog_topics"    / Array(TopicInfo) * "Internal topics that back up its state stores.",
     "repartition_source_topics" / Array(TopicInfo) * "Internal topics that it reads from another subtopology.",
     about="A part of the topology whose tasks run on their own.",
@@ -81,28 +91,28 @@ Assignment = Struct(
 )
 
 Member = Struct(
-    "member_id"         / String             * "The UUID that the member picked.",
-    "member_epoch"      / Int32              * "The epoch that it has reached.",
-    "instance_id"       / Nullable(String)   * "A static member's own name; null if it is dynamic.",
-    "rack_id"           / Nullable(String)   * "Its rack; null if it has none.",
-    "client_id"         / String             * "The client id of its request headers.",
-    "client_host"       / String             * "The address that it connects from.",
-    "topology_epoch"    / Int32              * "The topology that it runs, by its epoch.",
-    "process_id"        / String             * "Names the process, which may run several members.",
-    "user_endpoint"     / Nullable(Endpoint) * "Where it serves interactive queries; null if nowhere.",
-    "client_tags"       / Array(KeyValue)    * "For rack-aware placing of standbys.",
-    "task_offsets"      / Array(TaskOffset)  * "How far its tasks' state is restored.",
-    "task_end_offsets"  / Array(TaskOffset)  * "Where the changelogs of its tasks end.",
-    "assignment"        / Assignment         * "What it runs now.",
-    "target_assignment" / Assignment         * "What it shall run in the end.",
-    "is_classic"        / Boolean            * "True for a member that still speaks the classic protocol.",
+    "member_id"         / MemberId             * "The UUID that the member picked.",
+    "member_epoch"      / Int32                * "The epoch that it has reached.",
+    "instance_id"       / Nullable(InstanceId) * "A static member's own name; null if it is dynamic.",
+    "rack_id"           / Nullable(String)     * "Its rack; null if it has none.",
+    "client_id"         / String               * "The client id of its request headers.",
+    "client_host"       / String               * "The address that it connects from.",
+    "topology_epoch"    / Int32                * "The topology that it runs, by its epoch.",
+    "process_id"        / String               * "Names the process, which may run several members.",
+    "user_endpoint"     / Nullable(Endpoint)   * "Where it serves interactive queries; null if nowhere.",
+    "client_tags"       / Array(KeyValue)      * "For rack-aware placing of standbys.",
+    "task_offsets"      / Array(TaskOffset)    * "How far its tasks' state is restored.",
+    "task_end_offsets"  / Array(TaskOffset)    * "Where the changelogs of its tasks end.",
+    "assignment"        / Assignment           * "What it runs now.",
+    "target_assignment" / Assignment           * "What it shall run in the end.",
+    "is_classic"        / Boolean              * "True for a member that still speaks the classic protocol.",
     about="A member of the group.",
 )
 
 DescribedGroup = Struct(
-    "error_code"            / Int16                          * "0, or why nothing is told about it.",
+    "error_code"            / ErrorCode                      * "0, or why nothing is told about it.",
     "error_message"         / Nullable(String)               * "Explains the error; null if there is none.",
-    "group_id"              / String                         * "Which group.",
+    "group_id"              / GroupId                        * "Which group.",
     "group_state"           / String                         * '"Empty", "NotReady", "Assigning", "Reconciling", "Stable" or "Dead".',
     "group_epoch"           / Int32                          * "Grows when members, topology or topics change.",
     "assignment_epoch"      / Int32                          * "The group epoch that the target assignment was made for.",

@@ -3,18 +3,24 @@
 Null means "as in the heartbeat before" nearly everywhere; on joining, everything is sent.
 """
 
+from schemas._errors import COORDINATOR
 from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
     Default,
+    ErrorCode,
+    GroupId,
+    InstanceId,
     Int8,
     Int16,
     Int32,
     Int64,
+    MemberId,
     Nullable,
     String,
     Struct,
+    TopicName,
     Uint16,
 )
 
@@ -22,6 +28,12 @@ StreamsGroupHeartbeat = Api(
     88, "StreamsGroupHeartbeat", versions=(0, 0), flexible=0, coordinator="group",
     about="Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it shall run (KIP-1071).",
     changes={},
+    errors=(
+        *COORDINATOR, "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+        "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "INVALID_REQUEST", "GROUP_ID_NOT_FOUND",
+        "GROUP_MAX_SIZE_REACHED", "FENCED_INSTANCE_ID", "FENCED_MEMBER_EPOCH", "UNRELEASED_INSTANCE_ID",
+        "STREAMS_INVALID_TOPOLOGY", "STREAMS_INVALID_TOPOLOGY_EPOCH", "STREAMS_TOPOLOGY_FENCED",
+    ),
 )
 
 KeyValue = Struct(
@@ -31,7 +43,7 @@ KeyValue = Struct(
 )
 
 TopicInfo = Struct(
-    "name"               / String          * "What it is called.",
+    "name"               / TopicName       * "What it is called.",
     "partitions"         / Int32           * "How many it must have; 0 if the broker works it out.",
     "replication_factor" / Int16           * "Replicas of each partition; 0 for the broker's default.",
     "topic_configs"      / Array(KeyValue) * "Settings for its creation.",
@@ -47,10 +59,10 @@ CopartitionGroup = Struct(
 
 Subtopology = Struct(
     "subtopology_id"            / String                  * "Its name within the topology.",
-    "source_topics"             / Array(String)           * "The topics that it reads, but for internal ones.",
+    "source_topics"             / Array(TopicName)        * "The topics that it reads, but for internal ones.",
     "source_topic_regex"        / Array(String)           * "Patterns of further topics that it reads.",
     "state_changelog_topics"    / Array(TopicInfo)        * "Internal topics that back up its state stores.",
-    "repartition_sink_topics"   / Array(String)           * "Internal topics that it writes for another subtopology to read.",
+    "repartition_sink_topics"   / Array(TopicName)        * "Internal topics that it writes for another subtopology to read.",
     "repartition_source_topics" / Array(TopicInfo)        * "Internal topics that it reads from another subtopology.",
     "copartition_groups"        / Array(CopartitionGroup) * "Which topics need equally many partitions.",
     about="A part of the topology whose tasks run on their own.",
@@ -82,11 +94,11 @@ TaskOffset = Struct(
 )
 
 StreamsGroupHeartbeatRequest = StreamsGroupHeartbeat.request(
-    "group_id"                   / String                                               * "The group, which is the application's id.",
-    "member_id"                  / String                                               * "A UUID that the member picks itself and keeps while it lives.",
+    "group_id"                   / GroupId                                              * "The group, which is the application's id.",
+    "member_id"                  / MemberId                                             * "A UUID that the member picks itself and keeps while it lives.",
     "member_epoch"               / Int32                                                * "0 joins, -1 leaves, -2 leaves for a restart of a static member.",
     "endpoint_information_epoch" / Int32                                                * "The endpoint map that the member has, by its epoch.",
-    "instance_id"                / Nullable(String)                                     * "A static member's own name; null if it is dynamic.",
+    "instance_id"                / Nullable(InstanceId)                                 * "A static member's own name; null if it is dynamic.",
     "rack_id"                    / Nullable(String)                                     * "The member's rack; null if it has none or it is unchanged.",
     "rebalance_timeout_ms"       / Default(Int32, -1)                                   * "Longest time to give tasks up, in ms; -1 if unchanged.",
     "topology"                   / Nullable(Topology)                                   * "Sent on joining; null otherwise.",
@@ -120,7 +132,7 @@ StreamsGroupHeartbeatResponseEndpoint = Struct(
 )
 
 TopicPartition = Struct(
-    "topic"      / String       * "Its name.",
+    "topic"      / TopicName    * "Its name.",
     "partitions" / Array(Int32) * "Numbers of the partitions.",
     about="Partitions of one topic.",
 )
@@ -134,9 +146,9 @@ EndpointToPartitions = Struct(
 
 StreamsGroupHeartbeatResponse = StreamsGroupHeartbeat.response(
     "throttle_time_ms"            / Int32                                                 * "Throttling in ms: 0, or how long the quota holds this client back.",
-    "error_code"                  / Int16                                                 * "0, or why the heartbeat was refused.",
+    "error_code"                  / ErrorCode                                             * "0, or why the heartbeat was refused.",
     "error_message"               / Nullable(String)                                      * "Explains the error; null if there is none.",
-    "member_id"                   / String                                                * "The member that is answered.",
+    "member_id"                   / MemberId                                              * "The member that is answered.",
     "member_epoch"                / Int32                                                 * "To be sent with the next heartbeat.",
     "heartbeat_interval_ms"       / Int32                                                 * "When to send the next heartbeat, in ms.",
     "acceptable_recovery_lag"     / Int32                                                 * "Offsets that a warm-up task may be behind and still count as caught up.",

@@ -1,24 +1,41 @@
 """CreatePartitions: gives existing topics more partitions."""
 
-from schemas.vocabulary import Api, Array, Boolean, Default, Int16, Int32, Nullable, String, Struct
+from schemas.vocabulary import (
+    Api,
+    Array,
+    Boolean,
+    BrokerId,
+    Default,
+    ErrorCode,
+    Int32,
+    Nullable,
+    String,
+    Struct,
+    TopicName,
+)
 
 CreatePartitions = Api(
-    37, "CreatePartitions", versions=(0, 3), flexible=2,
+    37, "CreatePartitions", versions=(0, 3), flexible=2, listeners=("broker", "controller"),
     about="Raises the number of partitions of topics; it can never be lowered. Records already written stay where they are.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
         3: "Same layout; a quota may refuse the request with THROTTLING_QUOTA_EXCEEDED (KIP-599).",
     },
+    errors=(
+        "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "INVALID_TOPIC_EXCEPTION",
+        "TOPIC_AUTHORIZATION_FAILED", "INVALID_PARTITIONS", "INVALID_REPLICA_ASSIGNMENT", "NOT_CONTROLLER",
+        "INVALID_REQUEST", "REASSIGNMENT_IN_PROGRESS", "THROTTLING_QUOTA_EXCEEDED",
+    ),
 )
 
 CreatePartitionsAssignment = Struct(
-    "broker_ids" / Array(Int32) * "Brokers to hold the replicas, preferred leader first.",
+    "broker_ids" / Array(BrokerId) * "Brokers to hold the replicas, preferred leader first.",
     about="Where the replicas of one new partition go.",
 )
 
 CreatePartitionsTopic = Struct(
-    "name"        / String                                                   * "The topic's name.",
+    "name"        / TopicName                                                * "The topic's name.",
     "count"       / Int32                                                    * "How many partitions the topic shall have in all, old and new.",
     "assignments" / Default(Nullable(Array(CreatePartitionsAssignment)), []) * "One entry for each new partition, in order; null lets the controller place them.",
     about="One topic to enlarge.",
@@ -31,8 +48,8 @@ CreatePartitionsRequest = CreatePartitions.request(
 )
 
 CreatePartitionsTopicResult = Struct(
-    "name"          / String           * "The topic's name.",
-    "error_code"    / Int16            * "0, or why the topic was not enlarged.",
+    "name"          / TopicName        * "The topic's name.",
+    "error_code"    / ErrorCode        * "0, or why the topic was not enlarged.",
     "error_message" / Nullable(String) * "More about the error; null for none.",
     about="What became of one topic.",
 )

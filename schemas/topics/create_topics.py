@@ -4,20 +4,24 @@ from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
+    BrokerId,
     Default,
+    ErrorCode,
     Int8,
     Int16,
     Int32,
     Nullable,
+    Secret,
     Since,
     String,
     Struct,
     Tagged,
+    TopicName,
     Uuid,
 )
 
 CreateTopics = Api(
-    19, "CreateTopics", versions=(0, 7), flexible=5,
+    19, "CreateTopics", versions=(0, 7), flexible=5, listeners=("broker", "controller"), deprecated=(0, 1),
     about="Creates topics. Each topic succeeds or fails by itself.",
     changes={
         1: "A dry run with validate_only, and error messages.",
@@ -28,22 +32,28 @@ CreateTopics = Api(
         6: "Same layout; the client understands THROTTLING_QUOTA_EXCEEDED (KIP-599).",
         7: "The id of the new topic (KIP-516).",
     },
+    errors=(
+        "REQUEST_TIMED_OUT", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED",
+        "TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS", "INVALID_REPLICATION_FACTOR",
+        "INVALID_REPLICA_ASSIGNMENT", "INVALID_CONFIG", "NOT_CONTROLLER", "INVALID_REQUEST",
+        "POLICY_VIOLATION", "THROTTLING_QUOTA_EXCEEDED",
+    ),
 )
 
 CreatableReplicaAssignment = Struct(
-    "partition_index" / Int32        * "Its number within the topic.",
-    "broker_ids"      / Array(Int32) * "Its replicas; the first is the preferred leader.",
+    "partition_index" / Int32           * "Its number within the topic.",
+    "broker_ids"      / Array(BrokerId) * "Its replicas; the first is the preferred leader.",
     about="The brokers that shall hold one partition.",
 )
 
 CreatableTopicConfig = Struct(
-    "name"  / String                        * 'The setting, such as "cleanup.policy".',
-    "value" / Default(Nullable(String), "") * "Its value as text.",
+    "name"  / String                                * 'The setting, such as "cleanup.policy".',
+    "value" / Default(Nullable(Secret(String)), "") * "Its value as text.",
     about="A setting that the topic shall have.",
 )
 
 CreatableTopic = Struct(
-    "name"               / String                            * "What the topic shall be called.",
+    "name"               / TopicName                         * "What the topic shall be called.",
     "num_partitions"     / Int32                             * "-1 if assignments are given, or for the broker's default (KIP-464).",
     "replication_factor" / Int16                             * "-1 if assignments are given, or for the broker's default (KIP-464).",
     "assignments"        / Array(CreatableReplicaAssignment) * "Replicas by hand; empty lets the controller place them.",
@@ -58,22 +68,22 @@ CreateTopicsRequest = CreateTopics.request(
 )
 
 CreatableTopicConfigs = Struct(
-    "name"          / String                        * 'The setting, such as "cleanup.policy".',
-    "value"         / Default(Nullable(String), "") * "Its value as text; null if it is sensitive.",
-    "read_only"     / Boolean                       * "True if it can't be changed.",
-    "config_source" / Default(Int8, -1)             * "Who set it: 1 the topic, 2 to 4 a broker's settings, 5 default; -1 unset.",
-    "is_sensitive"  / Boolean                       * "True for a secret, whose value is withheld.",
+    "name"          / String                                * 'The setting, such as "cleanup.policy".',
+    "value"         / Default(Nullable(Secret(String)), "") * "Its value as text; null if it is sensitive.",
+    "read_only"     / Boolean                               * "True if it can't be changed.",
+    "config_source" / Default(Int8, -1)                     * "Who set it: 1 the topic, 2 to 4 a broker's settings, 5 default; -1 unset.",
+    "is_sensitive"  / Boolean                               * "True for a secret, whose value is withheld.",
     about="A setting of the new topic, as it now holds (KIP-525).",
 )
 
 CreatableTopicResult = Struct(
-    "name"                    / String                                                  * "The topic asked for.",
-    "topic_id"                / Since(7, Uuid, ignorable=True)                          * "Its new id; zero if none was created (KIP-516).",
-    "error_code"              / Int16                                                   * "0, or why it was not created.",
-    "error_message"           / Since(1, Default(Nullable(String), ""), ignorable=True) * "Explains the error; null if there is none.",
-    "topic_config_error_code" / Since(5, Tagged(0, Int16), ignorable=True)              * "0, or why the fields below were withheld (KIP-525).",
-    "num_partitions"          / Since(5, Default(Int32, -1), ignorable=True)            * "How many it has; -1 if withheld or failed (KIP-525).",
-    "replication_factor"      / Since(5, Default(Int16, -1), ignorable=True)            * "How many replicas each partition has; -1 if withheld or failed (KIP-525).",
+    "name"                    / TopicName                                                                     * "The topic asked for.",
+    "topic_id"                / Since(7, Uuid, ignorable=True)                                                * "Its new id; zero if none was created (KIP-516).",
+    "error_code"              / ErrorCode                                                                     * "0, or why it was not created.",
+    "error_message"           / Since(1, Default(Nullable(String), ""), ignorable=True)                       * "Explains the error; null if there is none.",
+    "topic_config_error_code" / Since(5, Tagged(0, ErrorCode), ignorable=True)                                * "0, or why the fields below were withheld (KIP-525).",
+    "num_partitions"          / Since(5, Default(Int32, -1), ignorable=True)                                  * "How many it has; -1 if withheld or failed (KIP-525).",
+    "replication_factor"      / Since(5, Default(Int16, -1), ignorable=True)                                  * "How many replicas each partition has; -1 if withheld or failed (KIP-525).",
     "configs"                 / Since(5, Default(Nullable(Array(CreatableTopicConfigs)), []), ignorable=True) * "Its settings; null if withheld (KIP-525).",
     about="What became of one topic.",
 )

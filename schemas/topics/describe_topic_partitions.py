@@ -1,21 +1,37 @@
 """DescribeTopicPartitions: the partitions of topics, page by page."""
 
-from schemas.vocabulary import Api, Array, Boolean, Default, Int16, Int32, Nullable, String, Struct, Uuid
+from schemas.vocabulary import (
+    Api,
+    Array,
+    Boolean,
+    BrokerId,
+    Default,
+    ErrorCode,
+    Int32,
+    Nullable,
+    Struct,
+    TopicName,
+    Uuid,
+)
 
 DescribeTopicPartitions = Api(
     75, "DescribeTopicPartitions", versions=(0, 0), flexible=0,
     about="Tells leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A long answer is cut, and a cursor says where to go on.",
     changes={},
+    errors=(
+        "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "INVALID_TOPIC_EXCEPTION",
+        "TOPIC_AUTHORIZATION_FAILED", "LISTENER_NOT_FOUND",
+    ),
 )
 
 TopicRequest = Struct(
-    "name" / String * "The topic's name.",
+    "name" / TopicName * "The topic's name.",
     about="One topic asked about.",
 )
 
 DescribeTopicPartitionsRequestCursor = Struct(
-    "topic_name"      / String * "The topic to start with; those sorted before it are left out.",
-    "partition_index" / Int32  * "The first partition of that topic to return.",
+    "topic_name"      / TopicName * "The topic to start with; those sorted before it are left out.",
+    "partition_index" / Int32     * "The first partition of that topic to return.",
     about="Where a page begins. Copied from the previous response.",
 )
 
@@ -26,21 +42,21 @@ DescribeTopicPartitionsRequest = DescribeTopicPartitions.request(
 )
 
 DescribeTopicPartitionsResponsePartition = Struct(
-    "error_code"               / Int16                  * "0, or what is wrong with this partition.",
-    "partition_index"          / Int32                  * "The partition's number.",
-    "leader_id"                / Int32                  * "Broker id of the leader; -1 for none.",
-    "leader_epoch"             / Default(Int32, -1)     * "The leader's epoch; -1 if unknown.",
-    "replica_nodes"            / Array(Int32)           * "Broker ids of all replicas, preferred leader first.",
-    "isr_nodes"                / Array(Int32)           * "Broker ids of the replicas in sync.",
-    "eligible_leader_replicas" / Nullable(Array(Int32)) * "Out of sync, yet safe to elect: they hold all committed data; null if unknown.",
-    "last_known_elr"           / Nullable(Array(Int32)) * "Replicas last in sync or eligible, for recovery by hand; null if unknown.",
-    "offline_replicas"         / Array(Int32)           * "Broker ids of the replicas whose broker or disk is down.",
+    "error_code"               / ErrorCode                 * "0, or what is wrong with this partition.",
+    "partition_index"          / Int32                     * "The partition's number.",
+    "leader_id"                / BrokerId                  * "Broker id of the leader; -1 for none.",
+    "leader_epoch"             / Default(Int32, -1)        * "The leader's epoch; -1 if unknown.",
+    "replica_nodes"            / Array(BrokerId)           * "Broker ids of all replicas, preferred leader first.",
+    "isr_nodes"                / Array(BrokerId)           * "Broker ids of the replicas in sync.",
+    "eligible_leader_replicas" / Nullable(Array(BrokerId)) * "Out of sync, yet safe to elect: they hold all committed data; null if unknown.",
+    "last_known_elr"           / Nullable(Array(BrokerId)) * "Replicas last in sync or eligible, for recovery by hand; null if unknown.",
+    "offline_replicas"         / Array(BrokerId)           * "Broker ids of the replicas whose broker or disk is down.",
     about="One partition and its replicas.",
 )
 
 DescribeTopicPartitionsResponseTopic = Struct(
-    "error_code"                  / Int16                                           * "0, or why this topic could not be described.",
-    "name"                        / Default(Nullable(String), "")                   * "The topic's name; null if unknown.",
+    "error_code"                  / ErrorCode                                       * "0, or why this topic could not be described.",
+    "name"                        / Default(Nullable(TopicName), "")                * "The topic's name; null if unknown.",
     "topic_id"                    / Uuid                                            * "The topic's id; all zero if unknown.",
     "is_internal"                 / Boolean                                         * "True for a topic of Kafka's own, such as __consumer_offsets.",
     "partitions"                  / Array(DescribeTopicPartitionsResponsePartition) * "The topic's partitions on this page.",
@@ -49,8 +65,8 @@ DescribeTopicPartitionsResponseTopic = Struct(
 )
 
 DescribeTopicPartitionsResponseCursor = Struct(
-    "topic_name"      / String * "The topic to go on with.",
-    "partition_index" / Int32  * "The first of its partitions not returned yet.",
+    "topic_name"      / TopicName * "The topic to go on with.",
+    "partition_index" / Int32     * "The first of its partitions not returned yet.",
     about="Where the next page begins. To be sent back as it is.",
 )
 

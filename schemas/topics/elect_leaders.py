@@ -1,18 +1,34 @@
 """ElectLeaders: has the controller choose the leaders of partitions anew."""
 
-from schemas.vocabulary import Api, Array, Default, Int8, Int16, Int32, Nullable, Since, String, Struct
+from schemas.vocabulary import (
+    Api,
+    Array,
+    Default,
+    ErrorCode,
+    Int8,
+    Int32,
+    Nullable,
+    Since,
+    String,
+    Struct,
+    TopicName,
+)
 
 ElectLeaders = Api(
-    43, "ElectLeaders", versions=(0, 2), flexible=2,
+    43, "ElectLeaders", versions=(0, 2), flexible=2, listeners=("broker", "controller"),
     about="Puts partitions back under their preferred leaders, or brings back leaderless ones at the risk of losing data.",
     changes={
         1: "The kind of election, and an error for the whole request (KIP-460).",
         2: "Flexible lengths and tagged fields (KIP-482).",
     },
+    errors=(
+        "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER",
+        "PREFERRED_LEADER_NOT_AVAILABLE", "ELIGIBLE_LEADERS_NOT_AVAILABLE", "ELECTION_NOT_NEEDED",
+    ),
 )
 
 TopicPartitions = Struct(
-    "topic"      / String       * "The topic's name.",
+    "topic"      / TopicName    * "The topic's name.",
     "partitions" / Array(Int32) * "Numbers of its partitions.",
     about="The partitions of one topic to hold elections for.",
 )
@@ -25,19 +41,19 @@ ElectLeadersRequest = ElectLeaders.request(
 
 PartitionResult = Struct(
     "partition_id"  / Int32                         * "The partition's number.",
-    "error_code"    / Int16                         * "0, or why no leader was elected; ELECTION_NOT_NEEDED where all was well.",
+    "error_code"    / ErrorCode                     * "0, or why no leader was elected; ELECTION_NOT_NEEDED where all was well.",
     "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
     about="What became of one partition's election.",
 )
 
 ReplicaElectionResult = Struct(
-    "topic"            / String                 * "The topic's name.",
+    "topic"            / TopicName              * "The topic's name.",
     "partition_result" / Array(PartitionResult) * "One outcome for each partition.",
     about="What became of one topic's elections.",
 )
 
 ElectLeadersResponse = ElectLeaders.response(
     "throttle_time_ms"         / Int32                        * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"               / Since(1, Int16)              * "0, or why nothing was elected at all.",
+    "error_code"               / Since(1, ErrorCode)          * "0, or why nothing was elected at all.",
     "replica_election_results" / Array(ReplicaElectionResult) * "One outcome for each topic.",
 )

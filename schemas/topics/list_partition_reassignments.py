@@ -1,15 +1,27 @@
 """ListPartitionReassignments: which partitions are on the move, and from where to where."""
 
-from schemas.vocabulary import Api, Array, Default, Int16, Int32, Nullable, String, Struct
+from schemas.vocabulary import (
+    Api,
+    Array,
+    BrokerId,
+    Default,
+    ErrorCode,
+    Int32,
+    Nullable,
+    String,
+    Struct,
+    TopicName,
+)
 
 ListPartitionReassignments = Api(
-    46, "ListPartitionReassignments", versions=(0, 0), flexible=0,
+    46, "ListPartitionReassignments", versions=(0, 0), flexible=0, listeners=("broker", "controller"),
     about="Shows the reassignments under way (KIP-455). Partitions at rest are left out of the answer.",
     changes={},
+    errors=("REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER"),
 )
 
 ListPartitionReassignmentsTopics = Struct(
-    "name"              / String       * "The topic's name.",
+    "name"              / TopicName    * "The topic's name.",
     "partition_indexes" / Array(Int32) * "Numbers of the partitions to look at.",
     about="The partitions of one topic asked about.",
 )
@@ -20,22 +32,22 @@ ListPartitionReassignmentsRequest = ListPartitionReassignments.request(
 )
 
 OngoingPartitionReassignment = Struct(
-    "partition_index"   / Int32        * "The partition's number.",
-    "replicas"          / Array(Int32) * "Broker ids of all present replicas, those coming and going among them.",
-    "adding_replicas"   / Array(Int32) * "Brokers that are taking up a replica.",
-    "removing_replicas" / Array(Int32) * "Brokers that give up their replica at the end.",
+    "partition_index"   / Int32           * "The partition's number.",
+    "replicas"          / Array(BrokerId) * "Broker ids of all present replicas, those coming and going among them.",
+    "adding_replicas"   / Array(BrokerId) * "Brokers that are taking up a replica.",
+    "removing_replicas" / Array(BrokerId) * "Brokers that give up their replica at the end.",
     about="One partition on the move.",
 )
 
 OngoingTopicReassignment = Struct(
-    "name"       / String                              * "The topic's name.",
+    "name"       / TopicName                           * "The topic's name.",
     "partitions" / Array(OngoingPartitionReassignment) * "Those of its partitions that are on the move.",
     about="The moves within one topic.",
 )
 
 ListPartitionReassignmentsResponse = ListPartitionReassignments.response(
     "throttle_time_ms" / Int32                           * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16                           * "0, or why nothing could be listed.",
+    "error_code"       / ErrorCode                       * "0, or why nothing could be listed.",
     "error_message"    / Default(Nullable(String), "")   * "More about the error; null or empty for none.",
     "topics"           / Array(OngoingTopicReassignment) * "The moves under way, by topic; empty if there are none.",
 )

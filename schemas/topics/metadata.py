@@ -8,13 +8,15 @@ from schemas.vocabulary import (
     Array,
     Between,
     Boolean,
+    BrokerId,
     Default,
-    Int16,
+    ErrorCode,
     Int32,
     Nullable,
     Since,
     String,
     Struct,
+    TopicName,
     Uuid,
 )
 
@@ -36,11 +38,16 @@ Metadata = Api(
         12: "Topics can be asked for by id (KIP-516).",
         13: "A top-level error, which can ask the client to bootstrap again (KIP-1102).",
     },
+    errors=(
+        "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE",
+        "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED", "INVALID_REPLICATION_FACTOR",
+        "LISTENER_NOT_FOUND", "UNKNOWN_TOPIC_ID", "REBOOTSTRAP_REQUIRED",
+    ),
 )
 
 MetadataRequestTopic = Struct(
-    "topic_id" / Since(10, Uuid, ignorable=True)         * "Zero if the name says which; other ids work from version 12 on (KIP-516).",
-    "name"     / Default(Nullable(String, since=10), "") * "Null if the id says which.",
+    "topic_id" / Since(10, Uuid, ignorable=True)            * "Zero if the name says which; other ids work from version 12 on (KIP-516).",
+    "name"     / Default(Nullable(TopicName, since=10), "") * "Null if the id says which.",
     about="A topic to tell about.",
 )
 
@@ -52,7 +59,7 @@ MetadataRequest = Metadata.request(
 )
 
 MetadataResponseBroker = Struct(
-    "node_id" / Int32                                      * "The broker's id.",
+    "node_id" / BrokerId                                   * "The broker's id.",
     "host"    / String                                     * "Its advertised host name or address.",
     "port"    / Int32                                      * "Its advertised TCP port.",
     "rack"    / Since(1, Nullable(String), ignorable=True) * "Its rack; null if it has none (KIP-36).",
@@ -60,32 +67,32 @@ MetadataResponseBroker = Struct(
 )
 
 MetadataResponsePartition = Struct(
-    "error_code"       / Int16                                        * "0, or what is wrong with it, such as LEADER_NOT_AVAILABLE.",
+    "error_code"       / ErrorCode                                    * "0, or what is wrong with it, such as LEADER_NOT_AVAILABLE.",
     "partition_index"  / Int32                                        * "Its number within the topic.",
-    "leader_id"        / Int32                                        * "The broker that leads it; -1 if none does.",
+    "leader_id"        / BrokerId                                     * "The broker that leads it; -1 if none does.",
     "leader_epoch"     / Since(7, Default(Int32, -1), ignorable=True) * "Grows with each new leader; -1 if unknown (KIP-320).",
-    "replica_nodes"    / Array(Int32)                                 * "All brokers assigned to it, the preferred leader first.",
-    "isr_nodes"        / Array(Int32)                                 * "Those of them that keep up with the leader.",
-    "offline_replicas" / Since(5, Array(Int32), ignorable=True)       * "Those of them that can't serve it now (KIP-112).",
+    "replica_nodes"    / Array(BrokerId)                              * "All brokers assigned to it, the preferred leader first.",
+    "isr_nodes"        / Array(BrokerId)                              * "Those of them that keep up with the leader.",
+    "offline_replicas" / Since(5, Array(BrokerId), ignorable=True)    * "Those of them that can't serve it now (KIP-112).",
     about="A partition and the brokers that hold it.",
 )
 
 MetadataResponseTopic = Struct(
-    "error_code"                  / Int16                                    * "0, or why nothing is told about it.",
-    "name"                        / Default(Nullable(String, since=12), "")  * "Null if it was asked for by an id that can't be resolved.",
-    "topic_id"                    / Since(10, Uuid, ignorable=True)          * "Its id; zero if unknown (KIP-516).",
-    "is_internal"                 / Since(1, Boolean, ignorable=True)        * "True for Kafka's own topics, such as __consumer_offsets.",
-    "partitions"                  / Array(MetadataResponsePartition)         * "Its partitions, in no fixed order.",
-    "topic_authorized_operations" / Since(8, Default(Int32, -2_147_483_648)) * "Bits of the operations allowed on it; the least int32 if not asked.",
+    "error_code"                  / ErrorCode                                  * "0, or why nothing is told about it.",
+    "name"                        / Default(Nullable(TopicName, since=12), "") * "Null if it was asked for by an id that can't be resolved.",
+    "topic_id"                    / Since(10, Uuid, ignorable=True)            * "Its id; zero if unknown (KIP-516).",
+    "is_internal"                 / Since(1, Boolean, ignorable=True)          * "True for Kafka's own topics, such as __consumer_offsets.",
+    "partitions"                  / Array(MetadataResponsePartition)           * "Its partitions, in no fixed order.",
+    "topic_authorized_operations" / Since(8, Default(Int32, -2_147_483_648))   * "Bits of the operations allowed on it; the least int32 if not asked.",
     about="A topic and its partitions.",
 )
 
 MetadataResponse = Metadata.response(
-    "throttle_time_ms"              / Since(3, Int32, ignorable=True)                * "Throttling in ms: 0, or how long the quota holds this client back.",
-    "brokers"                       / Array(MetadataResponseBroker)                  * "All live brokers.",
-    "cluster_id"                    / Since(2, Nullable(String), ignorable=True)     * "Null if the broker doesn't know it (KIP-78).",
-    "controller_id"                 / Since(1, Default(Int32, -1), ignorable=True)   * "The broker to send controller requests to; -1 if unknown.",
-    "topics"                        / Array(MetadataResponseTopic)                   * "Those asked for, found or not.",
-    "cluster_authorized_operations" / Between(8, 10, Default(Int32, -2_147_483_648)) * "Bits of those allowed on the cluster; the least int32 if not asked.",
-    "error_code"                    / Since(13, Int16, ignorable=True)               * "0, or why the whole request failed, such as REBOOTSTRAP_REQUIRED (KIP-1102).",
+    "throttle_time_ms"              / Since(3, Int32, ignorable=True)                 * "Throttling in ms: 0, or how long the quota holds this client back.",
+    "brokers"                       / Array(MetadataResponseBroker)                   * "All live brokers.",
+    "cluster_id"                    / Since(2, Nullable(String), ignorable=True)      * "Null if the broker doesn't know it (KIP-78).",
+    "controller_id"                 / Since(1, Default(BrokerId, -1), ignorable=True) * "The broker to send controller requests to; -1 if unknown.",
+    "topics"                        / Array(MetadataResponseTopic)                    * "Those asked for, found or not.",
+    "cluster_authorized_operations" / Between(8, 10, Default(Int32, -2_147_483_648))  * "Bits of those allowed on the cluster; the least int32 if not asked.",
+    "error_code"                    / Since(13, ErrorCode, ignorable=True)            * "0, or why the whole request failed, such as REBOOTSTRAP_REQUIRED (KIP-1102).",
 )

@@ -1,6 +1,7 @@
 """AddOffsetsToTxn: a transaction is going to commit offsets of a group."""
 
-from schemas.vocabulary import Api, Int16, Int32, Int64, String
+from schemas._errors import COORDINATOR
+from schemas.vocabulary import Api, ErrorCode, GroupId, Int16, Int32, ProducerId, TransactionalId
 
 AddOffsetsToTxn = Api(
     25, "AddOffsetsToTxn", versions=(0, 4), flexible=3, coordinator="transaction",
@@ -11,16 +12,21 @@ AddOffsetsToTxn = Api(
         3: "Flexible lengths and tagged fields (KIP-482).",
         4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
     },
+    errors=(
+        *COORDINATOR, "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST", "INVALID_PRODUCER_EPOCH",
+        "INVALID_TXN_STATE", "INVALID_PRODUCER_ID_MAPPING", "CONCURRENT_TRANSACTIONS",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "PRODUCER_FENCED", "TRANSACTION_ABORTABLE",
+    ),
 )
 
 AddOffsetsToTxnRequest = AddOffsetsToTxn.request(
-    "transactional_id" / String * "Whose transaction it is.",
-    "producer_id"      / Int64  * "As InitProducerId gave it.",
-    "producer_epoch"   / Int16  * "As InitProducerId or, later, EndTxn gave it.",
-    "group_id"         / String * "The group whose offsets will be committed.",
+    "transactional_id" / TransactionalId * "Whose transaction it is.",
+    "producer_id"      / ProducerId      * "As InitProducerId gave it.",
+    "producer_epoch"   / Int16           * "As InitProducerId or, later, EndTxn gave it.",
+    "group_id"         / GroupId         * "The group whose offsets will be committed.",
 )
 
 AddOffsetsToTxnResponse = AddOffsetsToTxn.response(
-    "throttle_time_ms" / Int32 * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16 * "0, or why the offsets may not join the transaction.",
+    "throttle_time_ms" / Int32     * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / ErrorCode * "0, or why the offsets may not join the transaction.",
 )

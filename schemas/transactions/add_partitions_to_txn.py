@@ -4,7 +4,21 @@ Up to v3 a producer speaks for one transaction, in fields named after these vers
 several; Java producers stay with v3.
 """
 
-from schemas.vocabulary import Api, Array, Boolean, Int16, Int32, Int64, Since, String, Struct, Until
+from schemas._errors import COORDINATOR
+from schemas.vocabulary import (
+    Api,
+    Array,
+    Boolean,
+    ErrorCode,
+    Int16,
+    Int32,
+    ProducerId,
+    Since,
+    Struct,
+    TopicName,
+    TransactionalId,
+    Until,
+)
 
 AddPartitionsToTxn = Api(
     24, "AddPartitionsToTxn", versions=(0, 5), flexible=3, coordinator="transaction",
@@ -16,17 +30,23 @@ AddPartitionsToTxn = Api(
         4: "Many transactions at once, and checking without adding, for brokers (KIP-890).",
         5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
     },
+    errors=(
+        *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "TOPIC_AUTHORIZATION_FAILED",
+        "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE",
+        "INVALID_PRODUCER_ID_MAPPING", "CONCURRENT_TRANSACTIONS", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        "OPERATION_NOT_ATTEMPTED", "PRODUCER_FENCED", "TRANSACTION_ABORTABLE",
+    ),
 )
 
 AddPartitionsToTxnTopic = Struct(
-    "name"       / String       * "The topic's name.",
+    "name"       / TopicName    * "The topic's name.",
     "partitions" / Array(Int32) * "Numbers of the partitions to be written to.",
     about="Partitions of one topic.",
 )
 
 AddPartitionsToTxnTransaction = Struct(
-    "transactional_id" / String                         * "Whose transaction it is.",
-    "producer_id"      / Int64                          * "The producer id that the transaction runs under.",
+    "transactional_id" / TransactionalId                * "Whose transaction it is.",
+    "producer_id"      / ProducerId                     * "The producer id that the transaction runs under.",
     "producer_epoch"   / Int16                          * "The epoch that the transaction runs under.",
     "verify_only"      / Boolean                        * "True: only check that the partitions are part of it, add none (KIP-890).",
     "topics"           / Array(AddPartitionsToTxnTopic) * "The partitions to add or to check.",
@@ -35,33 +55,33 @@ AddPartitionsToTxnTransaction = Struct(
 
 AddPartitionsToTxnRequest = AddPartitionsToTxn.request(
     "transactions"                  / Since(4, Array(AddPartitionsToTxnTransaction)) * "All transactions that are asked for (KIP-890).",
-    "v3_and_below_transactional_id" / Until(3, String)                               * "Whose transaction it is.",
-    "v3_and_below_producer_id"      / Until(3, Int64)                                * "As InitProducerId gave it.",
+    "v3_and_below_transactional_id" / Until(3, TransactionalId)                      * "Whose transaction it is.",
+    "v3_and_below_producer_id"      / Until(3, ProducerId)                           * "As InitProducerId gave it.",
     "v3_and_below_producer_epoch"   / Until(3, Int16)                                * "As InitProducerId gave it.",
     "v3_and_below_topics"           / Until(3, Array(AddPartitionsToTxnTopic))       * "The partitions to add.",
 )
 
 AddPartitionsToTxnPartitionResult = Struct(
-    "partition_index"      / Int32 * "The partition's number.",
-    "partition_error_code" / Int16 * "0, or why it is no part; OPERATION_NOT_ATTEMPTED if another one failed.",
+    "partition_index"      / Int32     * "The partition's number.",
+    "partition_error_code" / ErrorCode * "0, or why it is no part; OPERATION_NOT_ATTEMPTED if another one failed.",
     about="What became of one partition.",
 )
 
 AddPartitionsToTxnTopicResult = Struct(
-    "name"                 / String                                   * "The topic's name.",
+    "name"                 / TopicName                                * "The topic's name.",
     "results_by_partition" / Array(AddPartitionsToTxnPartitionResult) * "One outcome for each partition.",
     about="What became of one topic's partitions.",
 )
 
 AddPartitionsToTxnResult = Struct(
-    "transactional_id" / String                               * "Whose transaction it is.",
+    "transactional_id" / TransactionalId                      * "Whose transaction it is.",
     "topic_results"    / Array(AddPartitionsToTxnTopicResult) * "One outcome for each topic.",
     about="What became of one transaction's partitions.",
 )
 
 AddPartitionsToTxnResponse = AddPartitionsToTxn.response(
     "throttle_time_ms"              / Int32                                          * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"                    / Since(4, Int16, ignorable=True)                * "0, or why the whole request was refused (KIP-890).",
+    "error_code"                    / Since(4, ErrorCode, ignorable=True)            * "0, or why the whole request was refused (KIP-890).",
     "results_by_transaction"        / Since(4, Array(AddPartitionsToTxnResult))      * "One outcome for each transaction (KIP-890).",
     "results_by_topic_v3_and_below" / Until(3, Array(AddPartitionsToTxnTopicResult)) * "One outcome for each topic of the one transaction.",
 )

@@ -1,6 +1,17 @@
 """EndTxn: a producer commits or aborts its transaction."""
 
-from schemas.vocabulary import Api, Boolean, Default, Int16, Int32, Int64, Since, String
+from schemas._errors import COORDINATOR
+from schemas.vocabulary import (
+    Api,
+    Boolean,
+    Default,
+    ErrorCode,
+    Int16,
+    Int32,
+    ProducerId,
+    Since,
+    TransactionalId,
+)
 
 EndTxn = Api(
     26, "EndTxn", versions=(0, 5), flexible=3, coordinator="transaction",
@@ -12,18 +23,23 @@ EndTxn = Api(
         4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
         5: "Each end raises the epoch; the response tells the producer's new identity (KIP-890).",
     },
+    errors=(
+        *COORDINATOR, "INVALID_REQUEST", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE",
+        "INVALID_PRODUCER_ID_MAPPING", "CONCURRENT_TRANSACTIONS", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        "PRODUCER_FENCED", "TRANSACTION_ABORTABLE",
+    ),
 )
 
 EndTxnRequest = EndTxn.request(
-    "transactional_id" / String  * "Whose transaction it is.",
-    "producer_id"      / Int64   * "The producer id that the transaction runs under.",
-    "producer_epoch"   / Int16   * "The epoch that the transaction runs under.",
-    "committed"        / Boolean * "True to commit, false to abort.",
+    "transactional_id" / TransactionalId * "Whose transaction it is.",
+    "producer_id"      / ProducerId      * "The producer id that the transaction runs under.",
+    "producer_epoch"   / Int16           * "The epoch that the transaction runs under.",
+    "committed"        / Boolean         * "True to commit, false to abort.",
 )
 
 EndTxnResponse = EndTxn.response(
-    "throttle_time_ms" / Int32                                        * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / Int16                                        * "0, or why the transaction did not end.",
-    "producer_id"      / Since(5, Default(Int64, -1), ignorable=True) * "To go on with; another one if the epochs ran out, -1 on an error (KIP-890).",
-    "producer_epoch"   / Since(5, Default(Int16, -1), ignorable=True) * "To go on with; -1 on an error (KIP-890).",
+    "throttle_time_ms" / Int32                                             * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / ErrorCode                                         * "0, or why the transaction did not end.",
+    "producer_id"      / Since(5, Default(ProducerId, -1), ignorable=True) * "To go on with; another one if the epochs ran out, -1 on an error (KIP-890).",
+    "producer_epoch"   / Since(5, Default(Int16, -1), ignorable=True)      * "To go on with; -1 on an error (KIP-890).",
 )

@@ -3,10 +3,22 @@
 Without a transactional id any broker answers, with one its transaction coordinator does.
 """
 
-from schemas.vocabulary import Api, Boolean, Default, Int16, Int32, Int64, Nullable, Since, String
+from schemas._errors import COORDINATOR
+from schemas.vocabulary import (
+    Api,
+    Boolean,
+    Default,
+    ErrorCode,
+    Int16,
+    Int32,
+    Nullable,
+    ProducerId,
+    Since,
+    TransactionalId,
+)
 
 InitProducerId = Api(
-    22, "InitProducerId", versions=(0, 6), flexible=2, coordinator="transaction",
+    22, "InitProducerId", versions=(0, 6), flexible=2, coordinator="transaction", unstable=6,
     about="Gives out the producer id and epoch by which brokers drop duplicates and fence zombies (KIP-98). With a transactional id, an unfinished transaction of that id is ended first.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -16,22 +28,27 @@ InitProducerId = Api(
         5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
         6: "Two-phase commit: a prepared transaction may be kept (KIP-939).",
     },
+    errors=(
+        *COORDINATOR, "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "INVALID_PRODUCER_EPOCH",
+        "INVALID_TRANSACTION_TIMEOUT", "CONCURRENT_TRANSACTIONS", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        "PRODUCER_FENCED", "TRANSACTION_ABORTABLE",
+    ),
 )
 
 InitProducerIdRequest = InitProducerId.request(
-    "transactional_id"       / Default(Nullable(String), "") * "The producer's lasting name; null for a merely idempotent producer.",
-    "transaction_timeout_ms" / Int32                         * "Age at which its transactions are aborted, in ms; unused without a name.",
-    "producer_id"            / Since(3, Default(Int64, -1))  * "The id so far, to raise its epoch; -1 for a new one (KIP-360).",
-    "producer_epoch"         / Since(3, Default(Int16, -1))  * "The epoch so far, checked; -1 for a new start (KIP-360).",
-    "enable2_pc"             / Since(6, Boolean)             * "True: an outside coordinator decides, so transactions never time out (KIP-939).",
-    "keep_prepared_txn"      / Since(6, Boolean)             * "True: leave an open transaction as it is, to be decided later (KIP-939).",
+    "transactional_id"       / Default(Nullable(TransactionalId), "") * "The producer's lasting name; null for a merely idempotent producer.",
+    "transaction_timeout_ms" / Int32                                  * "Age at which its transactions are aborted, in ms; unused without a name.",
+    "producer_id"            / Since(3, Default(ProducerId, -1))      * "The id so far, to raise its epoch; -1 for a new one (KIP-360).",
+    "producer_epoch"         / Since(3, Default(Int16, -1))           * "The epoch so far, checked; -1 for a new start (KIP-360).",
+    "enable2_pc"             / Since(6, Boolean)                      * "True: an outside coordinator decides, so transactions never time out (KIP-939).",
+    "keep_prepared_txn"      / Since(6, Boolean)                      * "True: leave an open transaction as it is, to be decided later (KIP-939).",
 )
 
 InitProducerIdResponse = InitProducerId.response(
-    "throttle_time_ms"           / Int32                        * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"                 / Int16                        * "0, or why there is no identity.",
-    "producer_id"                / Default(Int64, -1)           * "The id to write with; -1 on an error.",
-    "producer_epoch"             / Int16                        * "The epoch to write with.",
-    "ongoing_txn_producer_id"    / Since(6, Default(Int64, -1)) * "Producer id of the transaction that was kept; -1 for none (KIP-939).",
-    "ongoing_txn_producer_epoch" / Since(6, Default(Int16, -1)) * "Epoch of the transaction that was kept; -1 for none (KIP-939).",
+    "throttle_time_ms"           / Int32                             * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"                 / ErrorCode                         * "0, or why there is no identity.",
+    "producer_id"                / Default(ProducerId, -1)           * "The id to write with; -1 on an error.",
+    "producer_epoch"             / Int16                             * "The epoch to write with.",
+    "ongoing_txn_producer_id"    / Since(6, Default(ProducerId, -1)) * "Producer id of the transaction that was kept; -1 for none (KIP-939).",
+    "ongoing_txn_producer_epoch" / Since(6, Default(Int16, -1))      * "Epoch of the transaction that was kept; -1 for none (KIP-939).",
 )

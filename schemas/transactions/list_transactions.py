@@ -1,6 +1,19 @@
 """ListTransactions: the transactional ids that one broker coordinates (KIP-664)."""
 
-from schemas.vocabulary import Api, Array, Default, Int16, Int32, Int64, Nullable, Since, String, Struct
+from schemas.vocabulary import (
+    Api,
+    Array,
+    Default,
+    ErrorCode,
+    Int32,
+    Int64,
+    Nullable,
+    ProducerId,
+    Since,
+    String,
+    Struct,
+    TransactionalId,
+)
 
 ListTransactions = Api(
     66, "ListTransactions", versions=(0, 2), flexible=0,
@@ -9,25 +22,26 @@ ListTransactions = Api(
         1: "A filter by age (KIP-994).",
         2: "A filter by a pattern of ids (KIP-1152).",
     },
+    errors=("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "INVALID_REGULAR_EXPRESSION"),
 )
 
 ListTransactionsRequest = ListTransactions.request(
     "state_filters"            / Array(String)                * "Only transactions in these states; empty for all.",
-    "producer_id_filters"      / Array(Int64)                 * "Only those of these producer ids; empty for all.",
+    "producer_id_filters"      / Array(ProducerId)            * "Only those of these producer ids; empty for all.",
     "duration_filter"          / Since(1, Default(Int64, -1)) * "Only those that run longer than this, in ms; -1 for all (KIP-994).",
     "transactional_id_pattern" / Since(2, Nullable(String))   * "Only ids that this pattern matches (RE2); null or empty for all (KIP-1152).",
 )
 
 TransactionState = Struct(
-    "transactional_id"  / String * "Whose transaction it is.",
-    "producer_id"       / Int64  * "The producer id in use.",
-    "transaction_state" / String * 'Such as "Empty", "Ongoing", "PrepareCommit" or "CompleteAbort".',
+    "transactional_id"  / TransactionalId * "Whose transaction it is.",
+    "producer_id"       / ProducerId      * "The producer id in use.",
+    "transaction_state" / String          * 'Such as "Empty", "Ongoing", "PrepareCommit" or "CompleteAbort".',
     about="One transactional id in brief; DescribeTransactions tells more.",
 )
 
 ListTransactionsResponse = ListTransactions.response(
     "throttle_time_ms"      / Int32                   * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"            / Int16                   * "0, or why the list is missing, such as COORDINATOR_LOAD_IN_PROGRESS.",
+    "error_code"            / ErrorCode               * "0, or why the list is missing, such as COORDINATOR_LOAD_IN_PROGRESS.",
     "unknown_state_filters" / Array(String)           * "Those of the states asked for that this coordinator has never heard of.",
     "transaction_states"    / Array(TransactionState) * "What passes all filters and what the asker may see.",
 )

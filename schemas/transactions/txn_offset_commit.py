@@ -3,7 +3,26 @@
 The group's coordinator answers it, not the transaction's.
 """
 
-from schemas.vocabulary import Api, Array, Default, Int16, Int32, Int64, Nullable, Since, String, Struct
+from schemas._errors import COORDINATOR
+from schemas.vocabulary import (
+    Api,
+    Array,
+    Default,
+    ErrorCode,
+    GroupId,
+    InstanceId,
+    Int16,
+    Int32,
+    Int64,
+    MemberId,
+    Nullable,
+    ProducerId,
+    Since,
+    String,
+    Struct,
+    TopicName,
+    TransactionalId,
+)
 
 TxnOffsetCommit = Api(
     28, "TxnOffsetCommit", versions=(0, 5), flexible=3, coordinator="group",
@@ -15,6 +34,14 @@ TxnOffsetCommit = Api(
         4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
         5: "Same layout; it adds the group to the transaction by itself (KIP-890).",
     },
+    errors=(
+        *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "OFFSET_METADATA_TOO_LARGE",
+        "ILLEGAL_GENERATION", "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS",
+        "INVALID_COMMIT_OFFSET_SIZE", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+        "UNSUPPORTED_FOR_MESSAGE_FORMAT", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE",
+        "INVALID_PRODUCER_ID_MAPPING", "CONCURRENT_TRANSACTIONS", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        "FENCED_INSTANCE_ID", "PRODUCER_FENCED", "TRANSACTION_ABORTABLE",
+    ),
 )
 
 TxnOffsetCommitRequestPartition = Struct(
@@ -26,30 +53,30 @@ TxnOffsetCommitRequestPartition = Struct(
 )
 
 TxnOffsetCommitRequestTopic = Struct(
-    "name"       / String                                 * "The topic's name.",
+    "name"       / TopicName                              * "The topic's name.",
     "partitions" / Array(TxnOffsetCommitRequestPartition) * "Its positions.",
     about="The positions in one topic.",
 )
 
 TxnOffsetCommitRequest = TxnOffsetCommit.request(
-    "transactional_id"  / String                             * "Whose transaction it is.",
-    "group_id"          / String                             * "The group whose positions these are.",
-    "producer_id"       / Int64                              * "The producer id that the transaction runs under.",
+    "transactional_id"  / TransactionalId                    * "Whose transaction it is.",
+    "group_id"          / GroupId                            * "The group whose positions these are.",
+    "producer_id"       / ProducerId                         * "The producer id that the transaction runs under.",
     "producer_epoch"    / Int16                              * "The epoch that the transaction runs under.",
     "generation_id"     / Since(3, Default(Int32, -1))       * "The consumer's generation or member epoch, checked; -1 to skip that (KIP-447).",
-    "member_id"         / Since(3, String)                   * "The consumer's member id, checked; empty to skip that (KIP-447).",
-    "group_instance_id" / Since(3, Nullable(String))         * "A static member's own name; null for a dynamic one (KIP-447).",
+    "member_id"         / Since(3, MemberId)                 * "The consumer's member id, checked; empty to skip that (KIP-447).",
+    "group_instance_id" / Since(3, Nullable(InstanceId))     * "A static member's own name; null for a dynamic one (KIP-447).",
     "topics"            / Array(TxnOffsetCommitRequestTopic) * "What to commit.",
 )
 
 TxnOffsetCommitResponsePartition = Struct(
-    "partition_index" / Int32 * "The partition's number.",
-    "error_code"      / Int16 * "0, or why this position was not taken.",
+    "partition_index" / Int32     * "The partition's number.",
+    "error_code"      / ErrorCode * "0, or why this position was not taken.",
     about="What became of one position.",
 )
 
 TxnOffsetCommitResponseTopic = Struct(
-    "name"       / String                                  * "The topic's name.",
+    "name"       / TopicName                               * "The topic's name.",
     "partitions" / Array(TxnOffsetCommitResponsePartition) * "One outcome for each position.",
     about="What became of one topic's positions.",
 )

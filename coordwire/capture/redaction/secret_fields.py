@@ -1,8 +1,8 @@
 """What of a message must not be shown unless it is asked for: passwords, tokens, keys.
 
-Strategy: a table of field paths by message; a secret's place is a path like those of errors
-("topics[0].configs[2].value"). Configs are secret where their name says so, or where the broker does. The
-metadata log's records are looked into.
+Strategy: the schemas mark the fields, and a generated table has their paths by message; a secret's place is a
+path like those of errors ("topics[0].configs[2].value"). Configs are secret where their name says so, or where
+the broker does. The metadata log's records are looked into.
 
 Rules: better one field too many than one too few: a name that is one character away from a secret's counts,
 and so does a tagged field that isn't known, in a message that holds secrets. A field that is null or empty
@@ -22,28 +22,12 @@ from coordwire.errors import CoordwireError
 from coordwire.limits import limits
 from coordwire.logs import TOPICS, open_log_record
 from coordwire.messages.record_types import RECORD_TYPES, Log
+from coordwire.messages.secret_paths import SECRET_PATHS
 from coordwire.records import batches
 
-FIELDS: dict[str, tuple[str, ...]] = {
-    "SaslAuthenticateRequest": ("auth_bytes",),
-    "SaslAuthenticateResponse": ("auth_bytes",),
-    "AlterUserScramCredentialsRequest": ("upsertions[].salt", "upsertions[].salted_password"),
-    "CreateDelegationTokenResponse": ("hmac",),
-    "RenewDelegationTokenRequest": ("hmac",),
-    "ExpireDelegationTokenRequest": ("hmac",),
-    "DescribeDelegationTokenResponse": ("tokens[].hmac",),
-    "EnvelopeRequest": ("request_data",),
-    "EnvelopeResponse": ("response_data",),
-    "CreateTopicsRequest": ("topics[].configs[].value",),
-    "CreateTopicsResponse": ("topics[].configs[].value",),
-    "DescribeConfigsResponse": ("results[].configs[].value", "results[].configs[].synonyms[].value"),
-    "AlterConfigsRequest": ("resources[].configs[].value",),
-    "IncrementalAlterConfigsRequest": ("resources[].configs[].value",),
-    "UserScramCredentialRecord": ("salt", "stored_key", "server_key"),
-    "ConfigRecord": ("value",),
-    "FetchSnapshotResponse": ("topics[].partitions[].unaligned_records",),
-}
-"""Where secrets stand. A field called `value` is one only beside a name that says so."""
+FIELDS = SECRET_PATHS
+"""Where secrets are, by message, as the schemas mark them. A field called `value` is one only beside a name
+that says so."""
 
 FETCH = 1
 METADATA_TOPIC = TOPICS["metadata"]

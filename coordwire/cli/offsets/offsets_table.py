@@ -166,9 +166,7 @@ class OffsetsTableFormat:
             return []
         if record.topic is not None:
             return [[(f"{shown(record.topic)}-{record.partition}", "plain")]]
-        fields = [
-            field.name for field in type(key)._layout_.fields if field.name not in ("group", "group_id")
-        ]
+        fields = [field.name for field in type(key)._layout_.fields if field.entity != "group_id"]
         return [[(shown(f"{name} {getattr(key, name)}"), "plain")] for name in fields]
 
     def _value(self, record: CoordinatorRecord, value: Any) -> list[Pieces]:

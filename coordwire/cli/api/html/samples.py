@@ -171,4 +171,4 @@ def _leaf(field: Field) -> object:
         return field.name.replace("_", "-")
     if field.type in _EXAMPLES:
         return _EXAMPLES[field.type]
-    return 0 if field.name == "error_code" else field.default or 1
+    return 0 if field.entity == "error_code" else field.default or 1
