@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from coordwire.codec import Message
-from coordwire.dialects.grammar import DraftFrame
+from coordwire.draft_frames import DraftFrame
 from coordwire.errors import DecodeError, Deviation
 from coordwire.frames import RequestFrame, ResponseFrame
 
