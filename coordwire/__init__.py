@@ -34,7 +34,7 @@ from coordwire.limits import limits
 from coordwire.messages import find_message
 
 if TYPE_CHECKING:
-    from coordwire.connection import Connection, Role
+    from coordwire.connection import Connection, ConnectionState, Role
     from coordwire.embedded import open_embedded
     from coordwire.enums import ErrorCode
     from coordwire.frames import (
@@ -54,6 +54,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "ApiKey": "versions",
     "Connection": "connection",
+    "ConnectionState": "connection",
     "ErrorCode": "enums",
     "RequestFrame": "frames",
     "ResponseFrame": "frames",
@@ -74,6 +75,7 @@ __all__ = [
     "ApiKey",
     "CodecUnavailable",
     "Connection",
+    "ConnectionState",
     "CoordwireError",
     "CorruptBatch",
     "DecodeError",

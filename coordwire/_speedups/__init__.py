@@ -6,6 +6,7 @@
       encode.c    objects to bytes; tags.c: defaults and tagged fields
       dispatch.c     what stands in the classes as decode and encode
       frames.c    size, header and message in one call
+      exchange.c  a connection's steps: events from bytes, bytes from messages
       freelist.c   objects and lists, made and freed
       intern.c    texts, numbers and ids that come again and again
     record_codec.c   records: the class Record, its slots
