@@ -1,10 +1,10 @@
 """Received bytes, from chunks of any size to whole frames.
 
-Strategy: frames are read in place from one chunk at a time. What arrives while a chunk still has unread bytes
-gathers in a bytearray; when a frame needs those bytes, the unread rest and what was gathered become the next
-chunk. So a chunk that holds whole frames is never copied, and a byte is copied at most three times, however
-the stream was cut. Rules: chunk boundaries never change a result; time is linear in the bytes; nothing is
-allocated for a claimed size before its bytes are there; a chunk is released as soon as it is found used up.
+Strategy: frames are read in place from one chunk at a time. New bytes are joined to an unread rest that is no
+longer than they are; to a longer one they gather in a bytearray, until a whole frame needs them. So a chunk
+that holds whole frames is not copied, and joining costs at most twice the new bytes. Rules: chunk
+boundaries never change a result; time is linear in the bytes; nothing is allocated for a claimed size
+before its bytes are there; a chunk is released as soon as it is used up.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _SIZE = struct.Struct(">i").unpack_from
 class ReceiveBuffer:
     """The bytes that were received and not read yet.
 
-    chunk, position: the bytes from which frames are read, and where the next one begins: who reads a frame
-    in place moves `position` past it. ended: whether the stream has ended, after which more bytes are
-    ignored.
+    chunk, position: the bytes from which frames are read, and where the next one begins; `skip` passes over a
+    frame that was read in place. is_idle: whether the chunk is all there is. ended: whether the stream has
+    ended, after which more bytes are ignored.
     """
 
     __slots__ = ("_gathered", "_needed", "chunk", "ended", "is_idle", "position")
@@ -48,6 +48,10 @@ class ReceiveBuffer:
         elif len(data) == 0:
             self.ended = True
             self.is_idle = False
+        elif self.is_idle and len(self.chunk) - self.position <= len(data):
+            self.chunk = b"".join((memoryview(self.chunk)[self.position :], data))
+            self.position = 0
+            self._needed = 0  # it may now be read in place
         elif not self.ended:
             self._gathered += data
             self.is_idle = False
@@ -93,7 +97,7 @@ class ReceiveBuffer:
         return chunk[start:end]
 
     def _provide(self, size: int) -> None:
-        """Have so many bytes in the chunk, if they were received."""
+        """Have at least so many unread bytes in the chunk, if they were received."""
         if len(self.chunk) - self.position < size and self._gathered:
             self.chunk = b"".join((memoryview(self.chunk)[self.position :], self._gathered))
             self.position = 0

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import nullcontext
 from copy import deepcopy
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -317,9 +318,10 @@ def test_a_chunk_is_any_buffer(data: type) -> None:
 def test_the_role_is_a_role_or_its_value() -> None:
     for role in Role:
         assert Connection(role.value).role is Connection(role).role is role
-    for wrong in ("broker", "CLIENT", b"client", None, 5, [], Role):
+    invalid: list[Any] = ["broker", "CLIENT", b"client", None, 5, [], Role]
+    for wrong in invalid:
         with pytest.raises(ValueError, match=r'^expected Role.CLIENT, .* "client" or "server" as role, got '):
-            Connection(wrong)  # type: ignore[arg-type]
+            Connection(wrong)
 
 
 def test_events_are_read_one_at_a_time() -> None:

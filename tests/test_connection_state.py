@@ -248,7 +248,8 @@ def send_token(connection: Connection) -> object:
 
 
 def end_tokens(connection: Connection) -> object:
-    return connection.end_tokens()
+    connection.end_tokens()
+    return None
 
 
 def waiting_for_an_answer() -> Connection:

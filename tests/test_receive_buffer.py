@@ -52,21 +52,48 @@ def test_frames_come_whole_whatever_the_chunks(
     assert len(buffer) == 0
 
 
-@given(st.lists(st.binary(max_size=30), min_size=1, max_size=8), st.integers(1, 20))
-def test_frames_can_be_skipped_in_place(bodies: list[bytes], step: int) -> None:
+def read_in_place(buffer: ReceiveBuffer) -> bytes | None:
+    """As the native engine reads."""
+    if len(buffer.chunk) - buffer.position < 4:
+        return None
+    (size,) = struct.unpack_from(">i", buffer.chunk, buffer.position)
+    start = buffer.position + 4
+    if start + size > len(buffer.chunk):
+        return None
+    body = buffer.chunk[start : start + size]
+    buffer.skip(4 + size)
+    return body
+
+
+@given(
+    st.lists(st.binary(max_size=60), min_size=1, max_size=8),
+    st.lists(st.tuples(st.integers(1, 60), st.lists(st.booleans(), max_size=3))),
+)
+def test_frames_can_be_read_in_place(bodies: list[bytes], steps: list[tuple[int, list[bool]]]) -> None:
     data = framed(*bodies)
-    buffer, found = ReceiveBuffer(), []
-    for at in range(0, len(data), step):
-        buffer.append(data[at : at + step])
-        while len(buffer.chunk) - buffer.position >= 4:
-            (size,) = struct.unpack_from(">i", buffer.chunk, buffer.position)
-            start = buffer.position + 4
-            if start + size > len(buffer.chunk):
-                break
-            found.append(buffer.chunk[start : start + size])
-            buffer.skip(4 + size)
-        found += drained(buffer)
-    assert found == bodies
+    buffer, found, at = ReceiveBuffer(), [], 0
+    for size, reads in [*steps, (len(data), [])]:
+        if data[at : at + size]:
+            buffer.append(data[at : at + size])
+        at += size
+        for in_place in reads:
+            body = read_in_place(buffer) if in_place else buffer.next_frame()
+            if body is not None:
+                found.append(body)
+    assert found + drained(buffer) == bodies
+
+
+def test_what_a_frame_needed_is_forgotten_once_it_was_read_in_place() -> None:
+    first, second = b"x" * 30, b"y" * 20
+    data = framed(first, second)
+    buffer = ReceiveBuffer()
+    buffer.append(data[:15])
+    assert buffer.next_frame() is None
+    buffer.append(data[15 : 34 + 12])
+    assert read_in_place(buffer) == first
+    buffer.append(data[34 + 12 : 34 + 20])  # fewer bytes than wait: they gather
+    buffer.append(data[34 + 20 :])
+    assert buffer.next_frame() == second
 
 
 def test_a_chunk_that_was_read_is_released() -> None:
