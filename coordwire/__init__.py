@@ -35,7 +35,7 @@ from coordwire.limits import limits
 from coordwire.messages import find_message
 
 if TYPE_CHECKING:
-    from coordwire.connection import Connection, Role
+    from coordwire.connection import Connection, ConnectionState, Role
     from coordwire.embedded import open_embedded
     from coordwire.enums import ErrorCode
     from coordwire.frames import (
@@ -55,6 +55,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "ApiKey": "versions",
     "Connection": "connection",
+    "ConnectionState": "connection",
     "ErrorCode": "enums",
     "RequestFrame": "frames",
     "ResponseFrame": "frames",
@@ -75,6 +76,7 @@ __all__ = [
     "ApiKey",
     "CodecUnavailable",
     "Connection",
+    "ConnectionState",
     "CoordwireError",
     "CorruptBatch",
     "DecodeError",

@@ -1,8 +1,9 @@
-"""What a `Connection` says has happened, one class an event.
+"""The events of a `Connection`, one class for each.
 
-Rules: an event carries the frame or error that it is about; nothing that came from the peer raises. In the
-dialects other than Kafka's, where either side may ask, "server" and "client" below are who answers and who
-asked; frames are `DraftFrame`s, and their type ids stand for api keys.
+Rules: an event carries the frame or error that it is about. In the dialects other than Kafka's, where either
+side may send requests, "server" and "client" below are the side that answers and the side that asked; frames
+are `DraftFrame`s, and their type ids take the place of api keys. Events are plain slotted classes, not frozen
+ones, which take several times as long to make; nobody but their owner changes them.
 """
 
 from __future__ import annotations
@@ -10,14 +11,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from coordwire.codec import Message
-from coordwire.dialects.grammar import DraftFrame
+from coordwire.draft_frames import DraftFrame
 from coordwire.errors import DecodeError, Deviation
 from coordwire.frames import RequestFrame, ResponseFrame
 
+__all__ = [
+    "ConnectionClosed",
+    "ConnectionFailed",
+    "Event",
+    "FrameRefused",
+    "RequestReceived",
+    "ResponseReceived",
+    "SentRequest",
+    "TokenReceived",
+    "VersionsRefused",
+]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(slots=True)
 class SentRequest:
-    """A request that a client sent and whose answer it may wait for."""
+    """A request that a client sent."""
 
     message: Message
     api_key: int
@@ -25,44 +38,50 @@ class SentRequest:
     correlation_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class RequestReceived:
-    """A server got a request. `expects_response` is False where nobody answers it (Produce with acks=0)."""
+    """A server received a request. `expects_response` is False where it has no response (Produce with
+    acks=0)."""
 
     frame: RequestFrame | DraftFrame
     expects_response: bool = True
 
     @property
     def request(self) -> Message:
+        """The request itself."""
         return self.frame.message
 
     @property
     def deviations(self) -> list[Deviation]:
+        """What lenient decoding tolerated."""
         return self.frame.deviations
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class ResponseReceived:
-    """A client got the answer to `request`."""
+    """A client received the response to `request`."""
 
     request: SentRequest
     frame: ResponseFrame | DraftFrame
 
     @property
     def response(self) -> Message:
+        """The response itself."""
         return self.frame.message
 
     @property
     def deviations(self) -> list[Deviation]:
+        """What lenient decoding tolerated."""
         return self.frame.deviations
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class VersionsRefused:
-    """A broker doesn't know the version of our ApiVersions request (error 35).
+    """A broker does not support the version of our ApiVersions request (error code 35).
 
-    retry_with: the newest version that both sides know: the broker's own word if it lists key 18, else 0.
-    response: its answer, as far as it could be read; error: why not further, None if it was whole.
+    retry_with: the newest version that both sides support: what the broker lists for key 18, else 0.
+    response: its answer, as far as it could be read; error: why it could not be read further, None if it
+    was complete.
     """
 
     request: SentRequest
@@ -72,12 +91,12 @@ class VersionsRefused:
     deviations: list[Deviation] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FrameRefused:
-    """A whole frame that can't be decoded; the connection goes on behind it.
+    """A whole frame that cannot be decoded; the connection continues after it.
 
-    body: its bytes behind the size prefix; error: why, where and what; request: the request that it answers,
-    where that is known (clients only); correlation_id: of the request or answer, where it could be read.
+    body: its bytes after the size prefix. error: where, what and why. request: the request that it answers,
+    where that is known (clients only). correlation_id: of the request or response, where it could be read.
     """
 
     body: bytes
@@ -86,24 +105,27 @@ class FrameRefused:
     correlation_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TokenReceived:
-    """An opaque SASL token, which stands without any header between a SaslHandshake v0 and its end."""
+    """An opaque SASL token, sent without a header between a SaslHandshake v0 and the end of the mechanism."""
 
     token: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ConnectionFailed:
-    """The stream can't be cut into frames any more (a negative or too large size); nothing follows."""
+    """The stream cannot be split into frames any more (a negative or too large size); nothing follows."""
 
     error: DecodeError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ConnectionClosed:
-    """The peer closed. `remainder`: bytes of a frame that never became whole; `unanswered`: requests that
-    still waited (clients only)."""
+    """The connection was closed: by the peer as an event, by us as the result of `Connection.close`.
+
+    remainder: received bytes that no event has given, such as those of an incomplete frame. unanswered: our
+    requests that still waited.
+    """
 
     remainder: bytes
     unanswered: list[SentRequest]

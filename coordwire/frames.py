@@ -359,6 +359,8 @@ def _framer(frame: type[_Frame[Any]], header: type[Message], direction: str) -> 
 
 _requests = _framer(RequestFrame, RequestHeader, "request")
 _responses = _framer(ResponseFrame, ResponseHeader, "response")
+request_framer, response_framer = _requests, _responses
+"""The same for connections, which read frames in place; None without the native engine."""
 
 
 __all__ = [
@@ -373,4 +375,6 @@ __all__ = [
     "is_unsupported_version",
     "read_request",
     "read_response",
+    "request_framer",
+    "response_framer",
 ]

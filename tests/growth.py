@@ -56,6 +56,9 @@ _FREE = {
 }  # fmt: skip
 """C functions that take the same time whatever the size of what they are given."""
 
+_STEPS = ("read_next", "next_request", "next_response", "write_request", "write_response")
+"""Functions of the extension that get a whole buffer, or all that waits, and look at one frame of it."""
+
 Charge = Callable[..., int]
 
 
@@ -67,6 +70,7 @@ class Counter:
         self.count = 0
         self.charges: dict[str, Charge] = dict.fromkeys(("find", "rfind", "index"), _found)
         self.charges["search"] = _searched
+        self.charges.update(dict.fromkeys(_STEPS, _stepped))
         self.charges.update(charges or {})
 
     def weigh(self, value: T) -> T:
@@ -125,6 +129,14 @@ def _found(result: int, owner: Any, wanted: object, start: int = 0, end: int | N
     """str.find and the like: up to the place."""
     stop = len(owner) if end is None else min(end, len(owner))
     return max(stop if result < 0 else result - start, 0) + 1
+
+
+def _stepped(result: Any, *_: Any) -> int:
+    """A step of a connection: the frame that it read or wrote, not what it is one of."""
+    if isinstance(result, bytes):
+        return len(result)
+    frame = getattr(result, "frame", result)
+    return int(getattr(frame, "size", 0)) + 1
 
 
 def _searched(result: re.Match[Any] | None, owner: Any, text: Any, start: int = 0, *_: Any) -> int:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from contextlib import nullcontext
+from copy import deepcopy
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coordwire import Connection, EncodeError, Role, limits
+from coordwire._speedups import native
 from coordwire.events import (
     ConnectionClosed,
     ConnectionFailed,
@@ -20,6 +25,7 @@ from coordwire.events import (
     VersionsRefused,
 )
 from coordwire.frames import decode_request, encode_request, encode_response
+from coordwire.kafka_endpoints import KafkaClient
 from coordwire.messages import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -32,6 +38,16 @@ from coordwire.messages import (
     SaslHandshakeResponse,
 )
 from coordwire.messages.api_versions import ApiVersion
+from tests.connections import in_python
+
+
+@pytest.fixture(params=["native", "python"], autouse=True)
+def engine(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each test runs on the fast path and on the slow one."""
+    if native is None and request.param == "native":
+        pytest.skip("the native engine isn't built, or Python is forced")
+    with in_python() if request.param == "python" else nullcontext():
+        yield
 
 
 def feed(connection: Connection, data: bytes) -> list[Event]:
@@ -49,6 +65,7 @@ def one_request(connection: Connection, data: bytes) -> RequestReceived:
     return event
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(1, 40), max_size=60), st.integers(1, 8))
 def test_chunk_boundaries_never_matter(cuts: list[int], count: int) -> None:
     client, server = Connection(Role.CLIENT, client_id="till-3"), Connection(Role.SERVER)
@@ -124,7 +141,7 @@ def test_every_refusal_seen_in_the_field_gives_the_fallback(body: str, readable:
     assert (got.error is None) is readable
 
 
-def test_a_server_hears_of_a_version_that_it_does_not_know() -> None:
+def test_a_server_reports_a_version_that_it_does_not_know() -> None:
     frame = bytearray(encode_request(ApiVersionsRequest(), version=3, correlation_id=9, client_id="new"))
     frame[6:8] = struct.pack(">h", 77)
     server = Connection(Role.SERVER)
@@ -155,18 +172,18 @@ def test_a_message_that_cannot_be_encoded_changes_nothing() -> None:
     assert decode_request(client.send(heartbeat(1), version=4)).correlation_id == 0
 
 
-def test_sasl_tokens_stand_between_the_handshake_and_the_next_request() -> None:
+def test_sasl_tokens_are_sent_between_the_handshake_and_the_next_request() -> None:
     client, server = Connection(Role.CLIENT), Connection(Role.SERVER)
     event = one_request(server, client.send(SaslHandshakeRequest(mechanism="PLAIN"), version=0))
     feed(client, server.send(SaslHandshakeResponse(mechanisms=["PLAIN"]), request=event))
-    with pytest.raises(EncodeError, match="SASL exchange"):
+    with pytest.raises(EncodeError, match="send expects state OPEN, got AUTHENTICATING"):
         client.send(heartbeat(1), version=4)
     assert feed(server, client.send_token(b"\0me\0secret")) == [TokenReceived(token=b"\0me\0secret")]
     assert feed(client, server.send_token(b"")) == [TokenReceived(token=b"")]
     client.end_tokens()
     server.end_tokens()
     assert one_request(server, client.send(heartbeat(1), version=4)).request == heartbeat(1)
-    with pytest.raises(EncodeError, match="no SASL"):
+    with pytest.raises(EncodeError, match="send_token expects state AUTHENTICATING, got OPEN"):
         client.send_token(b"late")
 
 
@@ -177,7 +194,7 @@ def test_a_newer_handshake_keeps_its_headers() -> None:
     assert one_request(server, client.send(heartbeat(1), version=4)).request == heartbeat(1)
 
 
-def test_librdkafkas_three_stray_bytes_are_served_and_said() -> None:
+def test_librdkafkas_three_stray_bytes_are_served_and_reported() -> None:
     frame = encode_request(MetadataRequest(), version=12, correlation_id=1)
     stray = struct.pack(">i", len(frame) - 1) + frame[4:] + b"\0\0\0"
     event = one_request(Connection(Role.SERVER), stray)
@@ -217,7 +234,7 @@ def test_the_frame_budget_is_the_callers() -> None:
     assert isinstance(event, ConnectionFailed)
 
 
-def test_closing_tells_what_was_left() -> None:
+def test_closing_gives_what_was_left() -> None:
     client = Connection(Role.CLIENT)
     client.send(heartbeat(7), version=4)
     client.receive_data(b"\0\0\0\x09ab")
@@ -232,11 +249,88 @@ def test_closing_tells_what_was_left() -> None:
 def test_each_side_keeps_to_its_role() -> None:
     client, server = Connection(Role.CLIENT), Connection(Role.SERVER)
     event = one_request(server, client.send(heartbeat(1), version=4))
-    with pytest.raises(EncodeError, match="client sends"):
+    with pytest.raises(EncodeError, match="a client sends requests"):
         client.send(heartbeat(1))
-    with pytest.raises(EncodeError, match="server sends"):
+    with pytest.raises(EncodeError, match="a server sends responses"):
         server.send(HeartbeatResponse(), version=4)
     with pytest.raises(EncodeError, match="doesn't answer"):
         server.send(ProduceResponse(), request=event)
+    with pytest.raises(EncodeError, match="a client sends requests"):
+        client.send(heartbeat(1), version=4, request=event)
     with pytest.raises(EncodeError, match="is no request"):
         client.send(HeartbeatResponse(), version=4)
+
+
+def test_an_event_that_was_copied_can_be_answered() -> None:
+    client, server = Connection("client"), Connection("server")
+    event = one_request(server, client.send(heartbeat(1), version=4))
+    (got,) = feed(client, server.send(HeartbeatResponse(), request=deepcopy(event)))
+    assert isinstance(got, ResponseReceived)
+    with pytest.raises(EncodeError, match="no answer"):
+        server.send(HeartbeatResponse(), request=event)
+
+
+def test_produce_with_acks_is_answered() -> None:
+    client, server = Connection("client"), Connection("server")
+    data = client.send(ProduceRequest(acks=1), version=9) + client.send(heartbeat(1), version=4)
+    first, second = feed(server, data)
+    assert isinstance(first, RequestReceived)
+    assert isinstance(second, RequestReceived)
+    assert first.expects_response
+    answers = server.send(ProduceResponse(), request=first) + server.send(HeartbeatResponse(), request=second)
+    assert [type(event) for event in feed(client, answers)] == [ResponseReceived, ResponseReceived]
+    assert client.unanswered == []
+
+
+def test_answers_may_come_in_any_order() -> None:
+    client = Connection("client")
+    for number in range(3):
+        client.send(heartbeat(number), version=4)
+    for number in (2, 0, 1):
+        data = encode_response(HeartbeatResponse(error_code=number), version=4, correlation_id=number)
+        (event,) = feed(client, data)
+        assert isinstance(event, ResponseReceived)
+        assert (event.request.message, event.request.correlation_id) == (heartbeat(number), number)
+        assert (event.request.api_key, event.request.version) == (12, 4)
+
+
+def test_a_correlation_id_in_use_is_passed_over() -> None:
+    client = Connection("client")
+    client.send(heartbeat(0), version=4)
+    endpoint = client._endpoint
+    assert isinstance(endpoint, KafkaClient)
+    endpoint._next_id = 0x7FFF_FFFF
+    numbers = [decode_request(client.send(heartbeat(n), version=4)).correlation_id for n in range(3)]
+    assert numbers == [0x7FFF_FFFF, 1, 2]
+
+
+@pytest.mark.parametrize("data", [bytearray, memoryview])
+def test_a_chunk_is_any_buffer(data: type) -> None:
+    client, server = Connection("client"), Connection("server")
+    chunk = bytearray(client.send(heartbeat(1), version=4))
+    server.receive_data(data(chunk))
+    chunk[:] = bytes(len(chunk))  # its owner uses it again
+    (event,) = server.events()
+    assert isinstance(event, RequestReceived)
+    assert event.request == heartbeat(1)
+
+
+def test_the_role_is_a_role_or_its_value() -> None:
+    for role in Role:
+        assert Connection(role.value).role is Connection(role).role is role
+    invalid: list[Any] = ["broker", "CLIENT", b"client", None, 5, [], Role]
+    for wrong in invalid:
+        with pytest.raises(ValueError, match=r'^expected Role.CLIENT, .* "client" or "server" as role, got '):
+            Connection(wrong)
+
+
+def test_events_are_read_one_at_a_time() -> None:
+    client, server = Connection("client"), Connection("server")
+    server.receive_data(client.send(heartbeat(1), version=4) + client.send(heartbeat(2), version=4))
+    first = server.next_event()
+    assert isinstance(first, RequestReceived)
+    assert first.request == heartbeat(1)
+    second = next(server.events())
+    assert isinstance(second, RequestReceived)
+    assert second.request == heartbeat(2)
+    assert server.next_event() is None

@@ -6,6 +6,7 @@
       engine.c              the types, and the objects of Python that the engine needs
       dispatch.c            what is in the classes as `decode` and `encode`
       frames.c              size, header and message in one call
+      exchange.c            a connection's steps: events from bytes, bytes from messages
       program.c             a table as the engine keeps it, checked, with the offsets of the slots
       decode.c              bytes to objects
       encode.c              objects to bytes; tags.c: tagged fields; writer.c: the buffer

@@ -1,8 +1,8 @@
-"""One side of a connection in a dialect other than Kafka's: messages to bytes, frames' bodies to events.
+"""One side of a connection in a dialect other than Kafka's: messages to bytes, frames to events.
 
-Strategy: `Matching` knows what a frame may be; here it becomes an event, and what we send waits for its
-answer. Rules: as `Connection`'s, which owns the buffer: nothing that a peer sends raises, what the caller
-does wrong raises `EncodeError` and changes nothing. Answers without a type id go out in the order of their
+Strategy: `Matching` decides what a frame is; this class turns that into an event, and notes what we send
+until its response comes. Rules: as `Connection`'s: nothing that a peer sends raises; what the caller does
+wrong raises `EncodeError` and changes nothing. Responses without a type id go out in the order of their
 requests.
 """
 
@@ -11,27 +11,29 @@ from __future__ import annotations
 from copy import copy
 
 from coordwire.codec import Message
+from coordwire.connection_state import ConnectionState
 from coordwire.dialects.grammar import Call, Dialect, DraftFrame, Grammar, Side, other
 from coordwire.dialects.matching import Matching, PendingRequest
+from coordwire.endpoint import Endpoint
 from coordwire.errors import EncodeError, Malformed, NotInVersion
 from coordwire.events import Event, FrameRefused, RequestReceived, ResponseReceived, SentRequest
 
 
-class DraftConnection:
-    """The `side` that is ours; the rest as `Matching`."""
+class DraftConnection(Endpoint):
+    """One side of a connection in a dialect. side: which one is ours; the other arguments are
+    `Matching`'s."""
 
-    def __init__(self, grammar: Grammar, side: Side, auto_commit: bool | None, *, lenient: bool) -> None:
+    def __init__(self, grammar: Grammar, side: Side, auto_commit: bool | None, *, strict: bool) -> None:
+        super().__init__(strict=strict)
         self.grammar = grammar
         self.side = side
-        self.matching = Matching(grammar, auto_commit, lenient)
+        self.matching = Matching(grammar, auto_commit, not strict)
         self._next_id = 0
 
     def unanswered(self) -> list[SentRequest]:
-        """Our requests that still wait."""
         return [asked.about for asked in self.matching.waiting[self.side]]
 
-    def event(self, body: bytes) -> Event:
-        """What a frame from the peer says."""
+    def read(self, body: bytes) -> Event:
         match = self.matching.hear(body, other(self.side))
         asked = match.asked
         sent = asked.about if asked is not None and isinstance(asked.about, SentRequest) else None
@@ -40,34 +42,31 @@ class DraftConnection:
             assert match.error is not None
             return FrameRefused(body=body, error=match.error, request=sent, correlation_id=number)
         if match.frame.direction == "request":
-            return RequestReceived(
-                frame=match.frame, expects_response=match.frame.call.response is not None
-            )  # fmt: skip
+            return RequestReceived(match.frame, match.frame.call.response is not None)
         if sent is None:
             error = Malformed(f"no {match.frame.call.name} request waits for this answer", 0)
             return FrameRefused(body=body, error=error, correlation_id=number)
-        return ResponseReceived(request=sent, frame=match.frame)
+        return ResponseReceived(sent, match.frame)
 
     def send(self, message: Message, version: int | None, request: RequestReceived | None) -> bytes:
-        """As `Connection.send`."""
+        self.expect("send", ConnectionState.OPEN)
         call, direction = self.grammar.find(message)
+        name = type(message).__name__
         if direction == "request":
             if request is not None:
-                raise EncodeError(f"{type(message).__name__} answers nothing")
+                raise EncodeError(f"{name} is a request: expected no request to answer")
             if call.asker != self.side:
-                raise EncodeError(f"{type(message).__name__} is the {call.asker}'s to send")
+                raise EncodeError(f"{name} is sent by the {call.asker}, this is the {self.side}")
             return self._ask(call, message, version or 0)
         if request is None:
-            raise EncodeError(f"{type(message).__name__} is an answer: name the request")
+            raise EncodeError(f"{name} is a response: expected the request to answer")
         return self._answer(call, message, version, request)
 
     def _ask(self, call: Call, message: Message, version: int) -> bytes:
         message = self._numbered(message)
         data = self.grammar.encode(message, version=version)
         asked = self.matching.ask(call, message)
-        asked.about = SentRequest(
-            message=message, api_key=call.type_id, version=version, correlation_id=asked.number
-        )
+        asked.about = SentRequest(message, call.type_id, version, asked.number)
         return data
 
     def _numbered(self, message: Message) -> Message:
@@ -78,7 +77,9 @@ class DraftConnection:
         given = getattr(message, "correlation_id", -1)
         if given != -1:
             if taken(given) is not None:
-                raise EncodeError(f"another request waits under {given}", "correlation_id")
+                raise EncodeError(
+                    f"another request with the number {given} waits for its answer", "correlation_id"
+                )
             return message
         while taken(self._next_id) is not None:
             self._next_id += 1
@@ -92,7 +93,7 @@ class DraftConnection:
             if given == -1:
                 message = _with_number(message, asked.number)
             elif given != asked.number:
-                raise EncodeError(f"the request's is {asked.number}", "correlation_id")
+                raise EncodeError(f"expected the request's, {asked.number}, got {given}", "correlation_id")
         data = self.grammar.encode(message, version=self._version(call, message, version))
         self.matching.answer(asked)
         return data
@@ -101,7 +102,7 @@ class DraftConnection:
         """The request that waits for this answer."""
         frame = request.frame
         if not isinstance(frame, DraftFrame) or frame.dialect is not self.grammar.dialect:
-            raise EncodeError("this request came in another dialect")
+            raise EncodeError(f"expected a request in {self.grammar.dialect}, got one of another dialect")
         if frame.call != call:
             raise EncodeError(f"{type(message).__name__} doesn't answer {type(frame.message).__name__}")
         queue = self.matching.waiting[other(self.side)]
@@ -117,8 +118,8 @@ class DraftConnection:
         if version is None:
             if len(allowed) > 1:
                 raise EncodeError(
-                    f"no registration tells whether {type(message).__name__} has offsets: "
-                    "give a version, 1 with them, 0 without"
+                    f"no registration has decided whether {type(message).__name__} has offsets: "
+                    "expected version 1 (with them) or 0 (without)"
                 )
             return allowed[0]
         if version not in allowed:

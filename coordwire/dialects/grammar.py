@@ -16,77 +16,16 @@ Offsets of errors count from behind the size prefix. Source: Kafka's wiki and im
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from typing import Literal
+from dataclasses import replace
 
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Mark, Reader
-from coordwire.errors import DecodeError, Deviation, EncodeError, OutOfRange
+from coordwire.draft_frames import Call, Dialect, Direction, DraftFrame, KnownBy, Side, other
+from coordwire.errors import DecodeError, Deviation, EncodeError
 from coordwire.messages import find_message
 
 __all__ = ["CALLS", "Call", "Dialect", "Direction", "DraftFrame", "Grammar", "Side", "other"]
-
-Side = Literal["client", "server"]
-Direction = Literal["request", "response"]
-KnownBy = Literal["order", "type", "number"]
-
-_SIZE = struct.Struct(">i")
-_TYPE = struct.Struct(">h")
-
-
-class Dialect(StrEnum):
-    """Which conversation a connection speaks."""
-
-    KAFKA = "kafka"
-    KAFKA_07 = "kafka-0.7"
-    DRAFT_1 = "draft-1"
-    DRAFT_2 = "draft-2"
-    DRAFT_3 = "draft-3"
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request of a dialect and its answer.
-
-    asker: who sends it; "server" is the broker or coordinator. request, response: the classes' names; a
-    response of None: nobody answers. known_by: what tells to which request an answer belongs: the order of
-    the requests, the type id that it repeats, or its correlation id.
-    auto_commit: whether the answer has version 1 where the consumer registered with auto_commit, else 0.
-    reconstructed: whether the type id is of our own making.
-    """
-
-    name: str
-    type_id: int
-    asker: Side
-    request: str
-    response: str | None
-    known_by: KnownBy = "order"
-    auto_commit: bool = False
-    reconstructed: bool = True
-
-    @property
-    def answer_typed(self) -> bool:
-        """Whether the answer begins with the request's type id."""
-        return self.known_by == "type"
-
-    def message(self, direction: Direction) -> type[Message]:
-        """The class of the request or of the response. Raises `KeyError` where nobody answers."""
-        name = self.request if direction == "request" else self.response
-        if name is None:
-            raise KeyError((self.name, direction))
-        return find_message(name)
-
-    def encode(self, message: Message, direction: Direction, *, version: int = 0) -> bytes:
-        """The frame of its request or response, size prefix and type id included. Raises `EncodeError`."""
-        head = _TYPE.pack(self.type_id) if direction == "request" or self.answer_typed else b""
-        body = message.encode(version)
-        size = len(head) + len(body)
-        if size > 0x7FFF_FFFF:
-            raise OutOfRange(f"a frame of {size} bytes is beyond its size prefix")
-        return b"".join((_SIZE.pack(size), head, body))
 
 
 def _calls(prefix: str, *rows: tuple[str, int, Side, str | None, KnownBy, bool]) -> tuple[Call, ...]:
@@ -132,46 +71,6 @@ CALLS: dict[Dialect, tuple[Call, ...]] = {
     ),
 }
 """The rows of each dialect, with the type ids that hold unless the caller sets others."""
-
-
-def other(side: Side) -> Side:
-    return "server" if side == "client" else "client"
-
-
-@dataclass(slots=True, kw_only=True)
-class DraftFrame:
-    """A request or response of a dialect other than Kafka's, as it came; `size` counts its bytes behind the
-    prefix.
-
-    version: of the message's layout, nothing on the wire says it. correlation_id: draft-3's own; elsewhere
-    the request's place among its side's requests on this connection, from 0.
-    """
-
-    dialect: Dialect
-    call: Call
-    direction: Direction
-    message: Message
-    version: int
-    size: int
-    correlation_id: int = -1
-    deviations: list[Deviation] = field(default_factory=list)
-
-    @property
-    def api_key(self) -> int:
-        """The type id."""
-        return self.call.type_id
-
-    @property
-    def api_version(self) -> int:
-        return self.version
-
-    @property
-    def api_name(self) -> str:
-        return self.call.name
-
-    @property
-    def client_id(self) -> str | None:
-        return getattr(self.message, "client_id", None)
 
 
 class Grammar:

@@ -242,7 +242,7 @@ def test_connection_fed_in_chunks(step: int) -> None:
             count += drawn(connection.events())
         return count
 
-    size = 1_000 if step < 100 else 20_000
+    size = 1_000 if step < 100 else 60_000
     assert_linear(lambda n: one_sided(n // 30), feed, n=size)
     assert_linear(lambda n: struct.pack(">i", 1 << 24) + bytes(n), feed, n=size)
 

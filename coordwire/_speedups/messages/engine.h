@@ -174,7 +174,7 @@ PyObject *engine_encode(const Program *program, PyObject *message, const Program
 /* dispatch.c: what stands in each class as `decode`, `_decode_at` and `encode`. */
 extern PyType_Spec decoder_spec, encoder_spec;
 
-/* frames.c */
-extern PyType_Spec framer_spec;
+/* frames.c, exchange.c */
+extern PyType_Spec framer_spec, exchange_spec;
 
 #endif

@@ -5,32 +5,17 @@
    Rules: None stands for whatever it doesn't like or know; coordwire.frames then does it, and words the refusal.
    Only what was found is remembered, so that strangers can't make it grow. */
 
-#include "engine.h"
+#include "frames.h"
 
-enum { PREFIX = 4, HEADER_ELEMENTS = 1000, HEADER_MEMORY = 1 << 20 };
-
-/* The slots of frames, as they are named below; only responses have the last. */
-enum { HEADER, MESSAGE, API_KEY, API_VERSION, SIZE, DEVIATIONS, BODY_VERSION, FRAME_SLOTS };
+enum { HEADER_ELEMENTS = 1000, HEADER_MEMORY = 1 << 20 };
 
 /* The slots of headers; responses have the first. */
-enum { CORRELATION_ID, CLIENT_ID, REQUEST_API_KEY, REQUEST_API_VERSION, HEADER_SLOTS };
+enum { CORRELATION_ID, CLIENT_ID, REQUEST_API_KEY, REQUEST_API_VERSION };
 
 static const char *const frame_names[FRAME_SLOTS]
     = {"header", "message", "api_key", "api_version", "size", "deviations", "body_version"};
 static const char *const header_names[HEADER_SLOTS]
     = {"correlation_id", "client_id", "request_api_key", "request_api_version"};
-
-typedef struct Framer {
-    PyObject_HEAD
-    PyTypeObject *cls; /* of frames */
-    PyObject *header;  /* an object to write from */
-    PyObject *route;   /* (api key, version) -> the programs of header and message, or None */
-    PyObject *routes;  /* what it said, by key * 65536 + version */
-    PyObject *module;  /* owned: a type that is cleared lets go of it while its objects live */
-    Engine *engine;    /* in its state */
-    bool request;
-    Py_ssize_t offsets[FRAME_SLOTS], header_offsets[HEADER_SLOTS];
-} Framer;
 
 typedef struct Route {
     const Program *header, *message; /* borrowed from the framer, which never drops them */
@@ -96,6 +81,36 @@ static PyObject *make_frame(Framer *framer, PyObject *header, PyObject *message,
     return frame;
 }
 
+/* The frame whose parts are at `at`, up to `end`; None if it isn't served. The key and version are a response's. */
+static PyObject *read_parts(Framer *framer, const uint8_t *at, const uint8_t *end, PyObject *const *args)
+{
+    long long key = 0, version = 0;
+    if (framer->request) {
+        if (end - at < 4)
+            Py_RETURN_NONE;
+        key = (int16_t)load16(at);
+        version = (int16_t)load16(at + 2);
+    } else if (!PyLong_CheckExact(args[0]) || !PyLong_CheckExact(args[1]) || !as_integer(args[0], &key)
+               || !as_integer(args[1], &version))
+        Py_RETURN_NONE;
+    Route route;
+    int found = find_route(framer, key, version, &route);
+    if (found < 1)
+        return found ? NULL : Py_NewRef(Py_None);
+    const Budgets budgets = {HEADER_ELEMENTS, HEADER_MEMORY};
+    const uint8_t *stop;
+    PyObject *header = engine_decode(route.header, at, end, &budgets, &stop);
+    if (header == NULL)
+        Py_RETURN_NONE;
+    PyObject *message = engine_decode(route.message, stop, end, NULL, &stop);
+    if (message == NULL || stop != end) {
+        Py_DECREF(header);
+        Py_XDECREF(message);
+        Py_RETURN_NONE;
+    }
+    return make_frame(framer, header, message, key, version, end - at);
+}
+
 PyDoc_STRVAR(read_doc,
              "read($self, data, prefixed, api_key=0, version=0, /)\n--\n\n"
              "The frame that bytes hold, with or without its size prefix; None if it isn't served. The key and\n"
@@ -117,34 +132,80 @@ static PyObject *framer_read(PyObject *self, PyObject *const *args, Py_ssize_t c
             Py_RETURN_NONE;
         at += PREFIX;
     }
-    long long key = 0, version = 0;
-    if (framer->request) {
-        if (end - at < 4)
-            Py_RETURN_NONE;
-        key = (int16_t)load16(at);
-        version = (int16_t)load16(at + 2);
-    } else if (!PyLong_CheckExact(args[2]) || !PyLong_CheckExact(args[3]) || !as_integer(args[2], &key)
-               || !as_integer(args[3], &version))
+    return read_parts(framer, at, end, args + 2);
+}
+
+Py_ssize_t frame_size(const Framer *framer, PyObject *data, long long position)
+{
+    const Py_ssize_t length = PyBytes_GET_SIZE(data);
+    if (position < 0 || position > length - PREFIX)
+        return -1;
+    const int32_t size = (int32_t)load32((const uint8_t *)PyBytes_AS_STRING(data) + position);
+    if (size < 0 || size > length - PREFIX - position || !engine_takes(framer->engine, size))
+        return -1;
+    return size;
+}
+
+PyObject *frame_at(Framer *framer, PyObject *data, long long position, PyObject *const *parts)
+{
+    const Py_ssize_t size = frame_size(framer, data, position);
+    if (size < 0)
         Py_RETURN_NONE;
-    Route route;
-    int found = find_route(framer, key, version, &route);
-    if (found < 1)
-        return found ? NULL : Py_NewRef(Py_None);
-    const Budgets budgets = {HEADER_ELEMENTS, HEADER_MEMORY};
-    const uint8_t *stop;
-    PyObject *header = engine_decode(route.header, at, end, &budgets, &stop);
-    if (header == NULL)
-        Py_RETURN_NONE;
-    PyObject *message = engine_decode(route.message, stop, end, NULL, &stop);
-    if (message == NULL || stop != end) {
-        Py_DECREF(header);
-        Py_XDECREF(message);
-        Py_RETURN_NONE;
+    const uint8_t *at = (const uint8_t *)PyBytes_AS_STRING(data) + position + PREFIX;
+    return read_parts(framer, at, at + size, parts);
+}
+
+PyDoc_STRVAR(read_next_doc,
+             "read_next($self, data, position, api_key=0, version=0, /)\n--\n\n"
+             "The frame whose size prefix is at a position in a stream's bytes, whatever follows it; None if it\n"
+             "isn't whole or isn't served. The key and version are a response's.");
+
+static PyObject *framer_read_next(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    Framer *framer = (Framer *)self;
+    long long position;
+    if (count != (framer->request ? 2 : 4)) {
+        PyErr_SetString(PyExc_TypeError,
+                        "read_next() takes data and position, and of responses api_key and version");
+        return NULL;
     }
-    return make_frame(framer, header, message, key, version, end - at);
+    if (!PyBytes_CheckExact(args[0]) || !PyLong_CheckExact(args[1]) || !as_integer(args[1], &position))
+        Py_RETURN_NONE;
+    return frame_at(framer, args[0], position, args + 2);
 }
 
 /* --- write --- */
+
+PyObject *write_frame(Framer *framer, PyObject *message, PyObject *version, PyObject *correlation_id,
+                      PyObject *client_id)
+{
+    PyObject *key = PyObject_GetAttr((PyObject *)Py_TYPE(message), framer->engine->api_key);
+    long long number = 0, which = 0;
+    Route route;
+    int found = 0;
+    if (key == NULL)
+        PyErr_Clear();
+    else if (PyLong_CheckExact(key) && as_integer(key, &number) && PyLong_CheckExact(version)
+             && as_integer(version, &which))
+        found = find_route(framer, number, which, &route);
+    PyObject *wire = NULL;
+    if (found > 0 && route.message->cls == Py_TYPE(message)) {
+        PyObject *values[HEADER_SLOTS] = {correlation_id, client_id, key, version};
+        PyObject *last[HEADER_SLOTS] = {NULL};
+        for (int i = 0; i < (framer->request ? HEADER_SLOTS : 1); i++) {
+            PyObject **slot = slot_at(framer->header, framer->header_offsets[i]);
+            last[i] = *slot;
+            *slot = values[i]; /* borrowed while it is written: see encode.c for whose code runs */
+        }
+        wire = engine_encode(route.message, message, route.header, framer->header);
+        for (int i = 0; i < (framer->request ? HEADER_SLOTS : 1); i++)
+            *slot_at(framer->header, framer->header_offsets[i]) = last[i];
+    }
+    Py_XDECREF(key);
+    if (wire != NULL || found < 0)
+        return wire;
+    Py_RETURN_NONE;
+}
 
 PyDoc_STRVAR(write_doc,
              "write($self, message, version, correlation_id, client_id=None, /)\n--\n\n"
@@ -157,37 +218,12 @@ static PyObject *framer_write(PyObject *self, PyObject *const *args, Py_ssize_t 
         PyErr_SetString(PyExc_TypeError, "write() takes message, version, correlation_id, and of requests client_id");
         return NULL;
     }
-    PyObject *key = PyObject_GetAttr((PyObject *)Py_TYPE(args[0]), framer->engine->api_key);
-    long long number = 0, version = 0;
-    Route route;
-    int found = 0;
-    if (key == NULL)
-        PyErr_Clear();
-    else if (PyLong_CheckExact(key) && as_integer(key, &number) && PyLong_CheckExact(args[1])
-             && as_integer(args[1], &version))
-        found = find_route(framer, number, version, &route);
-    PyObject *wire = NULL;
-    if (found > 0 && route.message->cls == Py_TYPE(args[0])) {
-        PyObject *values[HEADER_SLOTS] = {args[2], framer->request ? args[3] : NULL, key, args[1]};
-        PyObject *last[HEADER_SLOTS] = {NULL};
-        for (int i = 0; i < (framer->request ? HEADER_SLOTS : 1); i++) {
-            PyObject **slot = slot_at(framer->header, framer->header_offsets[i]);
-            last[i] = *slot;
-            *slot = values[i]; /* borrowed while it is written: see encode.c for whose code runs */
-        }
-        wire = engine_encode(route.message, args[0], route.header, framer->header);
-        for (int i = 0; i < (framer->request ? HEADER_SLOTS : 1); i++)
-            *slot_at(framer->header, framer->header_offsets[i]) = last[i];
-    }
-    Py_XDECREF(key);
-    if (wire != NULL || found < 0)
-        return wire;
-    Py_RETURN_NONE;
+    return write_frame(framer, args[0], args[1], args[2], framer->request ? args[3] : NULL);
 }
 
 /* --- the type --- */
 
-static int find_slots(PyTypeObject *cls, const char *const *names, int count, Py_ssize_t *offsets)
+int find_slots(PyTypeObject *cls, const char *const *names, int count, Py_ssize_t *offsets)
 {
     for (int i = 0; i < count; i++) {
         PyObject *name = PyUnicode_FromString(names[i]);
@@ -255,6 +291,7 @@ static void framer_dealloc(PyObject *self)
 
 static PyMethodDef framer_methods[] = {
     {"read", (PyCFunction)(void (*)(void))framer_read, METH_FASTCALL, read_doc},
+    {"read_next", (PyCFunction)(void (*)(void))framer_read_next, METH_FASTCALL, read_next_doc},
     {"write", (PyCFunction)(void (*)(void))framer_write, METH_FASTCALL, write_doc},
     {NULL, NULL, 0, NULL},
 };
