@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from coordwire.capture.draft_conversation import AnyConversation
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.framing import FrameBody, FrameSplitter
-from coordwire.capture.model import Chunk, Closed, Endpoint, Event, Flow, Gap, Opened
+from coordwire.capture.model import Chunk, Closed, NetworkAddress, Event, Flow, Gap, Opened
 from coordwire.capture.undecided import UNDECIDED, Finder, Held
 from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX
@@ -55,14 +55,14 @@ class _Link:
 
     conversation: AnyConversation
     held: Held
-    client: Endpoint | None = None
+    client: NetworkAddress | None = None
     opened: bool = False
     ignored: bool = False
-    cutters: dict[Endpoint, FrameSplitter] = field(default_factory=dict)
-    names: dict[Endpoint, str] = field(default_factory=dict)
+    cutters: dict[NetworkAddress, FrameSplitter] = field(default_factory=dict)
+    names: dict[NetworkAddress, str] = field(default_factory=dict)
     early: deque[FrameBody] = field(default_factory=deque)
     early_size: int = 0
-    open_flows: set[Endpoint] = field(default_factory=set)
+    open_flows: set[NetworkAddress] = field(default_factory=set)
 
     def name(self, flow: Flow) -> str:
         """The flow in words."""

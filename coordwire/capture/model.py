@@ -15,7 +15,7 @@ __all__ = [
     "Chunk",
     "Closed",
     "Ending",
-    "Endpoint",
+    "NetworkAddress",
     "Event",
     "Flow",
     "Gap",
@@ -33,7 +33,7 @@ from coordwire.errors import UnreadableRange
 Ending = Literal["fin", "rst", "reused", "forgotten", "end"]
 
 
-class Endpoint(NamedTuple):
+class NetworkAddress(NamedTuple):
     """One side of a connection; a tuple, since each packet looks something up by it."""
 
     address: str
@@ -51,8 +51,8 @@ class Flow:
     what used the same ports one after the other.
     """
 
-    source: Endpoint
-    destination: Endpoint
+    source: NetworkAddress
+    destination: NetworkAddress
     connection: int = 0
 
     @property
@@ -73,7 +73,7 @@ class Opened:
 
     flow: Flow
     time_ns: int
-    server: Endpoint
+    server: NetworkAddress
 
 
 @dataclass(frozen=True, slots=True)

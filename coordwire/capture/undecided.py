@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 
 from coordwire.capture.draft_conversation import AnyConversation
 from coordwire.capture.framing import TRIES, Effort
-from coordwire.capture.model import Chunk, Endpoint, Gap
+from coordwire.capture.model import Chunk, NetworkAddress, Gap
 from coordwire.dialects.grammar import Side
 
 WINDOW = 256 << 10
@@ -84,7 +84,7 @@ class Held:
 
     talk: AnyConversation
     events: list[Chunk | Gap] = field(default_factory=list)
-    finders: dict[Endpoint, Finder] = field(default_factory=dict)
+    finders: dict[NetworkAddress, Finder] = field(default_factory=dict)
     size: int = 0
     cost: int = 0
 
@@ -104,7 +104,7 @@ class Held:
             finder.lose()
         return finder
 
-    def head(self, source: Endpoint) -> bytes:
+    def head(self, source: NetworkAddress) -> bytes:
         """The first bytes of a direction, as many as a conversation wants to see."""
         finder = self.finders.get(source)
         return bytes(finder.buffer[: self.talk.head]) if finder is not None else b""

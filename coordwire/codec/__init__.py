@@ -1,6 +1,7 @@
 """The field tables, and what runs them: C, compiled Python, and an exact interpreter.
 
     message.py      Struct and Message, the base classes: a fast back end first, then the interpreter
+    entities.py     which values of a message are group ids, member ids, topics, errors
     fields.py       Field and FieldTable: what a generated class says of its wire form in every version
     backends.py     which of the following serves a class
     program.py      the tables as the C engine takes them, where it was built

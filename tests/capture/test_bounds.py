@@ -19,7 +19,7 @@ from coordwire.capture.conversation import Conversation
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.framing import FrameBody
-from coordwire.capture.model import Chunk, Endpoint, Flow, Gap, Opened
+from coordwire.capture.model import Chunk, NetworkAddress, Flow, Gap, Opened
 from coordwire.capture.pending import REDUCED, AwaitedRequest, PendingRequests
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotated import rejoined
@@ -39,7 +39,7 @@ from coordwire.messages import (
 
 from . import build
 
-BROKER = Endpoint("10.0.0.2", 9092)
+BROKER = NetworkAddress("10.0.0.2", 9092)
 
 
 def heartbeat(number: int, member: str = "m") -> bytes:
@@ -242,7 +242,7 @@ def test_a_story_says_that_it_lacks_the_request() -> None:
 
 # --- connections
 
-FLOWS = [Flow(Endpoint("10.0.0.1", 1000 + n), BROKER, n) for n in range(20)]
+FLOWS = [Flow(NetworkAddress("10.0.0.1", 1000 + n), BROKER, n) for n in range(20)]
 
 
 def entries(events: Iterable[Opened | Chunk | Gap]) -> Iterator[Entry]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.capture.formats.source import Packet
-from coordwire.capture.model import CaptureCounts, Endpoint
+from coordwire.capture.model import CaptureCounts, NetworkAddress
 from coordwire.capture.tcp.link import TcpSegment, endpoints, read_segments, reverse_key
 from coordwire.errors import UnreadableRange
 
@@ -77,7 +77,7 @@ def test_link_layers(link: int, data: bytes) -> None:
     assert (found.payload, found.length) == (PAYLOAD, len(PAYLOAD))
     assert found.position == 1000 + len(data) - len(PAYLOAD)
     source, destination = endpoints(found.key)
-    assert source in (Endpoint(*CLIENT), Endpoint(*ONE6))
+    assert source in (NetworkAddress(*CLIENT), NetworkAddress(*ONE6))
     assert endpoints(reverse_key(found.key)) == (destination, source)
 
 

@@ -17,7 +17,7 @@ from coordwire.capture.model import (
     CaptureCounts,
     Chunk,
     Closed,
-    Endpoint,
+    NetworkAddress,
     Event,
     Flow,
     Gap,
@@ -30,7 +30,7 @@ from coordwire.errors import UnreadableRange
 
 from .build import ACK, BROKER, CLIENT, FIN, RST, SYN, packet, pcap, pcapng
 
-SERVER = Endpoint(*BROKER)
+SERVER = NetworkAddress(*BROKER)
 
 
 @dataclass
@@ -97,7 +97,7 @@ def test_a_conversation() -> None:
         packet(back=True, seq=905, ack=106, flags=FIN | ACK),
         packet(seq=106, ack=906),
     ])  # fmt: skip
-    there = Flow(Endpoint(*CLIENT), SERVER, 0)
+    there = Flow(NetworkAddress(*CLIENT), SERVER, 0)
     back = there.reverse
     second = 10**9
     assert events == [

@@ -22,7 +22,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from coordwire.capture.formats.source import Packet
-from coordwire.capture.model import CaptureCounts, Endpoint
+from coordwire.capture.model import CaptureCounts, NetworkAddress
 from coordwire.errors import UnreadableRange
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
@@ -232,11 +232,11 @@ def reverse_key(key: bytes) -> bytes:
     return key[half : 2 * half] + key[:half] + key[-2:] + key[-4:-2]
 
 
-def endpoints(key: bytes) -> tuple[Endpoint, Endpoint]:
+def endpoints(key: bytes) -> tuple[NetworkAddress, NetworkAddress]:
     """Source and destination in words."""
     half = (len(key) - 4) // 2
     source, destination = ip_address(key[:half]), ip_address(key[half : 2 * half])
     return (
-        Endpoint(str(source), int.from_bytes(key[-4:-2], "big")),
-        Endpoint(str(destination), int.from_bytes(key[-2:], "big")),
+        NetworkAddress(str(source), int.from_bytes(key[-4:-2], "big")),
+        NetworkAddress(str(destination), int.from_bytes(key[-2:], "big")),
     )

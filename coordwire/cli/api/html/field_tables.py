@@ -122,7 +122,7 @@ def _header(cls: type[Message], run: range, catalog: Catalog) -> Iterator[Html]:
     yield join(["(before it: ", catalog.word("INT32"), " size, ", catalog.link(name), f" v{version})\n"])
 
 
-def _line(cls: type[Message], line: wire_layout.Line, catalog: Catalog) -> Html:
+def _line(cls: type[Message], line: wire_layout.LayoutLine, catalog: Catalog) -> Html:
     start = "  " * line.depth + (f"tag {line.tag}: " if line.tag is not None else "")
     name = tag("a", line.name, href=f"#{anchor(cls, line.path)}") if line.path else line.name
     words = join((catalog.word(word) for word in line.words), " of ")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from coordwire.codec import Field, Message, VersionLayout
 
-__all__ = ["WORDS", "Line", "lines", "runs"]
+__all__ = ["WORDS", "LayoutLine", "lines", "runs"]
 
 _NUMBERS = {
     "int8": "1 byte, signed", "int16": "2 bytes, signed, big-endian", "int32": "4 bytes, signed, big-endian",
@@ -57,7 +57,7 @@ WORDS: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LayoutLine:
     """One part of a layout: `depth` structs deep, the field at `path`, its words from the outside in.
 
     tag: its number in the section of tagged fields; embedded: as the field's.
@@ -71,23 +71,23 @@ class Line:
     embedded: tuple[tuple[str, str], ...] = ()
 
 
-def lines(cls: type[Message], version: int) -> list[Line]:
+def lines(cls: type[Message], version: int) -> list[LayoutLine]:
     """The layout of a message in one version."""
     return list(_lines(cls._layout_.at(version), 0, ""))
 
 
-def _lines(layout: VersionLayout, depth: int, prefix: str) -> Iterator[Line]:
+def _lines(layout: VersionLayout, depth: int, prefix: str) -> Iterator[LayoutLine]:
     for field in layout.inline:
         yield from _field(field, layout, depth, prefix)
     if layout.flexible:
-        yield Line(depth, "tags", "", ("TAG_SECTION",))
+        yield LayoutLine(depth, "tags", "", ("TAG_SECTION",))
         for _, field in sorted(layout.tagged.items()):
             yield from _field(field, layout, depth + 1, prefix)
 
 
-def _field(field: Field, layout: VersionLayout, depth: int, prefix: str) -> Iterator[Line]:
+def _field(field: Field, layout: VersionLayout, depth: int, prefix: str) -> Iterator[LayoutLine]:
     path = f"{prefix}{field.name}"
-    yield Line(depth, field.name, path, tuple(_words(field, layout)), field.tag, field.embedded)
+    yield LayoutLine(depth, field.name, path, tuple(_words(field, layout)), field.tag, field.embedded)
     if field.struct is not None:
         yield from _lines(field.struct._layout_.at(layout.version), depth + 1, f"{path}.")
 
@@ -115,7 +115,7 @@ def _sized_word(kind: str, compact: bool, null: bool) -> str:
 def runs(cls: type[Message]) -> list[range]:
     """A message's versions, those with the same layout together."""
     found: list[range] = []
-    before: list[Line] | None = None
+    before: list[LayoutLine] | None = None
     for version in cls.versions:
         now = lines(cls, version)
         if found and now == before:
