@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from coordwire.capture.draft_conversation import AnyConversation
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.framing import FrameBody, FrameSplitter
-from coordwire.capture.model import Chunk, Closed, NetworkAddress, Event, Flow, Gap, Opened
+from coordwire.capture.model import Chunk, Closed, Event, Flow, Gap, NetworkAddress, Opened
 from coordwire.capture.undecided import UNDECIDED, Finder, Held
 from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX

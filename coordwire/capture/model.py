@@ -15,10 +15,10 @@ __all__ = [
     "Chunk",
     "Closed",
     "Ending",
-    "NetworkAddress",
     "Event",
     "Flow",
     "Gap",
+    "NetworkAddress",
     "Opened",
     "format_time",
 ]

@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 
 from coordwire.capture.draft_conversation import AnyConversation
 from coordwire.capture.framing import TRIES, Effort
-from coordwire.capture.model import Chunk, NetworkAddress, Gap
+from coordwire.capture.model import Chunk, Gap, NetworkAddress
 from coordwire.dialects.grammar import Side
 
 WINDOW = 256 << 10

@@ -17,10 +17,10 @@ from coordwire.capture.model import (
     CaptureCounts,
     Chunk,
     Closed,
-    NetworkAddress,
     Event,
     Flow,
     Gap,
+    NetworkAddress,
     Opened,
 )
 from coordwire.capture.tcp.link import read_segments
