@@ -10,7 +10,8 @@
     unknown tagged fields "_tags": {"7": "<base64>"}, at the depth where they stood
 
 Strategy: one `_Form` for each class and version, made at first use from the field table: for every field its
-names and the two functions that convert it, so that nothing is decided again for each value.
+names and the two functions that convert it (`coordwire.jsonvalues`), so that nothing is decided again for
+each value.
 
 Rules: what the version can't carry is refused as `encode` refuses it; nothing but `EncodeError` leaves,
 whatever a form holds. Paths name fields as Python does, as all of coordwire's errors do; a path is put
@@ -19,18 +20,23 @@ together on the way out of an error, and costs nothing before.
 
 from __future__ import annotations
 
-import math
-import struct
-from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from operator import index
 from typing import Any, TypeAlias, TypeVar
-from uuid import UUID
 
 from coordwire.codec import NEVER, Field, Message, Struct, VersionLayout
-from coordwire.codec.primitives import as_uuid, new
+from coordwire.codec.primitives import new
 from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
+from coordwire.jsonvalues import (
+    LEAF_READERS,
+    LEAF_WRITERS,
+    RANGES,
+    Convert,
+    read_bytes,
+    within,
+    write_bytes,
+    wrong,
+)
 
 __all__ = ["Json", "from_json", "to_json"]
 
@@ -38,21 +44,12 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 """What `json.dumps` writes and `json.loads` reads."""
 
 M = TypeVar("M", bound=Message)
-_Convert = Callable[[Any], Any]
 
 _ABSENT: Any = object()
 _TAGS = "_tags"
 _MAX_TAG = (1 << 32) - 1
-_NAN = bytes.fromhex("7ff8000000000000")
-_RANGES = {
-    "int8": (-(1 << 7), (1 << 7) - 1), "int16": (-(1 << 15), (1 << 15) - 1), "uint16": (0, (1 << 16) - 1),
-    "int32": (-(1 << 31), (1 << 31) - 1), "uint32": (0, (1 << 32) - 1), "int64": (-(1 << 63), (1 << 63) - 1),
-}  # fmt: skip
-_PLAIN: dict[str, type] = {"bool": bool, "string": str} | dict.fromkeys(_RANGES, int)
+_PLAIN: dict[str, type] = {"bool": bool, "string": str} | dict.fromkeys(RANGES, int)
 """The class of the values that stand in JSON as they are."""
-
-_TO_URL = str.maketrans("+/", "-_")
-_FROM_URL = str.maketrans("-_+/", "+/!!")  # what isn't base64url must not pass as base64
 
 
 def to_json(message: Message, *, version: int) -> dict[str, Json]:
@@ -105,8 +102,8 @@ class _Form:
         self.must_rest = [(field.name, field.is_set) for field in layout.absent if not field.ignorable]
         self.names = {field.json_name: field for field in layout.table.fields}
         here = [field for field in layout.table.fields if field.exists(layout.version)]
-        self.writers: list[tuple[str, str, type | None, _Convert]] = []
-        self.readers: list[tuple[str, str, _Convert, Callable[[], Any] | None]] = []
+        self.writers: list[tuple[str, str, type | None, Convert]] = []
+        self.readers: list[tuple[str, str, Convert, Callable[[], Any] | None]] = []
         for field in here:
             tagged = field.tag is not None
             plain = None if tagged or field.array else _PLAIN.get(field.type)
@@ -118,7 +115,7 @@ class _Form:
 
     def write(self, value: Any) -> dict[str, Json]:
         if not isinstance(value, self.cls):
-            raise _wrong(self.cls.__name__, value)
+            raise wrong(self.cls.__name__, value)
         for name, is_set in self.must_rest:
             if is_set(getattr(value, name)):
                 raise NotInVersion(f"set, but not in version {self.layout.version}", name)
@@ -136,23 +133,23 @@ class _Form:
                 name = "tags"
                 out[_TAGS] = self.write_tags(value.tags)
         except EncodeError as error:
-            raise _within(name, error) from None
+            raise within(name, error) from None
         return out
 
     def write_tags(self, tags: Any) -> dict[str, Json]:
         if not self.layout.flexible:
             raise NotInVersion(f"version {self.layout.version} has no tagged fields")
         if not isinstance(tags, dict):
-            raise _wrong("dict", tags)
+            raise wrong("dict", tags)
         out: dict[str, Json] = {}
         for tag, data in tags.items():
             if not isinstance(tag, int) or isinstance(tag, bool):
-                raise _wrong("int as tag", tag)
+                raise wrong("int as tag", tag)
             self.check_tag(tag)
             try:
-                out[str(int(tag))] = _write_bytes(data)
+                out[str(int(tag))] = write_bytes(data)
             except EncodeError as error:
-                raise _within(int(tag), error) from None
+                raise within(int(tag), error) from None
         return out
 
     def check_tag(self, tag: int) -> None:
@@ -165,7 +162,7 @@ class _Form:
 
     def read(self, form: Any) -> Any:
         if not isinstance(form, Mapping):
-            raise _wrong("object", form)
+            raise wrong("object", form)
         value: Any = new(self.cls)
         value.tags = None
         found = 0
@@ -190,7 +187,7 @@ class _Form:
                     name = ""
                     self.refuse_unknown(form)
         except EncodeError as error:
-            raise _within(name, error) from None
+            raise within(name, error) from None
         for name, fresh_default in self.absent:
             setattr(value, name, fresh_default())
         return value
@@ -209,7 +206,7 @@ class _Form:
 
     def read_tags(self, tags: Any) -> dict[int, bytes] | None:
         if not isinstance(tags, Mapping):
-            raise _wrong("object", tags)
+            raise wrong("object", tags)
         if not tags:
             return None
         if not self.layout.flexible:
@@ -223,33 +220,18 @@ class _Form:
             if str(tag) != key:
                 raise OutOfRange(f"tag {tag} is written with leading zeros")
             try:
-                found[tag] = _read_bytes(data)
+                found[tag] = read_bytes(data)
             except EncodeError as error:
-                raise _within(tag, error) from None
+                raise within(tag, error) from None
         return found
-
-
-# --- errors -------------------------------------------------------------------------------------------------
-
-
-def _wrong(wanted: str, value: object) -> WrongType:
-    return WrongType(f"{wanted} wanted, not {type(value).__name__}")
-
-
-def _within(step: str | int, error: EncodeError) -> EncodeError:
-    """The error, of which one more step of the path is known."""
-    here = f"[{step}]" if isinstance(step, int) else step
-    dot = "." if here and error.path and not error.path.startswith("[") else ""
-    error.path = f"{here}{dot}{error.path}"
-    return error
 
 
 # --- a field's converters -----------------------------------------------------------------------------------
 
 
-def _writer(field: Field, version: int) -> _Convert:
+def _writer(field: Field, version: int) -> Convert:
     """To JSON: `_ABSENT` for a tagged field at its default."""
-    one: _Convert = _form(field.struct, version).write if field.struct else _LEAF_WRITERS[field.type]
+    one: Convert = _form(field.struct, version).write if field.struct else LEAF_WRITERS[field.type]
     plain = None if field.struct else _PLAIN.get(field.type)
     convert = _each(one, plain, "list") if field.array else one
     nullable = _or_null(convert, field, version)
@@ -259,13 +241,13 @@ def _writer(field: Field, version: int) -> _Convert:
     return lambda value: nullable(value) if is_set(value) else _ABSENT
 
 
-def _reader(field: Field, version: int) -> _Convert:
+def _reader(field: Field, version: int) -> Convert:
     """From JSON."""
-    one: _Convert = _form(field.struct, version).read if field.struct else _LEAF_READERS[field.type]
+    one: Convert = _form(field.struct, version).read if field.struct else LEAF_READERS[field.type]
     return _or_null(_each(one, None, "array") if field.array else one, field, version)
 
 
-def _or_null(convert: _Convert, field: Field, version: int) -> _Convert:
+def _or_null(convert: Convert, field: Field, version: int) -> Convert:
     if field.nullable(version):
         return lambda value: None if value is None else convert(value)
 
@@ -280,13 +262,13 @@ def _or_null(convert: _Convert, field: Field, version: int) -> _Convert:
     return refusing
 
 
-def _each(one: _Convert, plain: type | None, wanted: str) -> _Convert:
+def _each(one: Convert, plain: type | None, wanted: str) -> Convert:
     """Element by element; `plain`: the class of those that need no conversion."""
     unchanged = {plain}
 
     def convert(value: Any) -> list[Any]:
         if not isinstance(value, (list, tuple)):
-            raise _wrong(wanted, value)
+            raise wrong(wanted, value)
         if unchanged.issuperset(map(type, value)):
             return list(value)
         out: list[Any] = []
@@ -294,129 +276,7 @@ def _each(one: _Convert, plain: type | None, wanted: str) -> _Convert:
             for element in value:
                 out.append(one(element))
         except EncodeError as error:
-            raise _within(len(out), error) from None
+            raise within(len(out), error) from None
         return out
 
     return convert
-
-
-def _int_reader(kind: str) -> _Convert:
-    low, high = _RANGES[kind]
-
-    def read(value: Any) -> int:
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise _wrong("int", value)
-        if not low <= value <= high:
-            raise OutOfRange(f"beyond {kind}")
-        return int(value)
-
-    return read
-
-
-def _write_int(value: Any) -> int:
-    try:
-        return int(index(value))  # as `encode`, that takes True and whatever else has an index
-    except TypeError:
-        raise _wrong("int", value) from None
-
-
-def _bool(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise _wrong("bool", value)
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise _wrong("str", value)
-    return str(value)
-
-
-def _write_bytes(value: Any) -> str:
-    if not isinstance(value, (bytes, bytearray, memoryview)):
-        raise _wrong("bytes", value)
-    return b2a_base64(value, newline=False).decode()
-
-
-def _read_bytes(value: Any) -> bytes:
-    if not isinstance(value, str):
-        raise _wrong("base64", value)
-    try:
-        return a2b_base64(value, strict_mode=True)
-    except ValueError as error:
-        raise OutOfRange(f"not base64: {error}") from None
-
-
-def _write_uuid(value: Any) -> str:
-    if not isinstance(value, UUID):
-        raise _wrong("UUID", value)
-    return b2a_base64(value.bytes, newline=False)[:22].decode().translate(_TO_URL)
-
-
-def _read_uuid(value: Any) -> UUID:
-    if not isinstance(value, str):
-        raise _wrong("uuid", value)
-    try:
-        data = a2b_base64(value.translate(_FROM_URL) + "==", strict_mode=True) if len(value) == 22 else b""
-    except ValueError:
-        data = b""
-    if len(data) != 16 or data[15:] != _last_byte(value):
-        raise OutOfRange("not a uuid: 22 characters of base64url wanted")
-    return as_uuid(data)
-
-
-def _last_byte(text: str) -> bytes:
-    """What the last two of 22 characters say, if no bit is left over (so that one uuid has one text)."""
-    return a2b_base64(text[-2:].translate(_FROM_URL) + "==") if text[-1] in "AQgw" else b""
-
-
-def _write_float(value: Any) -> float | str:
-    try:
-        bits = _FLOAT.pack(value)
-    except (struct.error, TypeError, ValueError, OverflowError):
-        raise OutOfRange("beyond float64") if isinstance(value, int) else _wrong("float", value) from None
-    number: float = _FLOAT.unpack(bits)[0]
-    if math.isfinite(number):
-        return number
-    if math.isinf(number):
-        return "Infinity" if number > 0 else "-Infinity"
-    return "NaN" if bits == _NAN else f"NaN:{bits.hex()}"
-
-
-_FLOAT = struct.Struct(">d")
-_FLOATS = {"NaN": _FLOAT.unpack(_NAN)[0], "Infinity": math.inf, "-Infinity": -math.inf}
-
-
-def _read_float(value: Any) -> float:
-    if isinstance(value, str):
-        if value in _FLOATS:
-            return float(_FLOATS[value])
-        if len(value) == 20 and value.startswith("NaN:"):
-            return _read_nan(value[4:])
-        raise OutOfRange('not a float: a number, "NaN", "Infinity" or "-Infinity" wanted')
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise _wrong("number", value)
-    try:
-        return float(value)
-    except OverflowError:
-        raise OutOfRange("beyond float64") from None
-
-
-def _read_nan(digits: str) -> float:
-    try:
-        (number,) = _FLOAT.unpack(bytes.fromhex(digits))
-    except (ValueError, struct.error):
-        number = 0.0
-    if not math.isnan(number):
-        raise OutOfRange("not the bits of a NaN")
-    return float(number)
-
-
-_LEAF_WRITERS: dict[str, _Convert] = {
-    "bool": _bool, "string": _text, "bytes": _write_bytes, "records": _write_bytes, "uuid": _write_uuid,
-    "float64": _write_float,
-} | dict.fromkeys(_RANGES, _write_int)  # fmt: skip
-_LEAF_READERS: dict[str, _Convert] = {
-    "bool": _bool, "string": _text, "bytes": _read_bytes, "records": _read_bytes, "uuid": _read_uuid,
-    "float64": _read_float,
-} | {kind: _int_reader(kind) for kind in _RANGES}  # fmt: skip

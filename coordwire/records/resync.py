@@ -1,6 +1,6 @@
-"""Where a batch begins and ends, and where the next one begins after bytes that are none.
+"""Where the next batch begins after bytes that are not a batch.
 
-Strategy: `batch_size` judges one header by what Kafka's own reader checks. After a bad one a regular
+Strategy: `batch_sizes` checks one header as Kafka's own reader does. After a bad one a regular
 expression runs over the bytes for what looks like a header (at C speed, and without stopping in zeros); what
 the header and the lengths in it allow is looked at next, and at last the checksum decides. All of it is
 linear in the bytes, whatever headers claim: `Checksums` gives the checksum of any range at a cost that
@@ -16,39 +16,25 @@ begins in it.
 
 from __future__ import annotations
 
-__all__ = ["WASTE", "Search", "ThoroughSearch", "batch_size", "claimed_size"]
+__all__ = ["WASTE", "Search", "ThoroughSearch"]
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from struct import Struct
 
 from coordwire.errors import CorruptBatch
 from coordwire.records.batch import CODEC_BITS, CRC_AT, CRC_FROM, HEADER
+from coordwire.records.batch_sizes import LARGEST, LEAST, TO_MAGIC, batch_size, content_end
 from coordwire.records.checksums import CRC32, CRC32C, Checksums
 from coordwire.records.compression.codecs import CODECS
+from coordwire.records.later_batches import LaterBatches
 from coordwire.records.strict import LEAST as LEAST_RECORD
 
-LOG_OVERHEAD = 12
-"""Bytes of offset and length, which the length doesn't count."""
-
-TO_MAGIC = 17
-LEAST = (14, 22, 49)
-"""The smallest length by magic."""
-
-LARGEST = 0x7FFFFFFF - LOG_OVERHEAD
-"""The largest length: Kafka keeps the whole batch's size in an int."""
-
-_LENGTH = Struct(">8xi").unpack_from
-_MAGIC = Struct(">16xb").unpack_from
 _OFFSET = Struct(">q").unpack_from
 _UINT32 = Struct(">I").unpack_from
 _CRC_AT, _CRC_FROM = 12, 16
 _RUNS = re.compile(rb"[\x00\x01](?:(?<=\x00)\x00{63,}|(?<=\x01)\x01{63,})")
-
-BLANK = 1 << 16
-"""Bytes that are compared with zeros at a time."""
 
 # Both begin with a set of bytes, for which `re` looks fastest. A header is found by its magic: after it are
 # attributes without unknown bits, before it an offset that isn't negative and a length of 14 bytes to 128 MB.
@@ -57,59 +43,6 @@ _HEADER = re.compile(
     rb"(?<=[\x00-\x7f].{7}(?!\x00\x00\x00)[\x00-\x07].{3}.{4}.|[\x00-\x7f].{7}\x00\x00\x00[\x0e-\xff].{4}.)",
     re.DOTALL,
 )
-
-
-def content_end(view: memoryview) -> int:
-    """Where the zeros begin that the bytes end with; these may be gigabytes."""
-    end = len(view)
-    while end:
-        start = max(0, end - BLANK)
-        used = len(view[start:end].tobytes().rstrip(b"\0"))
-        if used:
-            return start + used
-        end = start
-    return 0
-
-
-def batch_size(view: memoryview, pos: int, is_blank: Callable[[int], bool] | None = None) -> int:
-    """The size in bytes of the batch whose header is at `pos`; 0 if it isn't all there.
-
-    is_blank: whether nothing but zeros follows; None to look. Raises `CorruptBatch` for a header that no
-    batch can have.
-    """
-    left = len(view) - pos
-    if left < LOG_OVERHEAD:
-        return 0
-    (length,) = _LENGTH(view, pos)
-    if length < LEAST[0]:
-        if not length and (content_end(view[pos:]) == 0 if is_blank is None else is_blank(pos)):
-            raise CorruptBatch(f"nothing but {left} zero bytes to the end", pos, "length")
-        raise CorruptBatch(f"a batch can't have a length of {length} bytes", pos + 8, "length")
-    if length > LARGEST:
-        raise CorruptBatch(f"a batch can't have a length of {length} bytes", pos + 8, "length")
-    if left < TO_MAGIC:
-        return 0
-    (magic,) = _MAGIC(view, pos)
-    if not 0 <= magic <= 2:
-        raise CorruptBatch(f"no batch has magic {magic}", pos + 16, "magic")
-    if length < LEAST[magic]:
-        raise CorruptBatch(
-            f"a batch of magic {magic} can't have a length of {length} bytes", pos + 8, "length"
-        )
-    size = LOG_OVERHEAD + int(length)
-    return size if size <= left else 0
-
-
-def claimed_size(view: memoryview, pos: int) -> int:
-    """What `batch_size` gives; 0 too for a header that no batch can have."""
-    try:
-        return batch_size(view, pos, _not_blank)
-    except CorruptBatch:
-        return 0
-
-
-def _not_blank(_: int) -> bool:
-    return False
 
 
 WINDOW = 512, 1 << 16
@@ -140,7 +73,7 @@ class Search:
     def __init__(self, view: memoryview) -> None:
         self.view = view
         self._found: tuple[int, tuple[int, int] | None] = (1, (0, 0))
-        self._later = _Later()
+        self._later = LaterBatches()
         self._checksums: dict[bool, Checksums] = {}
         self._spent = 0
 
@@ -371,42 +304,3 @@ class ThoroughSearch(Search):
         if not self._is_followed(start, after):
             self._claim(start, len(self.view))
         raise self._not_last(start)
-
-
-class _Later:
-    """What is known of sound batches ahead.
-
-    vouched, followed: those that something vouches for, and that are followed by one or by nothing. scanned:
-    up to where it is known.
-    """
-
-    def __init__(self) -> None:
-        self.scanned = 0
-        self.vouched, self.followed = _Highest(), _Highest()
-
-    def tells(self, pos: int, own: int, after: int | None) -> bool:
-        """Whether, from `pos` on, one above offset `own` is vouched for, or one above `after` is followed."""
-        if self.vouched.above(pos, own):
-            return True
-        return after is not None and self.followed.above(pos, after)
-
-
-class _Highest:
-    """The highest offset from any place on: places that rise, with offsets that fall."""
-
-    def __init__(self) -> None:
-        self._places: list[int] = []
-        self._offsets: list[int] = []
-
-    def add(self, place: int, offset: int) -> None:
-        """Take in what is after all others."""
-        while self._offsets and self._offsets[-1] <= offset:
-            self._offsets.pop()
-            self._places.pop()
-        self._offsets.append(offset)
-        self._places.append(place)
-
-    def above(self, place: int, offset: int) -> bool:
-        """Whether one from `place` on has a higher offset."""
-        at = bisect_left(self._places, place)
-        return at < len(self._places) and self._offsets[at] > offset

@@ -22,7 +22,8 @@ from coordwire.errors import CorruptBatch
 from coordwire.messages.producer_snapshot import ProducerSnapshot
 from coordwire.records import Batches, Record, RecordBatch, UnreadableRange, batches
 from coordwire.records.batch_reader import OnError
-from coordwire.records.resync import Search, batch_size
+from coordwire.records.batch_sizes import batch_size
+from coordwire.records.resync import Search
 from coordwire.segments.index_check import Fault
 from coordwire.segments.indexes import OffsetIndex, TimeIndex, TransactionIndex
 from coordwire.segments.mapping import mapped, read_small

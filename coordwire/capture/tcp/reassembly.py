@@ -1,6 +1,6 @@
 """From TCP segments to streams: reassembly.
 
-Strategy: a `_Half` for each direction knows the next sequence number and its offset in the stream. A
+Strategy: a `HalfStream` for each direction knows the next sequence number and its offset in the stream. A
 segment that comes exactly there is passed on at once; all others take the careful way: trimmed to what is
 new (first seen wins), held sorted until the hole before them is filled. Sequence numbers are compared
 modulo 2**32.
@@ -24,10 +24,9 @@ from __future__ import annotations
 
 __all__ = ["reassemble"]
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Generator, Iterable, Iterator
-from typing import NamedTuple
 
 from coordwire.capture.model import (
     CaptureCounts,
@@ -39,6 +38,7 @@ from coordwire.capture.model import (
     Gap,
     Opened,
 )
+from coordwire.capture.tcp.half_stream import MASK, HalfStream, Piece, distance, hole_end, piece_start
 from coordwire.capture.tcp.link import ACK, FIN, RST, SYN, TcpSegment, endpoints, reverse_key
 from coordwire.errors import UnreadableRange
 
@@ -50,105 +50,11 @@ FLOWS = 32_768  # connections that are remembered
 PATIENCE = 3  # packets for which an acknowledged hole may still be filled
 AHEAD = 1 << 28  # farther ahead than any window, and than a loss in a capture is likely to be
 BEHIND = 16 << 20  # farther back than any retransmission
-MASK = 0xFFFFFFFF
 
 CUT = "cut off by the capture's snap length"
 MISSED = "never captured, though the receiver acknowledged it"
 FULL = "never captured, and too much waits behind it"
 ENDED = "never captured before the flow ended"
-
-
-class _Piece(NamedTuple):
-    """Bytes held from `start` to `end` of the stream; data is None for what a snap length cut off."""
-
-    start: int
-    end: int
-    data: bytes | None
-    time_ns: int
-
-
-class _Half:
-    """One direction.
-
-    next: the next sequence number, or -1 while not started or when closed; edge: the same, kept when closed.
-    offset: of that in the stream; waiting: pieces or a FIN are held behind a hole.
-    acknowledged: the highest that this side has acknowledged, or -1; fin: the FIN's offset, or -1.
-    held: pieces in their order, that don't overlap; joined: where a piece ends and the next begins, mapped to
-    where that one ends, or the run of them. weight: what they count. patience: packets for which an
-    acknowledged hole has been waiting; middle: the beginning wasn't seen.
-    """
-
-    __slots__ = (
-        "acknowledged",
-        "closed",
-        "edge",
-        "fin",
-        "flow",
-        "held",
-        "isn",
-        "joined",
-        "key",
-        "last_ns",
-        "middle",
-        "next",
-        "offset",
-        "opened",
-        "patience",
-        "peer",
-        "started",
-        "waiting",
-        "weight",
-    )
-    peer: _Half
-
-    def __init__(self, flow: Flow, key: bytes, time_ns: int) -> None:
-        self.flow = flow
-        self.key = key
-        self.last_ns = time_ns
-        self.next = self.edge = self.isn = self.acknowledged = self.fin = -1
-        self.offset = self.patience = self.weight = 0
-        self.started = self.closed = self.waiting = self.middle = self.opened = False
-        self.held: list[_Piece] = []
-        self.joined: dict[int, int] = {}
-
-    def start(self, sequence: int) -> None:
-        self.started = True
-        self.next = self.edge = sequence
-
-    def advance(self, end: int) -> None:
-        self.next = self.edge = (self.edge + end - self.offset) & MASK
-        self.offset = end
-        self.patience = 0
-
-    def insert(self, at: int, piece: _Piece) -> None:
-        """Hold a piece, at its place among the others."""
-        held = self.held
-        if at and held[at - 1].end == piece.start:
-            self.joined[piece.start] = piece.end
-        if at < len(held) and held[at].start == piece.end:
-            self.joined[piece.end] = held[at].end
-        held.insert(at, piece)
-
-    def behind(self, at: int) -> tuple[int, int]:
-        """Where the run of joined pieces ends that the piece at this index is in, and the index after it. The
-        way is remembered, so that no run is walked twice."""
-        joined, end = self.joined, self.held[at].end
-        way = []
-        while end in joined:
-            way.append(end)
-            end = joined[end]
-        for place in way:
-            joined[place] = end
-        return end, bisect_left(self.held, end, at, key=_start)
-
-    def unseen(self) -> int:
-        """How far beyond `offset` the other side has acknowledged."""
-        return _distance(self.peer.acknowledged, self.edge) if self.peer.acknowledged >= 0 else 0
-
-
-def _distance(sequence: int, since: int) -> int:
-    """Signed, modulo 2**32."""
-    return ((sequence - since + 0x80000000) & MASK) - 0x80000000
 
 
 def reassemble(
@@ -199,16 +105,16 @@ class _Table:
     """All connections, by the key of either direction."""
 
     def __init__(self, tally: CaptureCounts, window: int, held: int, flows: int) -> None:
-        self.halves: dict[bytes, _Half] = {}
+        self.halves: dict[bytes, HalfStream] = {}
         self._tally = tally
         self._window = window
         self._most_held = held
         self._held = 0
-        self._stalled: OrderedDict[int, _Half] = OrderedDict()
+        self._stalled: OrderedDict[int, HalfStream] = OrderedDict()
         self._flows = flows
         self._connections = 0
 
-    def receive(self, segment: TcpSegment, half: _Half | None) -> Iterator[Event]:
+    def receive(self, segment: TcpSegment, half: HalfStream | None) -> Iterator[Event]:
         """Any segment, the careful way."""
         time_ns, _, key, sequence, acknowledged, flags, payload, length = segment
         if flags & SYN:
@@ -240,7 +146,7 @@ class _Table:
         elif half.started:
             yield from self._take(half, segment, sequence)
             if flags & FIN and half.fin < 0:
-                fin = half.offset + _distance((sequence + length) & MASK, half.edge)
+                fin = half.offset + distance((sequence + length) & MASK, half.edge)
                 if half.offset <= fin <= half.offset + AHEAD:
                     half.fin = fin
                     half.waiting = fin > half.offset or half.waiting
@@ -257,7 +163,7 @@ class _Table:
     # --- beginnings
 
     @staticmethod
-    def _is_new(half: _Half, segment: TcpSegment) -> bool:
+    def _is_new(half: HalfStream, segment: TcpSegment) -> bool:
         """Whether a SYN begins another connection than the one known on its ports."""
         peer = half.peer
         if half.isn == segment.sequence:
@@ -268,22 +174,22 @@ class _Table:
         if half.isn >= 0:  # a server that answers with SYN cookies may answer twice, with another number
             return not (segment.flags & ACK and ours) or bool(half.offset or half.held)
         if half.started:  # bytes that were captured before the SYN that they came behind
-            return not 0 <= _distance(half.edge, segment.sequence + 1) - half.offset < BEHIND
+            return not 0 <= distance(half.edge, segment.sequence + 1) - half.offset < BEHIND
         if segment.flags & ACK:
             return peer.isn >= 0 and not ours
         return peer.isn < 0 or peer.offset > 0  # if not: both sides open at once
 
     @staticmethod
-    def _is_foreign(half: _Half, sequence: int, probe: bool) -> bool:
+    def _is_foreign(half: HalfStream, sequence: int, probe: bool) -> bool:
         """Whether bytes can't be of the connection known on their ports."""
         if not half.started:
             return half.closed
-        ahead = _distance(sequence, half.edge)
+        ahead = distance(sequence, half.edge)
         if half.closed:
             return not probe and not -BEHIND <= ahead < 0
         return not -BEHIND <= ahead <= AHEAD
 
-    def _open(self, key: bytes, time_ns: int, old: _Half | None) -> Generator[Event, None, _Half]:
+    def _open(self, key: bytes, time_ns: int, old: HalfStream | None) -> Generator[Event, None, HalfStream]:
         """A new connection, in place of an old one on the same ports."""
         if old is not None:
             yield from self._close(old, "reused", time_ns)
@@ -291,8 +197,8 @@ class _Table:
         elif len(self.halves) >= 2 * self._flows:
             yield from self._forget()
         source, destination = endpoints(key)
-        half = _Half(Flow(source, destination, self._connections), key, time_ns)
-        peer = _Half(Flow(destination, source, self._connections), reverse_key(key), time_ns)
+        half = HalfStream(Flow(source, destination, self._connections), key, time_ns)
+        peer = HalfStream(Flow(destination, source, self._connections), reverse_key(key), time_ns)
         half.peer, peer.peer = peer, half
         self._connections += 1
         self.halves[peer.key] = peer
@@ -300,7 +206,7 @@ class _Table:
         return half
 
     @staticmethod
-    def _greet(half: _Half, segment: TcpSegment) -> Iterator[Event]:
+    def _greet(half: HalfStream, segment: TcpSegment) -> Iterator[Event]:
         """Take in a SYN."""
         peer = half.peer
         if not half.started or half.isn >= 0:
@@ -316,12 +222,12 @@ class _Table:
 
     # --- bytes
 
-    def _take(self, half: _Half, segment: TcpSegment, sequence: int) -> Iterator[Event]:
+    def _take(self, half: HalfStream, segment: TcpSegment, sequence: int) -> Iterator[Event]:
         """Take in a segment's bytes, the first of which has that sequence number."""
         time_ns, position, _, _, _, _, payload, length = segment
         if not length:
             return
-        start = half.offset + _distance(sequence, half.edge)
+        start = half.offset + distance(sequence, half.edge)
         end = start + length
         if start < 0 and half.middle and length > 1:
             reason = f"bytes of {half.flow} from before the first that was captured"
@@ -352,11 +258,11 @@ class _Table:
                     yield from self._settle(longest, time_ns)
         half.waiting = bool(half.held) or half.fin > half.offset
 
-    def _hold(self, half: _Half, start: int, data: bytes, end: int, time_ns: int) -> None:
+    def _hold(self, half: HalfStream, start: int, data: bytes, end: int, time_ns: int) -> None:
         """Keep what of `start` to `end` isn't held yet; what data doesn't cover was cut off."""
         held = half.held
         origin, covered = start, start + len(data)
-        at = bisect_right(held, start, key=_start)
+        at = bisect_right(held, start, key=piece_start)
         if at and held[at - 1].end > start:
             start, at = half.behind(at - 1)
         if start >= end:
@@ -367,14 +273,14 @@ class _Table:
                 stop = min(stop, covered)
             if stop > start:
                 piece = data[start - origin : stop - origin] if start < covered else None
-                half.insert(at, _Piece(start, stop, piece, time_ns))
+                half.insert(at, Piece(start, stop, piece, time_ns))
                 at += 1
                 self._weigh(half, PIECE + len(piece or b""))
                 start = stop
             if at < len(held) and held[at].start <= start:
                 start, at = half.behind(at)
 
-    def _drain(self, half: _Half, time_ns: int | None) -> Iterator[Event]:
+    def _drain(self, half: HalfStream, time_ns: int | None) -> Iterator[Event]:
         """Pass on what is held without a hole before it, at the time given or at its own."""
         held = half.held
         ready = 0
@@ -391,7 +297,7 @@ class _Table:
         if ready:
             del held[:ready]
 
-    def _weigh(self, half: _Half, more: int) -> None:
+    def _weigh(self, half: HalfStream, more: int) -> None:
         """Count what is held; which flows hold anything, in the order in which they began to."""
         if not half.weight:
             self._stalled[id(half)] = half
@@ -402,33 +308,33 @@ class _Table:
 
     # --- holes and ends
 
-    def _give_up(self, half: _Half, time_ns: int, reason: str) -> Iterator[Event]:
+    def _give_up(self, half: HalfStream, time_ns: int, reason: str) -> Iterator[Event]:
         """Pass over the first hole."""
         start = half.offset
-        end = _hole_end(half)
+        end = hole_end(half)
         half.advance(end)
         yield Gap(half.flow, half.held[0].time_ns if half.held else time_ns, start, end - start, reason)
         yield from self._drain(half, None)
         half.waiting = bool(half.held) or half.fin > half.offset
 
-    def _lose_patience(self, half: _Half, time_ns: int) -> Iterator[Event]:
+    def _lose_patience(self, half: HalfStream, time_ns: int) -> Iterator[Event]:
         """Give up holes that the other side has acknowledged, after a while."""
-        if not half.waiting or half.unseen() < _hole_end(half) - half.offset:
+        if not half.waiting or half.unseen() < hole_end(half) - half.offset:
             return
         half.patience += 1
         if half.patience > PATIENCE:
-            while half.waiting and half.unseen() >= _hole_end(half) - half.offset:
+            while half.waiting and half.unseen() >= hole_end(half) - half.offset:
                 yield from self._give_up(half, time_ns, MISSED)
             yield from self._settle(half, time_ns)
 
-    def _settle(self, half: _Half, time_ns: int) -> Iterator[Event]:
+    def _settle(self, half: HalfStream, time_ns: int) -> Iterator[Event]:
         """Close a half that has come to its FIN."""
         if half.fin >= 0 and not half.waiting and not half.closed:
             yield from self._close(half, "fin", time_ns)
 
-    def _reset(self, half: _Half, sequence: int, time_ns: int) -> Iterator[Event]:
+    def _reset(self, half: HalfStream, sequence: int, time_ns: int) -> Iterator[Event]:
         if half.started:
-            ahead = _distance(sequence, half.edge)
+            ahead = distance(sequence, half.edge)
             if not -BEHIND <= ahead <= BEHIND:
                 return  # of another connection
             if half.fin < 0 and ahead > 0:
@@ -437,7 +343,7 @@ class _Table:
         half.started = True
         yield from self._close(half, "rst", time_ns)
 
-    def _close(self, half: _Half, how: Ending, time_ns: int) -> Iterator[Event]:
+    def _close(self, half: HalfStream, how: Ending, time_ns: int) -> Iterator[Event]:
         if half.closed:
             return
         while half.waiting:
@@ -467,11 +373,3 @@ class _Table:
             for side in (half, half.peer):
                 yield from self._close(side, "forgotten", side.last_ns)
                 self.halves.pop(side.key, None)
-
-
-def _start(piece: _Piece) -> int:
-    return piece.start
-
-
-def _hole_end(half: _Half) -> int:
-    return half.held[0].start if half.held else half.fin

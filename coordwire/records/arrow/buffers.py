@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire.records.arrow.fallback import RENAMED
 from coordwire.records.batch import HEADER, RecordBatch
-from coordwire.records.resync import LOG_OVERHEAD
+from coordwire.records.batch_sizes import LOG_OVERHEAD
 
 if TYPE_CHECKING:
     import pyarrow

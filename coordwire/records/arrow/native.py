@@ -25,8 +25,9 @@ from coordwire.records.arrow.buffers import Tables
 from coordwire.records.arrow.fallback import PythonColumns
 from coordwire.records.batch import RecordBatch
 from coordwire.records.batch_reader import Batches
+from coordwire.records.batch_sizes import claimed_size
 from coordwire.records.readahead import THREADS, Readahead
-from coordwire.records.resync import WASTE, claimed_size
+from coordwire.records.resync import WASTE
 
 if TYPE_CHECKING:
     import pyarrow
