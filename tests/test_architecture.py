@@ -39,14 +39,21 @@ def test_no_two_modules_have_one_name() -> None:
 
 
 def test_no_two_public_classes_have_one_name() -> None:
-    classes = [
-        (node.name, path)
-        for path in HAND_WRITTEN
-        for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-    ]
+    """Nor has another type, by an assignment, the name of a class."""
+    classes: list[tuple[str, Path]] = []
+    aliases: set[str] = set()
+    for path in HAND_WRITTEN:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                classes.append((node.name, path))
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                aliases.add(node.targets[0].id)
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                aliases.add(node.target.id)
     assert len(classes) > 150
+    assert len(aliases) > 150
     assert doubled(classes) == {}
+    assert aliases.isdisjoint(name for name, _ in classes)
 
 
 # --- C files ---
@@ -182,3 +189,37 @@ def test_the_architecture_page_names_files_that_exist() -> None:
         if line.startswith("  "):
             for folder in re.findall(r"(?<!\S)([a-z_]+)/(?!\w)", line[:26]):
                 assert any((top / folder).is_dir() for top in (PACKAGE, ROOT / "schemas")), folder
+
+
+_DOTTED = re.compile(r"(?<![\w./\"])coordwire(?:\.\w+)+")
+
+
+def is_there(name: str) -> bool:
+    """Whether a dotted name leads to a module, or to a word of a module's source."""
+    folder = PACKAGE
+    for step, following in zip(name.split(".")[1:], [*name.split(".")[2:], ""], strict=True):
+        if (folder / step).is_dir():
+            folder /= step
+            continue
+        module = folder / f"{step}.py"
+        if not module.exists():
+            module, following = folder / "__init__.py", step
+        return re.search(rf"\b{following}\b", module.read_text()) is not None
+    return True
+
+
+def test_dotted_names_lead_somewhere() -> None:
+    assert is_there("coordwire.records.strict.StrictReader")
+    assert is_there("coordwire.find_message")
+    assert not is_there("coordwire.records.judge")
+    assert not is_there("coordwire.records.strict.Judge")
+    texts = [
+        *docstrings(),
+        *((path, path.read_text()) for path in [*ROOT.glob("docs/*.md"), ROOT / "README.md"]),
+    ]
+    wrong = {
+        str(path.relative_to(ROOT)): found
+        for path, text in texts
+        if (found := [name for name in _DOTTED.findall(text) if not is_there(name)])
+    }
+    assert wrong == {}

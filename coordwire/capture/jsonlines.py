@@ -27,13 +27,13 @@ from coordwire.versions import header_version
 encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 """JSON as in the lines: compact, ASCII."""
 
-Opened = Callable[[FrameEntry, bool], dict[str, Any]]
+OpenBytes = Callable[[FrameEntry, bool], dict[str, Any]]
 """Opens a frame's opaque bytes; told whether to show secrets."""
 
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
 
 
-def line(entry: Entry, digits: int, *, show_secrets: bool, opened: Opened | None = None) -> str:
+def line(entry: Entry, digits: int, *, show_secrets: bool, opened: OpenBytes | None = None) -> str:
     """One entry as a line. digits: decimals of a second that the capture's times have; opened: what hides in
     a frame's opaque bytes, if that is wanted."""
     if isinstance(entry, UnreadableRange):

@@ -53,7 +53,7 @@ MOST_JSON = 300
 INCOMPLETE = "the rest of this batch isn't there"
 """What is said of a record set's last batch where a fetch was cut in it; no error."""
 
-Part = tuple[RecordBatch, list[Record]] | UnreadableRange
+SetPart = tuple[RecordBatch, list[Record]] | UnreadableRange
 
 
 class Opener:
@@ -74,7 +74,7 @@ class Opener:
         told = None if topic is None else open_log_record(topic, record)
         return None if told is None else log_record(told, show_secrets=self._show_secrets)
 
-    def parts(self, found: RecordSet) -> Iterator[Part]:
+    def parts(self, found: RecordSet) -> Iterator[SetPart]:
         """The batches of a record set with their records, and what of it can't be read or isn't shown."""
         reader = found.batches(on_error="report", check_records=False)
         while self._room >= 0:
@@ -92,7 +92,7 @@ class Opener:
             reason = f"more than {MOST_BYTES:,} bytes of records in one frame: the others are left out"
             yield UnreadableRange(reader.position, len(reader.remainder), reason)
 
-    def _read(self, batch: RecordBatch) -> Part:
+    def _read(self, batch: RecordBatch) -> SetPart:
         """A batch with the records that there is room for. Raises `CodecUnavailable`."""
         records = []
         try:
@@ -125,7 +125,7 @@ def forms(message: Message, *, show_secrets: bool) -> dict[str, Any]:
     }
 
 
-def _part(opener: Opener, found: RecordSet, part: Part) -> dict[str, Any]:
+def _part(opener: Opener, found: RecordSet, part: SetPart) -> dict[str, Any]:
     if isinstance(part, UnreadableRange):
         place = {"position": part.position, "length": part.length}
         return (

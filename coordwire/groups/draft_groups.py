@@ -19,7 +19,7 @@ from coordwire.groups.timeline_events import ErrorMet, GroupEvent, OffsetCommitt
 __all__ = ["DraftGroups"]
 
 MOST_CONNECTIONS = 100_000
-Connection = tuple[str, frozenset[str]]
+ConnectionKey = tuple[str, frozenset[str]]
 
 
 class DraftGroups:
@@ -27,8 +27,8 @@ class DraftGroups:
 
     def __init__(self) -> None:
         self._groups: OrderedDict[str, Group] = OrderedDict()
-        self._consumers: OrderedDict[Connection, tuple[Group, str]] = OrderedDict()
-        self._asked: OrderedDict[Connection, Seen] = OrderedDict()
+        self._consumers: OrderedDict[ConnectionKey, tuple[Group, str]] = OrderedDict()
+        self._asked: OrderedDict[ConnectionKey, Seen] = OrderedDict()
 
     def feed(self, entry: FrameEntry, place: Seen) -> Iterator[GroupEvent]:
         """What one frame adds."""
@@ -56,7 +56,7 @@ class DraftGroups:
             remember(self._groups, group_id, group, MOST_CONNECTIONS)
         return group
 
-    def _register(self, entry: FrameEntry, message: Any, connection: Connection, place: Seen) -> None:
+    def _register(self, entry: FrameEntry, message: Any, connection: ConnectionKey, place: Seen) -> None:
         group = self._group(message.group_id or "")
         name = message.consumer_id or ""
         why = Why("new_member" if group.members else "first_member", name, inferred=not group.members)
@@ -68,7 +68,7 @@ class DraftGroups:
         group.add(member, place, rejoined=rejoined)
         remember(self._consumers, connection, (group, name), MOST_CONNECTIONS)
 
-    def _join(self, entry: FrameEntry, message: Any, connection: Connection, place: Seen) -> None:
+    def _join(self, entry: FrameEntry, message: Any, connection: ConnectionKey, place: Seen) -> None:
         """Draft-3: the answer has all that there is."""
         group = self._group(message.group_id or "")
         name = message.consumer_id or ""

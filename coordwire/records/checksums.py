@@ -24,10 +24,10 @@ BLOCK_BITS = 8
 BLOCK = 1 << BLOCK_BITS
 SHORT = 2 * BLOCK
 
-Row = tuple[int, ...]
+Matrix = tuple[int, ...]
 
 
-class Kind(NamedTuple):
+class ChecksumKind(NamedTuple):
     """A CRC of 32 bits, reflected. polynomial: bit 31 is that of x^0; update: goes on from an earlier one."""
 
     polynomial: int
@@ -38,14 +38,14 @@ def _crc32c(data: memoryview, before: int) -> int:
     return backend.crc32c(data, before)
 
 
-CRC32 = Kind(0xEDB88320, crc32)
-CRC32C = Kind(0x82F63B78, _crc32c)
+CRC32 = ChecksumKind(0xEDB88320, crc32)
+CRC32C = ChecksumKind(0x82F63B78, _crc32c)
 
 
 class Checksums:
     """The checksums of one kind of ranges in `view`; first: where the ranges to come are likely to begin."""
 
-    def __init__(self, view: memoryview, kind: Kind, first: int = 0) -> None:
+    def __init__(self, view: memoryview, kind: ChecksumKind, first: int = 0) -> None:
         self._view = view
         self._kind = kind
         self._restart(first)
@@ -91,7 +91,7 @@ def _followed(polynomial: int, crc: int, blocks: int) -> int:
 
 
 @cache
-def _tables(polynomial: int, power: int) -> tuple[Row, Row, Row, Row]:
+def _tables(polynomial: int, power: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
     """By each of a CRC's bytes, what 2^power blocks of zeros make of it."""
     columns = _columns(polynomial, power)
     tables = []
@@ -106,7 +106,7 @@ def _tables(polynomial: int, power: int) -> tuple[Row, Row, Row, Row]:
 
 
 @cache
-def _columns(polynomial: int, power: int) -> Row:
+def _columns(polynomial: int, power: int) -> Matrix:
     """By each of a CRC's bits, what 2^power blocks of zeros make of it."""
     if power > -BLOCK_BITS - 3:
         half = _columns(polynomial, power - 1)
@@ -114,7 +114,7 @@ def _columns(polynomial: int, power: int) -> Row:
     return polynomial, *(1 << bit for bit in range(31))  # one bit of zero
 
 
-def _times(columns: Row, value: int) -> int:
+def _times(columns: Matrix, value: int) -> int:
     total = 0
     for column in columns:
         if value & 1:

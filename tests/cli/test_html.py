@@ -13,7 +13,7 @@ import pytest
 
 from coordwire.capture.redaction.secret_fields import FIELDS
 from coordwire.cli.api import html
-from coordwire.cli.api.contents import API, Entry, entries
+from coordwire.cli.api.contents import API, PageEntry, entries
 from coordwire.cli.api.field_docs import rows
 from coordwire.cli.api.html import wire_layout
 from coordwire.cli.api.html.catalog import Catalog, anchor, file_of
@@ -89,7 +89,7 @@ def parsed(site: dict[str, str]) -> dict[str, Parsed]:
     return found
 
 
-def pages() -> Iterator[Entry]:
+def pages() -> Iterator[PageEntry]:
     return iter(entries())
 
 

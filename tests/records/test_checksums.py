@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.records.checksums import BLOCK, CRC32, CRC32C, SHORT, Checksums, Kind
+from coordwire.records.checksums import BLOCK, CRC32, CRC32C, SHORT, ChecksumKind, Checksums
 
 DATA = random.Random(7).randbytes(40 * BLOCK + 77)
 PLACES = st.integers(0, len(DATA))
@@ -21,7 +21,7 @@ KINDS = pytest.mark.parametrize(("kind", "wanted"), [(CRC32, zlib.crc32), (CRC32
 @KINDS
 @given(st.lists(st.tuples(PLACES, PLACES), min_size=1, max_size=5), PLACES)
 def test_any_range(
-    kind: Kind, wanted: Callable[[bytes], int], ranges: list[tuple[int, int]], first: int
+    kind: ChecksumKind, wanted: Callable[[bytes], int], ranges: list[tuple[int, int]], first: int
 ) -> None:
     sums = Checksums(memoryview(DATA), kind, first)
     for pair in ranges:
@@ -31,7 +31,7 @@ def test_any_range(
 
 @KINDS
 @pytest.mark.parametrize("first", [0, 1, BLOCK])
-def test_at_the_edges_of_blocks(kind: Kind, wanted: Callable[[bytes], int], first: int) -> None:
+def test_at_the_edges_of_blocks(kind: ChecksumKind, wanted: Callable[[bytes], int], first: int) -> None:
     sums = Checksums(memoryview(DATA), kind, first)
     for start in (first, first + 1, first + BLOCK - 1, first + BLOCK, first + BLOCK + 1):
         for size in (0, 1, SHORT - 1, SHORT, SHORT + 1, SHORT + BLOCK, 33 * BLOCK):

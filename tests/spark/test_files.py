@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -112,3 +113,10 @@ def test_options() -> None:
     ]:
         with pytest.raises(CoordwireError, match=name):
             parse_options({name: text})
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_the_readers_of_each_source_are_there(name: str) -> None:
+    for reader in SOURCES[name].readers.values():
+        module, _, function = reader.partition(":")
+        assert callable(getattr(import_module(f"coordwire.spark.readers.{module}"), function))

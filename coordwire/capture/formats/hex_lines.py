@@ -7,7 +7,7 @@ isn't hex raises `NotHex` with line and column.
 from __future__ import annotations
 
 __all__ = [
-    "Line",
+    "HexLine",
     "NotHex",
     "OdStart",
     "count_digits",
@@ -33,7 +33,7 @@ _DIGITS = re.compile(r"[0-9a-fA-F]+")
 _BETWEEN = re.compile(r"[\s:,]+|$")
 
 
-class Line(NamedTuple):
+class HexLine(NamedTuple):
     """A line of a text. number: from 1; position: of its first byte in the file."""
 
     number: int
@@ -45,29 +45,29 @@ class Line(NamedTuple):
 class NotHex(Exception):
     """Where a text isn't hex; never leaves the two modules."""
 
-    def __init__(self, line: Line, column: int, reason: str) -> None:
+    def __init__(self, line: HexLine, column: int, reason: str) -> None:
         self.line = line
         self.reason = f"line {line.number}, column {column + 1}: {reason}"
         self.position = line.position + column
 
 
-def opens_dump(line: Line) -> bool:
+def opens_dump(line: HexLine) -> bool:
     """Whether a first line has an offset: with a colon, or with a gap and bytes one by one behind it."""
     found = _OFFSET.match(line.text)
     return found is not None and bool(found[2] or _BYTE.match(line.text, found.end()))
 
 
-def count_digits(line: Line) -> int:
+def count_digits(line: HexLine) -> int:
     """The digits of a line of nothing else, else 0."""
     return len(line.text) if _DIGITS.fullmatch(line.text) else 0
 
 
-def is_whole(line: Line) -> bool:
+def is_whole(line: HexLine) -> bool:
     """Whether a line is a frame by itself: its size prefix says so."""
     return int(line.text[:8], 16) == len(line.text) // 2 - 4
 
 
-def plain_bytes(line: Line, start: int = 0, stop: int | None = None) -> bytes:
+def plain_bytes(line: HexLine, start: int = 0, stop: int | None = None) -> bytes:
     """Hex digits in pairs, or in longer even groups."""
     text = line.text[start:stop]
     if text.isascii():
@@ -98,7 +98,7 @@ def plain_bytes(line: Line, start: int = 0, stop: int | None = None) -> bytes:
     return b"".join(parts)
 
 
-def find_offset(line: Line) -> tuple[int, int, bool] | None:
+def find_offset(line: HexLine) -> tuple[int, int, bool] | None:
     """A dump line's offset, where its bytes begin, and whether a colon marks it; None for plain hex."""
     found = _OFFSET.match(line.text)
     if found is None:
@@ -106,7 +106,7 @@ def find_offset(line: Line) -> tuple[int, int, bool] | None:
     return int(found[1], 16), found.end(), bool(found[2])
 
 
-def find_od_offset(line: Line) -> tuple[int, int, bool] | None:
+def find_od_offset(line: HexLine) -> tuple[int, int, bool] | None:
     """As `find_offset`, for od -A x -t x1: a single space behind the offset."""
     found = _OD.match(line.text)
     return (int(found[1], 16), found.end(1), False) if found else None
@@ -120,11 +120,11 @@ class OdStart(NamedTuple):
     length: int
 
     @classmethod
-    def of(cls, line: Line) -> OdStart | None:
+    def of(cls, line: HexLine) -> OdStart | None:
         found = find_od_offset(line)
         return cls(found[0], len(line.text[found[1] :].split())) if found else None
 
-    def goes_on(self, line: Line) -> bool:
+    def goes_on(self, line: HexLine) -> bool:
         """Whether this may be the second line."""
         if line.text.strip() == "*":
             return self.offset == 0 and self.length > 1
@@ -132,7 +132,7 @@ class OdStart(NamedTuple):
         return second is not None and second[0] - self.offset == self.length > 0
 
 
-def dump_bytes(line: Line, start: int, colon: bool, due: int) -> bytes:
+def dump_bytes(line: HexLine, start: int, colon: bool, due: int) -> bytes:
     """The bytes of one dump line, of which `due` are expected (-1: unknown), without its ASCII column."""
     while start < len(line.text) and line.text[start].isspace():
         start += 1

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from coordwire.capture.formats.hex_lines import (
-    Line,
+    HexLine,
     NotHex,
     OdStart,
     count_digits,
@@ -67,7 +67,7 @@ def read_frames(lines: Iterable[bytes]) -> Iterator[HexFrame | UnreadableRange]:
                 yield from block.finish()
             block = None
         else:
-            line = Line(number, position, len(raw), text)
+            line = HexLine(number, position, len(raw), text)
             if block is None or not block.takes(line):
                 if block is not None:
                     yield from block.finish()
@@ -99,7 +99,7 @@ def looks_like_hexdump(head: bytes) -> bool:
             continue
         if len(text) >= 1024:
             text = text[: len(text) & ~1]  # the head may end within a byte
-        line = Line(1, 0, 0, text)
+        line = HexLine(1, 0, 0, text)
         try:
             return bool(_Dump(line, od=False).finish() if opens_dump(line) else plain_bytes(line))
         except NotHex:
@@ -113,18 +113,18 @@ def looks_like_hexdump(head: bytes) -> bool:
 class _Block:
     """Lines that belong together, read one by one; what is true of the first is found out once."""
 
-    def __init__(self, first: Line) -> None:
+    def __init__(self, first: HexLine) -> None:
         self._first = first
         self._dumped = opens_dump(first)
         self._digits = 0 if self._dumped else count_digits(first)
         self._od = None if self._dumped else OdStart.of(first)
-        self._second: Line | None = None
+        self._second: HexLine | None = None
         self._end = first.position + first.size
         self._last = self._digits
         self._dump: _Dump | None = None
         self._plain: _Plain | None = None
 
-    def takes(self, line: Line) -> bool:
+    def takes(self, line: HexLine) -> bool:
         """Whether a line belongs here: only dumps and wrapped lines go on."""
         if self._dumped:
             following = find_offset(line)
@@ -133,10 +133,10 @@ class _Block:
             return line.text.strip() == "*" or find_od_offset(line) is not None
         return self._digits == WRAP == self._last >= count_digits(line) > 0
 
-    def _is_od(self, second: Line) -> bool:
+    def _is_od(self, second: HexLine) -> bool:
         return self._od is not None and self._od.goes_on(second)
 
-    def add(self, line: Line) -> Iterator[HexFrame | UnreadableRange]:
+    def add(self, line: HexLine) -> Iterator[HexFrame | UnreadableRange]:
         """Take a line; a frame that it completes."""
         if self._second is None:
             self._second = line
@@ -150,7 +150,7 @@ class _Block:
         self._last = count_digits(line) if self._digits else 0
         self._end = line.position + line.size
 
-    def _start(self, second: Line) -> Iterator[HexFrame | UnreadableRange]:
+    def _start(self, second: HexLine) -> Iterator[HexFrame | UnreadableRange]:
         """Two lines show what the block is."""
         if self._dumped or self._is_od(second):
             self._dump = _Dump(self._first, od=self._is_od(second))
@@ -170,12 +170,12 @@ class _Block:
             yield _frame_of(self._first)
 
 
-def _frame_of(line: Line) -> HexFrame | UnreadableRange:
+def _frame_of(line: HexLine) -> HexFrame | UnreadableRange:
     """A line of plain hex that is a frame by itself."""
     return _result(line, line.size, lambda: plain_bytes(line))
 
 
-def _result(first: Line, length: int, finish: Callable[[], bytes]) -> HexFrame | UnreadableRange:
+def _result(first: HexLine, length: int, finish: Callable[[], bytes]) -> HexFrame | UnreadableRange:
     try:
         return HexFrame(first.number, first.position, length, finish())
     except NotHex as bad:
@@ -190,7 +190,7 @@ class _Reader:
         self._data = bytearray()
         self._wrong: NotHex | None = None
 
-    def add(self, line: Line) -> None:
+    def add(self, line: HexLine) -> None:
         if self._wrong is None:
             try:
                 self._add(line)
@@ -204,40 +204,40 @@ class _Reader:
             raise self._wrong
         return bytes(self._data)
 
-    def _more(self, line: Line, data: bytes) -> None:
+    def _more(self, line: HexLine, data: bytes) -> None:
         """The bytes of a line."""
         self._data += data
         if len(self._data) > current().frame + PREFIX:
             raise NotHex(line, 0, f"more than {current().frame} bytes, which no frame may have")
 
-    def _add(self, line: Line) -> None:
+    def _add(self, line: HexLine) -> None:
         raise NotImplementedError
 
 
 class _Plain(_Reader):
     """Plain hex that was wrapped."""
 
-    def __init__(self, first: Line) -> None:
+    def __init__(self, first: HexLine) -> None:
         super().__init__()
         self.add(first)
 
-    def _add(self, line: Line) -> None:
+    def _add(self, line: HexLine) -> None:
         self._more(line, plain_bytes(line))
 
 
 class _Dump(_Reader):
     """Lines with offsets. A line waits for the next, whose offset says how many bytes it has."""
 
-    def __init__(self, first: Line, *, od: bool) -> None:
+    def __init__(self, first: HexLine, *, od: bool) -> None:
         super().__init__()
         self._offset = find_od_offset if od else find_offset
         self._base = -1
         self._above = b""
-        self._starred: Line | None = None
-        self._pending: tuple[Line, tuple[int, int, bool]] | None = None
+        self._starred: HexLine | None = None
+        self._pending: tuple[HexLine, tuple[int, int, bool]] | None = None
         self.add(first)
 
-    def _add(self, line: Line) -> None:
+    def _add(self, line: HexLine) -> None:
         if line.text.strip() == "*":
             self._take(-1)
             self._starred = line
@@ -264,7 +264,7 @@ class _Dump(_Reader):
         self._above = dump_bytes(line, start, colon, following - offset if following >= 0 else -1)
         self._more(line, self._above)
 
-    def _repeat(self, starred: Line, offset: int) -> None:
+    def _repeat(self, starred: HexLine, offset: int) -> None:
         above, held = self._above, len(self._data)
         missing = offset - self._base - held
         if not above or missing < 0 or missing % len(above):

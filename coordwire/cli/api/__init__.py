@@ -21,7 +21,7 @@ from typing import Any
 from coordwire.cli import Failure
 from coordwire.cli.api import differences
 from coordwire.cli.api.api_text import describe_text, diff_text, list_text, others_text
-from coordwire.cli.api.contents import API, Entry, entries
+from coordwire.cli.api.contents import API, PageEntry, entries
 from coordwire.cli.api.field_docs import about, rows, versions
 from coordwire.cli.inputs import failure, shown
 from coordwire.codec import Message
@@ -82,7 +82,7 @@ def _html(options: argparse.Namespace) -> int:
     return 0
 
 
-def _find(name: str) -> Entry:
+def _find(name: str) -> PageEntry:
     """What has this name: an API or a draft with both its messages, or one message."""
     if name.isdecimal() and name.isascii() and len(name) <= LONGEST_KEY:
         found = [entry for entry in entries() if entry.api_key == int(name)]
@@ -111,7 +111,7 @@ def _fact(key: int) -> Form:
     }  # fmt: skip
 
 
-def _other(entry: Entry) -> Form:
+def _other(entry: PageEntry) -> Form:
     """What there is to list of what is no API."""
     cls = entry.classes[-1]
     return {
@@ -121,7 +121,7 @@ def _other(entry: Entry) -> Form:
     }  # fmt: skip
 
 
-def _describe(entry: Entry) -> Form:
+def _describe(entry: PageEntry) -> Form:
     if entry.api_key is None:
         form = _other(entry) | {"place": entry.place}
     else:
@@ -148,7 +148,7 @@ def _message(cls: type[Message]) -> Form:
     return {"name": cls.__name__, "direction": cls.direction, "fields": fields}
 
 
-def _diff(entry: Entry, old: int, new: int) -> Form:
+def _diff(entry: PageEntry, old: int, new: int) -> Form:
     classes = entry.classes
     for version in (old, new):
         if version not in classes[-1].versions:

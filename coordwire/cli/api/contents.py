@@ -17,7 +17,7 @@ from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 from coordwire.messages.record_types import RECORD_TYPES, TOPICS
 
-__all__ = ["API", "Entry", "entries"]
+__all__ = ["API", "PageEntry", "entries"]
 
 API = "APIs"
 HEADERS = "Headers"
@@ -26,7 +26,7 @@ _FIRST = (API, HEADERS, TYPES)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PageEntry:
     """One thing with a name, in its group, and the messages that belong to it.
 
     api_key: None for all but APIs. number: what the wire calls it, where it does: api key, type id, record
@@ -46,37 +46,37 @@ class Entry:
 
 
 @cache
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[PageEntry, ...]:
     """All of them, group by group."""
     found = [*_apis(), *_records(), *_drafts()]
     told = {name for entry in found for name in entry.messages}
     for name in sorted(set(messages.__all__) - told - {"find_message"}):
         header = find_message(name).direction == "header"
-        found.append(Entry(name, HEADERS if header else TYPES, (name,)))
+        found.append(PageEntry(name, HEADERS if header else TYPES, (name,)))
     return tuple(
         sorted(found, key=lambda entry: _FIRST.index(entry.group) if entry.group in _FIRST else len(_FIRST))
     )
 
 
-def _apis() -> Iterator[Entry]:
+def _apis() -> Iterator[PageEntry]:
     for key, facts in sorted(FACTS.items()):
         both = f"{facts.name}Request", f"{facts.name}Response"
-        yield Entry(facts.name, API, both, key, key, f"api key {key}")
+        yield PageEntry(facts.name, API, both, key, key, f"api key {key}")
 
 
-def _records() -> Iterator[Entry]:
+def _records() -> Iterator[PageEntry]:
     for log, types in RECORD_TYPES.items():
         for number, names in sorted(types.items()):
             parts = tuple(name for name in names if name is not None)
             place = f"record type {number} in {TOPICS[log]}"
-            yield Entry(names.value, f"Records in {TOPICS[log]}", parts, None, number, place)
+            yield PageEntry(names.value, f"Records in {TOPICS[log]}", parts, None, number, place)
 
 
-def _drafts() -> Iterator[Entry]:
+def _drafts() -> Iterator[PageEntry]:
     for dialect, calls in CALLS.items():
         for call in calls:
             parts = tuple(name for name in (call.request, call.response) if name is not None)
             made = " (reconstructed)" if call.reconstructed else ""
             place = f"type id {call.type_id}{made}, asked by the {call.asker}, dialect {dialect}"
             name = call.request.removesuffix("Request")
-            yield Entry(name, f"Dialect {dialect}", parts, None, call.type_id, place)
+            yield PageEntry(name, f"Dialect {dialect}", parts, None, call.type_id, place)

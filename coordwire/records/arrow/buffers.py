@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _NOTED = 72
 """Bytes that the kernel notes of a batch: its position, and its header as it was when it was read."""
 
-Column = Callable[[int, int, "list[Any]", "list[Any]"], Any]
+MakeColumn = Callable[[int, int, "list[Any]", "list[Any]"], Any]
 """A table's array: from its rows, its headers, what the kernel filled, the buffers that views point into."""
 
 
@@ -76,7 +76,7 @@ class Tables:
         arrays = [column(rows, headers, parts, buffers) for column in self._columns]
         return self._pa.RecordBatch.from_arrays(arrays, schema=self._form)
 
-    def _column(self, field: pyarrow.Field) -> Column:
+    def _column(self, field: pyarrow.Field) -> MakeColumn:
         match field.name:
             case "offset":
                 return self._numbers(field.type, None, _OFFSETS)
@@ -92,13 +92,13 @@ class Tables:
                 return self._headers(field.type)
         return self._of_batches(field)
 
-    def _numbers(self, kind: Any, bits: int | None, numbers: int) -> Column:
+    def _numbers(self, kind: Any, bits: int | None, numbers: int) -> MakeColumn:
         make = self._pa.Array.from_buffers
         if bits is None:
             return lambda rows, _, parts, __: make(kind, rows, [None, parts[numbers]])
         return lambda rows, _, parts, __: make(kind, rows, [parts[bits], parts[numbers]])
 
-    def _bytes(self, kind: Any, bits: int, places: int, data: int) -> Column:
+    def _bytes(self, kind: Any, bits: int, places: int, data: int) -> MakeColumn:
         make, nothing = self._pa.Array.from_buffers, self._pa.py_buffer(b"")
         if kind == self._pa.binary_view():
             return lambda rows, _, parts, buffers: make(kind, rows, [parts[bits], parts[places], *buffers])
@@ -106,7 +106,7 @@ class Tables:
             kind, rows, [parts[bits], parts[places], parts[data] or nothing]
         )
 
-    def _headers(self, kind: Any) -> Column:
+    def _headers(self, kind: Any) -> MakeColumn:
         make, pair = self._pa.Array.from_buffers, kind.value_type
         empty = self._pa.array([], type=pair)
         nothing = self._pa.py_buffer(b"")
@@ -122,7 +122,7 @@ class Tables:
 
         return column
 
-    def _of_batches(self, field: pyarrow.Field) -> Column:
+    def _of_batches(self, field: pyarrow.Field) -> MakeColumn:
         """What each of the table's batches says."""
         pa, kind = self._pa, field.type
         name = RENAMED.get(field.name, field.name)

@@ -6,7 +6,7 @@ allocates what a frame declares. Walking the blocks first answers all three, a f
 
 from __future__ import annotations
 
-__all__ = ["Frame", "frames"]
+__all__ = ["ZstdFrame", "frames"]
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -19,7 +19,7 @@ _SKIPPABLE = b"\x2a\x4d\x18"
 _RLE, _COMPRESSED = 1, 2
 
 
-class Frame(NamedTuple):
+class ZstdFrame(NamedTuple):
     """One frame: where it stands, the size that it declares (None if it doesn't), the most it can hold."""
 
     start: int
@@ -28,7 +28,7 @@ class Frame(NamedTuple):
     most: int
 
 
-def frames(data: bytes, enough: int) -> Iterator[Frame]:
+def frames(data: bytes, enough: int) -> Iterator[ZstdFrame]:
     """The frames in `data`. Counting stops at `enough` bytes of content; `end` is then that of the data.
 
     Raises `ValueError` where there is no frame, or not all of it.
@@ -49,7 +49,7 @@ def frames(data: bytes, enough: int) -> Iterator[Frame]:
         pos = frame.end
 
 
-def _frame(data: bytes, start: int, enough: int) -> Frame:
+def _frame(data: bytes, start: int, enough: int) -> ZstdFrame:
     size = len(data)
     pos = start + 5
     flags = data[start + 4] if pos <= size else 0
@@ -72,4 +72,4 @@ def _frame(data: bytes, start: int, enough: int) -> Frame:
         pos = size
     if pos > size:
         raise ValueError("it is cut short")
-    return Frame(start, pos, declared if width else None, most)
+    return ZstdFrame(start, pos, declared if width else None, most)

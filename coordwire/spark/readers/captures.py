@@ -1,9 +1,9 @@
 """A capture: its frames, and what couldn't be read.
 
-Strategy: `coordwire.capture.Capture` gives entries; a frame becomes a row, a stretch of unreadable bytes goes
-to quarantine. What only the JSON line knows is taken from it (`frame_form`), and only where a column needs
-it. The files of a rotated capture are read as one stream: later pcap headers are left out, pcapng sections
-may follow each other anyway. Rules: a row says what `coordwire decode --format json` says of the same frame.
+Strategy: `coordwire.capture.reader.Capture` gives entries; a frame becomes a row, an unreadable range goes to
+quarantine. What only the JSON line knows is taken from it (`frame_form`), and only where a column needs it.
+The files of a rotated capture are read as one stream: later pcap headers are left out, pcapng sections may
+follow each other anyway. Rules: a row says what `coordwire decode --format json` says of the same frame.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ SOURCES = {
         SourceDefinition("kafka-segment", RECORDS, {"segment": RECORD_READER}),
         SourceDefinition("kafka-segment-batches", BATCHES, {"segment": "segments:read_batches"}),
         SourceDefinition("kafka-capture", FRAMES, {"capture": FRAME_READER}),
-        SourceDefinition("kafka-offsets", OFFSETS, {"segment": "coordinators:read_offsets"}),
+        SourceDefinition("kafka-offsets", OFFSETS, {"segment": "coordinator_logs:read_offsets"}),
         SourceDefinition(
             "kafka-quarantine",
             QUARANTINE,
@@ -98,7 +98,9 @@ def guarded(
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """As `guarded_call`, by a reader's name."""
     module, _, name = reader.partition(":")
-    return guarded_call(getattr(import_module(f"coordwire.spark.{module}"), name), part, options, columns)
+    return guarded_call(
+        getattr(import_module(f"coordwire.spark.readers.{module}"), name), part, options, columns
+    )
 
 
 def guarded_call(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from coordwire.cli.api.contents import API, Entry, entries
+from coordwire.cli.api.contents import API, PageEntry, entries
 from coordwire.cli.api.field_docs import rows
 from coordwire.cli.api.html.markup import Html, join, tag
 from coordwire.codec import Struct
@@ -24,7 +24,7 @@ _LINKABLE = re.compile(r"`([^`]+)`|\b(KIP-\d+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z
 """Code, a KIP, an error's name, a name of several words: `x`, KIP-345, NOT_COORDINATOR, JoinGroup."""
 
 
-def file_of(page: Entry) -> str:
+def file_of(page: PageEntry) -> str:
     return f"{page.name}.html"
 
 
@@ -48,7 +48,7 @@ class Catalog:
             if page.group == API and len(re.findall("[A-Z]", page.name)) > 1:
                 self._places.setdefault(page.name, file_of(page))
 
-    def _place(self, page: Entry) -> None:
+    def _place(self, page: PageEntry) -> None:
         for cls in page.classes:
             self._places[cls.__name__] = f"{file_of(page)}#{anchor(cls)}"
             for row in rows(cls):
@@ -56,8 +56,8 @@ class Catalog:
                     self._structs.setdefault(row.field.struct, f"{file_of(page)}#{anchor(cls, row.path)}")
 
     @property
-    def groups(self) -> dict[str, list[Entry]]:
-        found: dict[str, list[Entry]] = {}
+    def groups(self) -> dict[str, list[PageEntry]]:
+        found: dict[str, list[PageEntry]] = {}
         for page in self.pages:
             found.setdefault(page.group, []).append(page)
         return found

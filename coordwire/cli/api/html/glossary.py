@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from coordwire.cli.api.contents import Entry
+from coordwire.cli.api.contents import PageEntry
 from coordwire.cli.api.field_docs import about, rows
 from coordwire.cli.api.html.catalog import ENUMS, Catalog, anchor, file_of
 from coordwire.cli.api.html.index_page import purpose
@@ -99,7 +99,7 @@ def kip_page(catalog: Catalog) -> str:
     )  # fmt: skip
 
 
-def _texts(page: Entry) -> list[tuple[str, str, str]]:
+def _texts(page: PageEntry) -> list[tuple[str, str, str]]:
     """The texts of a page: address, name, text."""
     found = [(file_of(page), page.name, purpose(page))]
     if page.api_key is not None:

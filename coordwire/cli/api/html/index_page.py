@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from coordwire.cli.api.contents import API, Entry
+from coordwire.cli.api.contents import API, PageEntry
 from coordwire.cli.api.field_docs import about, rows
 from coordwire.cli.api.html.catalog import Catalog, file_of
 from coordwire.cli.api.html.markup import Html, document, table, tag
@@ -36,14 +36,14 @@ def index_page(catalog: Catalog) -> str:
     )  # fmt: skip
 
 
-def _group(name: str, pages: list[Entry]) -> Html:
+def _group(name: str, pages: list[PageEntry]) -> Html:
     head = ["name", "versions", "flexible", "what it is"]
     if pages[0].number is not None:
         head.insert(0, "api key" if name == API else "type")
     return tag("section", tag("h2", name), table(head, map(_entry, pages)))
 
 
-def _entry(page: Entry) -> Html:
+def _entry(page: PageEntry) -> Html:
     cls = page.classes[-1]
     first, last = cls.versions[0], cls.versions[-1]
     text = purpose(page)
@@ -60,7 +60,7 @@ def _entry(page: Entry) -> Html:
     )
 
 
-def purpose(page: Entry) -> str:
+def purpose(page: PageEntry) -> str:
     """What a page is about, in a sentence or two."""
     if page.api_key is not None:
         return FACTS[page.api_key].about

@@ -11,7 +11,7 @@ from typing import Any
 
 from coordwire import __version__
 from coordwire.cli.api import differences
-from coordwire.cli.api.contents import Entry
+from coordwire.cli.api.contents import PageEntry
 from coordwire.cli.api.field_docs import about
 from coordwire.cli.api.html.annotated import annotated_frame
 from coordwire.cli.api.html.catalog import Catalog, anchor, file_of
@@ -33,7 +33,7 @@ _TRAIL = (
 )
 
 
-def page_of(page: Entry, catalog: Catalog) -> str:
+def page_of(page: PageEntry, catalog: Catalog) -> str:
     """The text of one page."""
     facts = None if page.api_key is None else FACTS[page.api_key]
     purpose = facts.about if facts else ""
@@ -47,7 +47,7 @@ def page_of(page: Entry, catalog: Catalog) -> str:
     return document(f"{page.name} – Kafka protocol", *sections, trail=trail(catalog, page), footer=FOOTER)
 
 
-def trail(catalog: Catalog, page: Entry | None = None) -> Html:
+def trail(catalog: Catalog, page: PageEntry | None = None) -> Html:
     """The links above a page: the common ones, and its neighbours."""
     links = [tag("a", name, href=file) for file, name in _TRAIL]
     if page is not None:
@@ -63,7 +63,7 @@ def trail(catalog: Catalog, page: Entry | None = None) -> Html:
     return join(links)
 
 
-def _facts(page: Entry) -> Iterator[str]:
+def _facts(page: PageEntry) -> Iterator[str]:
     cls = page.classes[-1]
     if page.place:
         yield page.place
@@ -79,7 +79,7 @@ def _facts(page: Entry) -> Iterator[str]:
 # --- versions ---
 
 
-def _changes(page: Entry, catalog: Catalog) -> Iterator[Html]:
+def _changes(page: PageEntry, catalog: Catalog) -> Iterator[Html]:
     """What each version brought: in words, and field by field."""
     versions = page.classes[-1].versions
     said = FACTS[page.api_key].changes if page.api_key is not None else {}
@@ -137,7 +137,7 @@ def _message(cls: type[Message], told: str, catalog: Catalog) -> Html:
     )
 
 
-def _frames(page: Entry) -> Iterator[Html]:
+def _frames(page: PageEntry) -> Iterator[Html]:
     found = samples(page)
     yield tag("h2", "Annotated bytes", id="bytes")
     for sample in found:

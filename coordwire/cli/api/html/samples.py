@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 from uuid import UUID
 
-from coordwire.cli.api.contents import Entry
+from coordwire.cli.api.contents import PageEntry
 from coordwire.codec import Field, Message, Struct
 from coordwire.dialects.grammar import CALLS, Call
 from coordwire.frames import PREFIX, encode_request, encode_response
@@ -43,7 +43,7 @@ class Sample:
     spans: list[Span]
 
 
-def samples(page: Entry) -> list[Sample]:
+def samples(page: PageEntry) -> list[Sample]:
     """One for each message of a page."""
     if page.api_key is not None:
         return _exchange(page, page.api_key)
@@ -70,7 +70,7 @@ def captured() -> dict[str, tuple[int, str, str, bytes, bytes]]:
     return found
 
 
-def _exchange(page: Entry, key: int) -> list[Sample]:
+def _exchange(page: PageEntry, key: int) -> list[Sample]:
     request, response = page.classes
     if page.name in captured():
         version, client, broker, asked, answered = captured()[page.name]
@@ -109,7 +109,7 @@ def _draft(cls: type[Message], call: Call) -> Sample:
     return _frame(f"{cls.__name__}, version {version}", MADE, wire[PREFIX:], spans)
 
 
-def _record(page: Entry) -> list[Sample] | None:
+def _record(page: PageEntry) -> list[Sample] | None:
     """The key and value of a record of a broker's own log, if the page is about one."""
     places = ((log, number, names) for log, types in RECORD_TYPES.items() for number, names in types.items())
     place = next((place for place in places if place[2].value == page.name), None)
