@@ -149,14 +149,7 @@ AlterClientQuotasRequestEntryData._layout_ = FieldTable(
 
 AlterClientQuotasRequest._layout_ = FieldTable(
     AlterClientQuotasRequest,
-    Field(
-        "entries",
-        "struct",
-        array=True,
-        struct=AlterClientQuotasRequestEntryData,
-        default=(),
-        entity="<Renamed entity +docs <Renamed entity <Array <Struct>>>>",
-    ),
+    Field("entries", "struct", array=True, struct=AlterClientQuotasRequestEntryData, default=()),
     Field("validate_only", "bool", default=False),
     flexible=1,
 )
@@ -179,13 +172,6 @@ AlterClientQuotasResponseEntryData._layout_ = FieldTable(
 AlterClientQuotasResponse._layout_ = FieldTable(
     AlterClientQuotasResponse,
     Field("throttle_time_ms", "int32"),
-    Field(
-        "entries",
-        "struct",
-        array=True,
-        struct=AlterClientQuotasResponseEntryData,
-        default=(),
-        entity="<Renamed entity +docs <Renamed entity <Array <Struct>>>>",
-    ),
+    Field("entries", "struct", array=True, struct=AlterClientQuotasResponseEntryData, default=()),
     flexible=1,
 )

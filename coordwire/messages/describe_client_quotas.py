@@ -155,14 +155,6 @@ DescribeClientQuotasResponse._layout_ = FieldTable(
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16", entity="error_code"),
     Field("error_message", "string", null=0, default=""),
-    Field(
-        "entries",
-        "struct",
-        array=True,
-        struct=EntryData,
-        null=0,
-        default=(),
-        entity="<Renamed entity +docs <Renamed entity <Array <Struct>>>>",
-    ),
+    Field("entries", "struct", array=True, struct=EntryData, null=0, default=()),
     flexible=1,
 )

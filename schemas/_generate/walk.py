@@ -218,7 +218,8 @@ class _Walk:
             raise SchemaError(f"{where}: only a single value is marked as a secret")
         if inner is not None and not unprefixed and any(field.unprefixed for field in inner.fields):
             raise SchemaError(f"{where}: what has no length can't be inside what has no size")
-        embedded: dict[str, Message] = getattr(word, "embedded", {})
+        leaf = None if inner else word  # a Struct gives its fields as attributes
+        embedded: dict[str, Message] = getattr(leaf, "embedded", {})
         return Row(
             name=named.name,
             doc=named.doc,
@@ -235,6 +236,6 @@ class _Walk:
             fixed=named.fixed,
             embedded=tuple((kind, held.name) for kind, held in embedded.items()),
             unprefixed=unprefixed,
-            entity=getattr(word, "entity", None),
+            entity=getattr(leaf, "entity", None),
             secret=named.secret,
         )

@@ -26,7 +26,7 @@ def test_the_list(run: Run) -> None:
     forms = json.loads(run("api", "--format", "json").out)
     assert forms[11] | {"about": ""} == {
         "key": 11, "name": "JoinGroup", "versions": [0, 9], "flexible": 6, "coordinator": "group",
-        "about": "",
+        "listeners": ["broker"], "deprecated": None, "unstable": None, "about": "",
     }  # fmt: skip
 
 
@@ -53,6 +53,29 @@ def test_an_api_as_json(run: Run) -> None:
     assert fields["protocols.metadata"]["embedded"] == "ConsumerProtocolSubscription"
     assert fields["group_id"]["doc"] == "The group to join."
     assert response["name"] == "JoinGroupResponse"
+    assert {"code": 25, "name": "UNKNOWN_MEMBER_ID"} in form["errors"]
+    assert {path: field["entity"] for path, field in fields.items() if field["entity"]} == {
+        "group_id": "group_id", "member_id": "member_id", "group_instance_id": "instance_id",
+    }  # fmt: skip
+    assert not any(field["secret"] for field in fields.values())
+
+
+def test_where_an_api_is_served_and_what_it_may_answer(run: Run) -> None:
+    text = run("api", "CreateTopics").text
+    assert "\n  Listeners: broker, controller. Deprecated: versions 0-1.\n" in text
+    assert "\nErrors\n  7 REQUEST_TIMED_OUT, 17 INVALID_TOPIC_EXCEPTION," in text
+    assert "[topic name] The topic" in text  # its field is called "name"
+    assert "[group id]" not in run("api", "JoinGroup").text
+    assert "Unstable: version 6." in run("api", "InitProducerId").text
+    assert "Deprecated: version 0." in run("api", "ListOffsets").text
+    assert "Listeners" not in run("api", "ConsumerProtocolSubscription").text
+
+
+def test_secrets_are_marked(run: Run) -> None:
+    form = json.loads(run("api", "SaslAuthenticateRequest", "--format", "json").out)
+    (message,) = form["messages"]
+    assert {field["path"]: field["secret"] for field in message["fields"]} == {"auth_bytes": True}
+    assert "[secret]" in run("api", "SaslAuthenticate").text
 
 
 def test_messages_headers_and_data_types(run: Run) -> None:

@@ -13,13 +13,21 @@ import pytest
 from coordwire.cli.__main__ import main
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
     CreateAclsRequest,
     DescribeGroupsRequest,
     FindCoordinatorRequest,
     HeartbeatRequest,
     HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
     MetadataRequest,
     ProduceRequest,
+)
+from coordwire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnTopicResult,
 )
 from coordwire.messages.create_acls import AclCreation
 
@@ -284,6 +292,33 @@ def test_errors_filter(run: Run, group: Path) -> None:
         assert form["error"] or '"errorCode": ' in codes.replace('"errorCode": 0', "")
     text = f"{HEARTBEAT.hex()}\n{ANSWER.hex()}".encode()
     assert [form["direction"] for form in run("decode", "-", "--errors", stdin=text).forms] == ["response"]
+
+
+def test_errors_filter_knows_error_codes_of_every_name(run: Run) -> None:
+    refused = AddPartitionsToTxnPartitionResult(partition_error_code=47)
+    stored = AddPartitionsToTxnPartitionResult()
+    frames = []
+    for number, result in enumerate((stored, refused)):
+        topic = AddPartitionsToTxnTopicResult(name="t", results_by_partition=[result])
+        request = AddPartitionsToTxnRequest(v3_and_below_transactional_id="x")
+        answer = AddPartitionsToTxnResponse(results_by_topic_v3_and_below=[topic])
+        frames += [
+            encode_request(request, version=3, correlation_id=number, client_id=""),
+            encode_response(answer, version=3, correlation_id=number),
+        ]
+    text = "\n".join(frame.hex() for frame in frames).encode()
+    (form,) = run("decode", "-", "--errors", stdin=text).forms
+    assert (form["direction"], form["correlationId"]) == ("response", 1)
+
+
+def test_member_filter_finds_the_leader(run: Run) -> None:
+    """What an answer says of another member names that member too."""
+    request = encode_request(JoinGroupRequest(group_id="g"), version=5, correlation_id=1, client_id="")
+    answer = encode_response(JoinGroupResponse(leader="l", member_id="m"), version=5, correlation_id=1)
+    text = f"{request.hex()}\n{answer.hex()}".encode()
+    for member in ("l", "m"):
+        (form,) = run("decode", "-", "--member", member, stdin=text).forms
+        assert form["direction"] == "response"
 
 
 @pytest.mark.parametrize(

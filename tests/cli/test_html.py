@@ -150,6 +150,18 @@ def test_a_layout(site: dict[str, str]) -> None:
     assert "group_instance_id: NULLABLE_STRING\n" in join_group
 
 
+def test_what_an_api_may_answer_and_where_it_is_served(site: dict[str, str]) -> None:
+    page = site["OffsetCommit.html"]
+    assert "answered by the group coordinator, listeners: broker<" in page
+    assert page.count(">deprecated</span>") == 2  # versions 0 and 1
+    assert '<h2 id="errors">' in page
+    assert 'href="errors.html#UNKNOWN_MEMBER_ID"' in page
+    assert 'href="OffsetCommit.html#errors"' in site["errors.html"]
+    assert ">unstable</span>" in site["InitProducerId.html"]
+    assert ">topic name</span>" in page
+    assert ">secret</span>" in site["SaslAuthenticate.html"]
+
+
 def test_annotated_bytes_are_the_frames_own(parsed: dict[str, Parsed]) -> None:
     for entry in pages():
         shown = b""

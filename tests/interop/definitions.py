@@ -21,6 +21,7 @@ from zipfile import ZipFile
 __all__ = ["Definition", "Fact", "definition", "definitions", "span"]
 
 _COMMENT = re.compile(r"(?:^|(?<=,))\s*//.*$|^\s*/\*.*\*/\s*$", re.MULTILINE)
+_CAPITAL = re.compile("([A-Z])")
 _ZERO: dict[str, object] = {
     "bool": False,
     "string": "",
@@ -34,7 +35,8 @@ _ZERO: dict[str, object] = {
 class Fact:
     """One field, in the versions of its message. type: without "[]"; "struct" for a nested one.
 
-    default: None for null; "empty" for an array or struct that isn't. classic: keeps fixed lengths.
+    default: None for null; "empty" for an array or struct that isn't. fixed: keeps fixed lengths.
+    entity: its entity type in our spelling, None where the release gives none.
     """
 
     name: str
@@ -46,18 +48,25 @@ class Fact:
     tag: int | None
     ignorable: bool
     fixed: bool
+    entity: str | None = None
     fields: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True)
 class Definition:
-    """One message of one release."""
+    """One message of one release. listeners: those that accept a request; None for all other messages.
+
+    deprecated, unstable: the versions that the release says this of.
+    """
 
     name: str
     key: int | None
     versions: frozenset[int]
     flexible: frozenset[int]
     fields: tuple[Fact, ...]
+    listeners: frozenset[str] | None = None
+    deprecated: frozenset[int] = frozenset()
+    unstable: frozenset[int] = frozenset()
 
 
 def span(text: str | None, within: frozenset[int]) -> frozenset[int]:
@@ -92,12 +101,16 @@ def definition(raw: Mapping[str, Any]) -> Definition:
     known = range(int(re.split("[-+]", valid)[-1] or 0) + 1) if valid != "none" else range(0)
     versions = span(valid, frozenset(known))
     structs = {struct["name"]: struct for struct in raw.get("commonStructs", ())}
+    unstable = raw.get("latestVersionUnstable") is True
     return Definition(
         name=raw["name"],
         key=raw.get("apiKey"),
         versions=versions,
         flexible=span(raw.get("flexibleVersions"), versions),
         fields=tuple(_fact(field, versions, structs) for field in raw.get("fields", ())),
+        listeners=frozenset(raw["listeners"]) if "listeners" in raw else None,
+        deprecated=span(raw.get("deprecatedVersions"), versions),
+        unstable=frozenset({max(versions)}) if unstable and versions else frozenset(),
     )
 
 
@@ -118,6 +131,7 @@ def _fact(raw: Mapping[str, Any], within: frozenset[int], structs: Mapping[str, 
         tag=int(raw["tag"]) if "tag" in raw else None,
         ignorable=str(raw.get("ignorable")).lower() == "true",  # at times a text
         fixed=raw.get("flexibleVersions") == "none",
+        entity=_CAPITAL.sub(r"_\1", raw["entityType"]).lower() if "entityType" in raw else None,
         fields=tuple(_fact(field, versions, structs) for field in inside),
     )
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from coordwire.codec import Field, Struct
 from coordwire.messages import find_message
+from coordwire.messages.keys import FACTS, ApiFacts
 from tests.interop.definitions import Definition, Fact, definitions
 from tests.interop.enums import enum_drift
 from tests.interop.java_oracle import oracle
@@ -26,11 +27,15 @@ from tests.interop.maven import CURRENT, Unavailable, jars
 __all__ = ["drift", "main"]
 
 _RENAMED = "4.x renamed it; the bytes are the same"
+_UNSTABLE = "4.x made the same layout stable"
 _EARLY = "its share groups were early access, and their records others"
 MEANT = {
     ("3.", "ListClientMetricsResources"): "4.x calls api key 74 ListConfigResources",
     ("3.", "VoteRequest.topics.partitions.candidate"): _RENAMED,
     ("3.", "VoteRequest.topics.partitions.replica"): _RENAMED,
+    ("3.", "InitializeShareGroupStateRequest: unstable"): _UNSTABLE,
+    ("3.", "ReadShareGroupStateRequest: unstable"): _UNSTABLE,
+    ("3.", "DeleteShareGroupStateRequest: unstable"): _UNSTABLE,
     (
         "3.",
         "ReadShareGroupStateSummaryResponse.results.partitions.leaderEpoch:",
@@ -60,7 +65,31 @@ def drift(release: Definition) -> Iterator[str]:
     flexible = {version for version in common if version in cls.flexible_versions}
     if flexible != release.flexible & common:
         yield f"{name}: flexible in {_shown(release.flexible & common)}, ours in {_shown(flexible)}"
+    if release.key is not None and cls.direction == "request":
+        yield from _api_facts(release, FACTS[release.key], common)
     yield from _fields(f"{name}.", release.fields, cls, common)
+
+
+def _api_facts(release: Definition, facts: ApiFacts, common: frozenset[int]) -> Iterator[str]:
+    """Where a request is accepted, and in which versions it had better not be sent."""
+    if release.listeners is not None:
+        theirs, ours = (_without_zookeeper(names) for names in (release.listeners, facts.listeners))
+        if theirs != ours:
+            yield f"{release.name}: listeners {', '.join(theirs)}, ours {', '.join(ours)}"
+    for what, theirs_in, ours_in in (
+        ("deprecated", release.deprecated, frozenset(facts.deprecated)),
+        ("unstable", release.unstable, frozenset({facts.unstable} - {None})),
+    ):
+        if what == "unstable" and facts.last not in common:
+            continue  # only a release that knows our last version says whether its layout may change
+        want, have = theirs_in & common, ours_in & common
+        if want != have:
+            yield f"{release.name}: {what} in {_shown(want)}, ours in {_shown(have)}"
+
+
+def _without_zookeeper(listeners: Iterable[str]) -> list[str]:
+    """Listeners as Kafka 4 has them; those that only a ZooKeeper cluster had where there are no others."""
+    return sorted(set(listeners) - {"zkBroker"}) or sorted(listeners)
 
 
 def _fields(path: str, facts: tuple[Fact, ...], cls: type[Struct], within: frozenset[int]) -> Iterator[str]:
@@ -93,6 +122,8 @@ def _facts(fact: Fact, field: Field, within: frozenset[int]) -> dict[str, tuple[
         "default": (fact.default, _default(field)),
         "classic": (fact.fixed, field.fixed),
     }
+    if fact.entity is not None:  # where the release gives none, ours may say more
+        found["entity"] = (fact.entity, field.entity)
     if here != within:  # else no version lacks it, and nothing is ignored
         found["ignorable"] = (fact.ignorable, field.ignorable)
     return found

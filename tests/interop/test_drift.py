@@ -63,6 +63,10 @@ DOCTORED: list[tuple[Doctor, str]] = [
     (lambda raw: raw["fields"][1].update(ignorable=True), "memberId: ignorable True, ours False"),
     (lambda raw: member(raw, 2).update(taggedVersions="5+", tag=1), "members.reason: tag 1, ours None"),
     (lambda raw: member(raw, 1).update(nullableVersions="4+"), "nullable in 4-5, ours 3-5"),
+    (lambda raw: raw["fields"][0].update(entityType="topicName"), "entity 'topic_name', ours 'group_id'"),
+    (lambda raw: raw.update(listeners=["controller"]), "listeners controller, ours broker"),
+    (lambda raw: raw.update(deprecatedVersions="0-1"), "deprecated in 0-1, ours in none"),
+    (lambda raw: raw.update(latestVersionUnstable=True), "unstable in 5, ours in none"),
 ]
 
 
@@ -70,6 +74,19 @@ def test_what_agrees_is_no_drift() -> None:
     assert lines(lambda raw: None) == []
     assert lines(lambda raw: raw["fields"][0].update(versions="0-5", ignorable=True)) == []  # says no more
     assert lines(lambda raw: raw.update(validVersions="2-4")) == []
+    assert lines(lambda raw: raw["fields"][0].update(entityType="groupId")) == []
+    assert lines(lambda raw: raw.update(listeners=["zkBroker", "broker"])) == []
+    assert lines(lambda raw: raw.update(validVersions="0-4", latestVersionUnstable=True)) == []
+
+
+def test_deprecated_and_unstable_versions_of_ours_are_checked() -> None:
+    raw: dict[str, Any] = {
+        "apiKey": 8, "type": "request", "name": "OffsetCommitRequest", "listeners": ["broker"],
+        "validVersions": "0-9", "flexibleVersions": "8+", "fields": [],
+    }  # fmt: skip
+    assert "OffsetCommitRequest: deprecated in none, ours in 0-1" in drift(definition(raw))
+    raw |= {"apiKey": 22, "name": "InitProducerIdRequest", "validVersions": "0-6", "flexibleVersions": "2+"}
+    assert "InitProducerIdRequest: unstable in none, ours in 6" in drift(definition(raw))
 
 
 @pytest.mark.parametrize(("doctor", "words"), DOCTORED, ids=[words for _, words in DOCTORED])

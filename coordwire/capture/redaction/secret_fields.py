@@ -1,8 +1,8 @@
 """What of a message must not be shown unless it is asked for: passwords, tokens, keys.
 
 Strategy: the schemas mark the fields, and a generated table has their paths by message; a secret's place is a
-path like those of errors ("topics[0].configs[2].value"). Configs are secret where their name says so, or
-where the broker does. The metadata log's records are looked into.
+path like those of errors ("topics[0].configs[2].value"). Configs are secret where their name says so, or if
+the broker does. The metadata log's records are looked into.
 
 Rules: better one field too many than one too few: a name that is one character away from a secret's counts,
 and so does a tagged field that isn't known, in a message that holds secrets. A field that is null or empty

@@ -22,7 +22,7 @@ from coordwire.cli import Failure
 from coordwire.cli.api import differences
 from coordwire.cli.api.api_text import describe_text, diff_text, list_text, others_text
 from coordwire.cli.api.contents import API, PageEntry, entries
-from coordwire.cli.api.field_docs import about, rows, versions
+from coordwire.cli.api.field_docs import about, possible_errors, rows, versions
 from coordwire.cli.inputs import failure, shown
 from coordwire.codec import Message
 from coordwire.messages.keys import FACTS
@@ -107,7 +107,9 @@ def _fact(key: int) -> Form:
     facts = FACTS[key]
     return {
         "key": key, "name": facts.name, "versions": [facts.first, facts.last], "flexible": facts.flexible,
-        "coordinator": facts.coordinator, "about": facts.about,
+        "coordinator": facts.coordinator, "listeners": list(facts.listeners),
+        "deprecated": [facts.deprecated[0], facts.deprecated[-1]] if facts.deprecated else None,
+        "unstable": facts.unstable, "about": facts.about,
     }  # fmt: skip
 
 
@@ -125,7 +127,9 @@ def _describe(entry: PageEntry) -> Form:
     if entry.api_key is None:
         form = _other(entry) | {"place": entry.place}
     else:
-        form = _fact(entry.api_key) | {"changes": FACTS[entry.api_key].changes}
+        facts = FACTS[entry.api_key]
+        codes = [{"code": code.value, "name": code.name} for code in possible_errors(facts)]
+        form = _fact(entry.api_key) | {"changes": facts.changes, "errors": codes}
     return form | {"messages": [_message(cls) for cls in entry.classes]}
 
 
@@ -141,7 +145,8 @@ def _message(cls: type[Message]) -> Form:
                 "nullable": None if row.null is None else versions(row.null[0], row.null[-1], newest),
                 "default": row.default.hex() if isinstance(row.default, bytes) else row.default,
                 "tag": field.tag, "ignorable": field.ignorable, "embedded": field.embedded_name,
-                "enum": row.numbers.__name__ if row.numbers else None,
+                "enum": row.numbers.__name__ if row.numbers else None, "entity": field.entity,
+                "secret": field.secret,
                 "doc": row.doc,
             }
         )  # fmt: skip

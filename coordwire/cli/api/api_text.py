@@ -12,10 +12,14 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
+from coordwire.cli.api.field_docs import entity_note
+
 __all__ = ["describe_text", "diff_text", "list_text", "others_text"]
 
 Form = dict[str, Any]
 LONGEST_TYPE = 26
+_TOGETHER = "\xa0"
+"""A space at which no line is broken."""
 
 
 def list_text(forms: list[Form], width: int) -> Iterator[str]:
@@ -50,11 +54,19 @@ def _span(form: Form) -> str:
 def describe_text(form: Form, width: int) -> Iterator[str]:
     yield ", ".join(_title(form))
     yield from _wrap(form["about"], 2, width)
+    if "listeners" in form:
+        yield from _wrap(" ".join(_service(form)), 2, width)
     if form.get("changes"):
         yield ""
         yield "Versions"
         for version, text in sorted(form["changes"].items()):
             yield from _wrap(text, 7, width, f"  {f'v{version}':<5}")
+    if form.get("errors"):
+        yield ""
+        yield "Errors"
+        codes = (f"{one['code']}{_TOGETHER}{one['name']}" for one in form["errors"])
+        for line in _wrap(", ".join(codes), 2, width):
+            yield line.replace(_TOGETHER, " ")
     for message in form["messages"]:
         yield ""
         yield message["name"]
@@ -73,6 +85,16 @@ def _title(form: Form) -> Iterator[str]:
         yield f"flexible from {form['flexible']}"
     if form.get("coordinator"):
         yield f"to the {form['coordinator']} coordinator"
+
+
+def _service(form: Form) -> Iterator[str]:
+    """Where an API is served, and which versions not to rely on."""
+    yield f"Listeners: {', '.join(form['listeners'])}."
+    if form["deprecated"]:
+        first, last = form["deprecated"]
+        yield f"Deprecated: versions {first}-{last}." if last > first else f"Deprecated: version {first}."
+    if form["unstable"] is not None:
+        yield f"Unstable: version {form['unstable']}."
 
 
 def _fields(fields: list[Form], width: int) -> Iterator[str]:
@@ -104,6 +126,10 @@ def _notes(field: Form) -> Iterator[str]:
         yield "[ignorable]"
     if field["enum"] is not None:
         yield f"[{field['enum']}]"
+    if (entity := entity_note(field["name"], field["entity"])) is not None:
+        yield f"[{entity}]"
+    if field["secret"]:
+        yield "[secret]"
     if field["embedded"] is not None:
         yield f"[holds {field['embedded']}]"
 

@@ -18,7 +18,8 @@ from typing import Any
 
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.fields import FOREVER
-from coordwire.enums import OpenEnum, enum_of
+from coordwire.enums import ErrorCode, OpenEnum, enum_of
+from coordwire.messages.keys import ApiFacts
 
 _VERSIONS_NOTE = re.compile(r"\s*\((v\d|null (?:from|up to) v)[^()]*\)$")
 
@@ -119,6 +120,18 @@ def _attribute_docs(node: ast.ClassDef) -> dict[str, str]:
             case _:
                 name = None
     return docs
+
+
+def possible_errors(facts: ApiFacts) -> list[ErrorCode]:
+    """The codes that an API's response is known to carry, by number."""
+    return sorted(ErrorCode[name] for name in facts.errors)
+
+
+def entity_note(name: str, entity: str | None) -> str | None:
+    """What a field of this name identifies, in words; None where its name, or its enum, says so."""
+    if entity is None or entity == "error_code" or name.endswith(entity):
+        return None
+    return entity.replace("_", " ")
 
 
 def about(cls: type[Struct]) -> str:

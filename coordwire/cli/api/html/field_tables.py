@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from coordwire.cli.api.field_docs import Row, rows
+from coordwire.cli.api.field_docs import Row, entity_note, rows
 from coordwire.cli.api.html import wire_layout
 from coordwire.cli.api.html.catalog import Catalog, anchor
 from coordwire.cli.api.html.markup import Html, join, table, tag
@@ -88,6 +88,10 @@ def _notes(row: Row, catalog: Catalog) -> Iterator[Html]:
         yield tag("span", "fixed length", title="even in flexible versions", class_="note")
     if row.numbers is not None:
         yield tag("span", catalog.link(row.numbers.__name__), class_="note")
+    if (entity := entity_note(field.name, field.entity)) is not None:
+        yield tag("span", entity, title="what its value identifies", class_="note")
+    if field.secret:
+        yield tag("span", "secret", title="not shown unless asked for", class_="note")
     if field.embedded:
         yield tag("span", "holds ", _held(field.embedded, catalog), class_="note")
 

@@ -37,6 +37,10 @@ def type_page(catalog: Catalog) -> str:
 
 def error_page(catalog: Catalog) -> str:
     """The error codes by number."""
+    carriers: dict[str, list[Html]] = defaultdict(list)
+    for facts in FACTS.values():
+        for name in facts.errors:
+            carriers[name].append(tag("a", facts.name, href=f"{facts.name}.html#errors"))
     entries = (
         tag(
             "tr",
@@ -44,13 +48,14 @@ def error_page(catalog: Catalog) -> str:
             tag("th", tag("code", code.name), scope="row"),
             tag("td", "yes" if code.retriable else ""),
             tag("td", catalog.prose(code.about), class_="doc"),
+            tag("td", join(carriers[code.name], ", "), class_="doc"),
             id=code.name,
         )
         for code in sorted(ErrorCode)
     )
     return document(
         "Error codes – Kafka protocol", tag("h1", "Error codes"),
-        table(["code", "name", "may be retried", "what it means"], entries),
+        table(["code", "name", "may be retried", "what it means", "carried by"], entries),
         trail=trail(catalog), footer=FOOTER,
     )  # fmt: skip
 

@@ -12,14 +12,14 @@ from typing import Any
 from coordwire import __version__
 from coordwire.cli.api import differences
 from coordwire.cli.api.contents import PageEntry
-from coordwire.cli.api.field_docs import about
+from coordwire.cli.api.field_docs import about, possible_errors
 from coordwire.cli.api.html.annotated import annotated_frame
 from coordwire.cli.api.html.catalog import Catalog, anchor, file_of
 from coordwire.cli.api.html.field_tables import field_table, layouts
 from coordwire.cli.api.html.markup import Html, document, join, table, tag
 from coordwire.cli.api.html.samples import samples
 from coordwire.codec import Message
-from coordwire.messages.keys import FACTS
+from coordwire.messages.keys import FACTS, ApiFacts
 
 __all__ = ["FOOTER", "page_of", "trail"]
 
@@ -42,6 +42,7 @@ def page_of(page: PageEntry, catalog: Catalog) -> str:
         tag("p", catalog.prose(purpose)) if purpose else "",
         *_changes(page, catalog),
         *(_message(cls, purpose, catalog) for cls in page.classes),
+        *(_errors(facts, catalog) if facts and facts.errors else ()),
         *_frames(page),
     ]
     return document(f"{page.name} – Kafka protocol", *sections, trail=trail(catalog, page), footer=FOOTER)
@@ -71,9 +72,12 @@ def _facts(page: PageEntry) -> Iterator[str]:
     yield f"versions {first}-{last}" if last > first else f"version {first}"
     if cls.flexible_versions:
         yield f"flexible from {cls.flexible_versions[0]}"
-    coordinator = FACTS[page.api_key].coordinator if page.api_key is not None else None
-    if coordinator:
-        yield f"answered by the {coordinator} coordinator"
+    if page.api_key is None:
+        return
+    facts = FACTS[page.api_key]
+    if facts.coordinator:
+        yield f"answered by the {facts.coordinator} coordinator"
+    yield f"listeners: {', '.join(facts.listeners)}"
 
 
 # --- versions ---
@@ -92,9 +96,19 @@ def _changes(page: PageEntry, catalog: Catalog) -> Iterator[Html]:
             told: Html | str = words or "The first version."
         else:
             told = join([words, *(_differences(cls, version, catalog) for cls in page.classes)])
-        rows.append(tag("tr", tag("th", f"v{version}", scope="row"), tag("td", told), id=f"v{version}"))
+        head = tag("th", f"v{version}", *_marks(page, version), scope="row")
+        rows.append(tag("tr", head, tag("td", told), id=f"v{version}"))
     yield tag("h2", "Versions", id="versions")
     yield table(["version", "what changed"], rows)
+
+
+def _marks(page: PageEntry, version: int) -> Iterator[Html]:
+    """Whether a version is one not to rely on."""
+    facts = None if page.api_key is None else FACTS[page.api_key]
+    if facts and version in facts.deprecated:
+        yield tag("span", "deprecated", title="by Kafka", class_="note")
+    if facts and version == facts.unstable:
+        yield tag("span", "unstable", title="its layout may still change", class_="note")
 
 
 def _differences(cls: type[Message], version: int, catalog: Catalog) -> Html:
@@ -135,6 +149,21 @@ def _message(cls: type[Message], told: str, catalog: Catalog) -> Html:
         tag("h3", "Wire layout"),
         layouts(cls, catalog),
     )
+
+
+def _errors(facts: ApiFacts, catalog: Catalog) -> Iterator[Html]:
+    """The error codes that a response may carry."""
+    entries = (
+        tag(
+            "tr",
+            tag("td", str(code.value), class_="number"),
+            tag("th", tag("code", catalog.link(code.name)), scope="row"),
+            tag("td", catalog.prose(code.about), class_="doc"),
+        )
+        for code in possible_errors(facts)
+    )
+    yield tag("h2", "Errors", id="errors")
+    yield table(["code", "name", "what it means"], entries)
 
 
 def _frames(page: PageEntry) -> Iterator[Html]:
