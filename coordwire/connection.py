@@ -59,8 +59,7 @@ class Connection:
     ) -> None:
         self.role = _role(role)
         self.dialect = Dialect(dialect)
-        self.client_id = client_id
-        self.strict = strict
+        self._client_id = client_id
         self._endpoint: Endpoint
         if self.dialect is not Dialect.KAFKA:
             self._endpoint = DraftConnection(
@@ -73,6 +72,16 @@ class Connection:
         else:
             self._endpoint = KafkaServer(strict=strict)
         self._append, self._send = self._endpoint.buffer.append, self._endpoint.send
+
+    @property
+    def client_id(self) -> str | None:
+        """What a client's requests carry."""
+        return self._client_id
+
+    @property
+    def strict(self) -> bool:
+        """Whether what lenient decoding would tolerate is refused."""
+        return self._endpoint.strict
 
     @property
     def state(self) -> ConnectionState:

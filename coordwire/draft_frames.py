@@ -26,7 +26,7 @@ _TYPE = struct.Struct(">h")
 
 
 class Dialect(StrEnum):
-    """Which conversation a connection speaks."""
+    """The protocol of a connection."""
 
     KAFKA = "kafka"
     KAFKA_07 = "kafka-0.7"
@@ -39,11 +39,10 @@ class Dialect(StrEnum):
 class Call:
     """One request of a dialect and its answer.
 
-    asker: who sends it; "server" is the broker or coordinator. request, response: the classes' names; a
-    response of None: nobody answers. known_by: what tells to which request an answer belongs: the order of
-    the requests, the type id that it repeats, or its correlation id.
-    auto_commit: whether the answer has version 1 where the consumer registered with auto_commit, else 0.
-    reconstructed: whether the type id is of our own making.
+    asker: who sends it; "server" is the broker or coordinator. request, response: the names of the classes; a
+    response of None: there is none. known_by: what links an answer to its request: the order of the requests,
+    the type id that it repeats, or its correlation id. auto_commit: whether the answer has version 1 where
+    the consumer registered with auto_commit, else 0. reconstructed: whether the type id is our own choice.
     """
 
     name: str
@@ -61,7 +60,7 @@ class Call:
         return self.known_by == "type"
 
     def message(self, direction: Direction) -> type[Message]:
-        """The class of the request or of the response. Raises `KeyError` where nobody answers."""
+        """The class of the request or of the response. Raises `KeyError` where there is no response."""
         name = self.request if direction == "request" else self.response
         if name is None:
             raise KeyError((self.name, direction))
@@ -78,16 +77,17 @@ class Call:
 
 
 def other(side: Side) -> Side:
+    """The opposite side."""
     return "server" if side == "client" else "client"
 
 
 @dataclass(slots=True, kw_only=True)
 class DraftFrame:
-    """A request or response of a dialect other than Kafka's, as it came; `size` counts its bytes behind the
+    """A received request or response of a dialect other than Kafka's; `size` counts its bytes after the
     prefix.
 
-    version: of the message's layout, nothing on the wire says it. correlation_id: draft-3's own; elsewhere
-    the request's place among its side's requests on this connection, from 0.
+    version: of the message's layout; it is not on the wire. correlation_id: in draft-3 the message's own,
+    elsewhere the request's place among its side's requests on this connection, from 0.
     """
 
     dialect: Dialect

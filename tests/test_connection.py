@@ -324,6 +324,14 @@ def test_the_role_is_a_role_or_its_value() -> None:
             Connection(wrong)
 
 
+def test_what_a_connection_was_made_with_does_not_change() -> None:
+    connection = Connection("client", client_id="till-3", strict=True)
+    assert (connection.client_id, connection.strict) == ("till-3", True)
+    for name in ("client_id", "strict", "state", "unanswered"):
+        with pytest.raises(AttributeError):
+            setattr(connection, name, None)
+
+
 def test_events_are_read_one_at_a_time() -> None:
     client, server = Connection("client"), Connection("server")
     server.receive_data(client.send(heartbeat(1), version=4) + client.send(heartbeat(2), version=4))

@@ -73,7 +73,7 @@ class DraftConversation:
         return self._entry(body, "", "client" if self.matching.waiting["server"] else "server")
 
     def _entry(self, body: FrameBody, flow: str, sender: Side) -> FrameEntry:
-        match = self.matching.hear(body.data, sender)
+        match = self.matching.match(body.data, sender)
         reading, frame, error = match.reading, match.frame, match.error
         unknown: Direction = "request" if sender == "client" else "response"
         entry = FrameEntry(

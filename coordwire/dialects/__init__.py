@@ -1,7 +1,7 @@
-"""Dialects: what was spoken before Kafka 0.8, and what its coordinator drafts would have spoken.
+"""Dialects: the protocol before Kafka 0.8, and those that Kafka's coordinator drafts describe.
 
-grammar.py           the calls of each dialect, and their frames' bytes
-matching.py          which request a frame answers, and what it may be
+grammar.py           the calls of each dialect, and the bytes of their frames
+matching.py          what a frame may be, and which request it answers
 draft_connection.py  one side of a connection in a dialect
 """
 

@@ -34,7 +34,7 @@ class DraftConnection(Endpoint):
         return [asked.about for asked in self.matching.waiting[self.side]]
 
     def read(self, body: bytes) -> Event:
-        match = self.matching.hear(body, other(self.side))
+        match = self.matching.match(body, other(self.side))
         asked = match.asked
         sent = asked.about if asked is not None and isinstance(asked.about, SentRequest) else None
         number = None if asked is None else asked.number

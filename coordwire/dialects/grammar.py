@@ -1,4 +1,4 @@
-"""Dialects: what was spoken before Kafka 0.8's requests, and what its drafts would have spoken.
+"""Dialects: the protocol before Kafka 0.8, and those that Kafka's coordinator drafts describe.
 
     kafka       Kafka 0.8 and later: `coordwire.frames`, not this module
     kafka-0.7   Produce, Fetch, MultiFetch, MultiProduce, Offsets; replies in the order of their requests
@@ -6,12 +6,13 @@
     draft-2     the detailed design: ClusterMetadata, RegisterConsumer; Ping, StopFetcher, StartFetcher
     draft-3     the new consumer's draft: Ping, Metadata, JoinGroup, all of them sent by the consumer
 
-Strategy: one `Call` a row: who asks, what answers, and by what an answer is known. A `Grammar` is a dialect's
-rows with the type ids of one conversation: it writes frames, and reads a body once it is known what it is.
+Strategy: one `Call` for each request: who sends it, what answers it, and how the answer is recognised. A
+`Grammar` is the calls of a dialect with the type ids of one conversation: it encodes frames, and decodes a
+body once it is known which message it is.
 
 Rules: no document gives the drafts' type ids. Ours are reconstructed (`Call.reconstructed`): 1001 and up,
 2001 and up, 3001 and up, far from Kafka's api keys and from any error code; the caller may set others.
-Offsets of errors count from behind the size prefix. Source: Kafka's wiki and implementation pages.
+Positions of errors count from the byte after the size prefix. Source: Kafka's wiki and implementation pages.
 """
 
 from __future__ import annotations
@@ -70,20 +71,20 @@ CALLS: dict[Dialect, tuple[Call, ...]] = {
         ("JoinGroup", 3003, "client", "JoinGroupResponse", "number", False),
     ),
 }
-"""The rows of each dialect, with the type ids that hold unless the caller sets others."""
+"""The calls of each dialect, with the type ids that apply unless the caller sets others."""
 
 
 class Grammar:
     """A dialect's calls with the type ids of one conversation.
 
     type_ids: by the call's name ("Ping"), those that differ from the defaults. Raises `ValueError` for a name
-    that the dialect lacks, an id beyond int16, or one that stands for two calls.
+    that the dialect does not have, an id beyond int16, or an id given to two calls.
     """
 
     def __init__(self, dialect: Dialect | str, type_ids: Mapping[str, int] | None = None) -> None:
         self.dialect = Dialect(dialect)
         if self.dialect is Dialect.KAFKA:
-            raise ValueError("Kafka's own dialect has api keys, which nobody sets")
+            raise ValueError("expected a dialect other than Kafka's, which has fixed api keys")
         ids = dict(type_ids or {})
         self.calls = tuple(replace(call, type_id=ids.pop(call.name, call.type_id),
                                    reconstructed=call.reconstructed and call.name not in (type_ids or {}))
@@ -92,9 +93,10 @@ class Grammar:
             raise ValueError(f"{self.dialect} has no {', '.join(sorted(ids))}")
         self.by_id = {call.type_id: call for call in self.calls}
         if len(self.by_id) < len(self.calls):
-            raise ValueError("a type id stands for two requests")
-        if not all(-0x8000 <= number < 0x8000 for number in self.by_id):
-            raise ValueError("a type id is an int16")
+            raise ValueError("expected a type id for each request, got one for two requests")
+        for number in self.by_id:
+            if not -0x8000 <= number < 0x8000:
+                raise ValueError(f"expected a type id of int16, got {number}")
         self._by_message: dict[str, tuple[Call, Direction]] = {}
         for call in self.calls:
             self._by_message[call.request] = call, "request"
@@ -102,11 +104,14 @@ class Grammar:
                 self._by_message[call.response] = call, "response"
 
     def find(self, message: object) -> tuple[Call, Direction]:
-        """The call that a message belongs to, and as what. Raises `EncodeError` for a message of no call."""
+        """The call that a message belongs to, and its direction.
+
+        Raises `EncodeError` for a message of another dialect.
+        """
         name = type(message).__name__
         found = self._by_message.get(name)
         if found is None or not isinstance(message, find_message(name)):
-            raise EncodeError(f"{name} is no message of {self.dialect}")
+            raise EncodeError(f"{name} is not a message of {self.dialect}")
         return found
 
     def encode(self, message: Message, *, version: int = 0) -> bytes:
@@ -124,9 +129,10 @@ class Grammar:
         lenient: bool = False,
         marks: list[Mark] | None = None,
     ) -> DraftFrame:
-        """What stands behind a size prefix, known to be this. `marks` collects where every part stands.
+        """The frame of a body (the bytes after the size prefix) that is known to be this message.
 
-        Raises `DecodeError`, with the message as far as it was read in `partial`.
+        marks: collects the position of every part. Raises `DecodeError`, with the message as far as it was
+        read in `partial`.
         """
         cls = call.message(direction)
         deviations: list[Deviation] = []

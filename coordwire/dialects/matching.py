@@ -1,13 +1,13 @@
-"""What the two sides of a connection have said so far, in a dialect other than Kafka's: who answers what.
+"""What each frame of a connection is, in a dialect other than Kafka's, and which request it answers.
 
-Strategy: in these dialects a frame doesn't always say what it is. `Matching` keeps the requests of each side
-that wait and lists, for a new frame, the readings that the conversation allows: a request by its type id,
-then an answer by type id, by correlation id or by its turn. The first reading that decodes whole is what it
-is; only if none does, and only where the talk is lenient, the first that Apache Kafka's own decoder would
-accept.
+Strategy: in these dialects a frame does not always identify itself. `Matching` keeps the requests of each
+side that wait, and lists the readings of a new frame that the conversation allows: a request by its type
+id, then an answer by type id, by correlation id or by its turn. The frame is the first reading that decodes
+whole; only if none does, and only where decoding is lenient, the first that Apache Kafka's own decoder
+would accept.
 
-Rules: nothing that was said raises, `Match` carries the error. An answer that can't be read uses up the
-request whose turn it was. Whether PingResponse has offsets is told by the registration that was seen, else by
+Rules: no received frame raises; `Match` has the error. An answer that cannot be read uses up the request
+whose turn it was. Whether PingResponse has offsets is decided by the registration that was seen, else by
 the caller, else by the bytes: only one of the two layouts can fit them.
 """
 
@@ -29,8 +29,8 @@ _NUMBER = struct.Struct(">hq")
 
 @dataclass(slots=True, eq=False)
 class PendingRequest:
-    """A request that was sent. number: as `DraftFrame.correlation_id`; about: whatever its owner notes; turn:
-    its place among all that waited on its side."""
+    """A request that was sent. number: as `DraftFrame.correlation_id`. about: data of the caller's own.
+    turn: its place among all requests of its side that waited."""
 
     call: Call
     number: int
@@ -39,8 +39,8 @@ class PendingRequest:
 
 
 class Queue:
-    """One side's requests that wait, in their order. Each look takes the same time however many wait: the
-    first of a call, the first under a number."""
+    """One side's requests that wait, in their order. Each look-up (the first of a call, the first with a
+    number) takes the same time however many wait."""
 
     def __init__(self) -> None:
         self._all: OrderedDict[int, PendingRequest] = OrderedDict()
@@ -63,7 +63,7 @@ class Queue:
         self._numbered.setdefault((kind, asked.number), OrderedDict())[turn] = asked
 
     def remove(self, asked: PendingRequest) -> bool:
-        """Take it out; False if it isn't there."""
+        """Remove a request; False if it does not wait."""
         if self._all.get(asked.turn) is not asked:
             return False
         kind, turn = asked.call.type_id, asked.turn
@@ -83,12 +83,12 @@ class Queue:
         return _first(self._of_call.get(call.type_id))
 
     def firsts(self) -> list[PendingRequest]:
-        """The oldest request of each call whose answers come by turn, in their order."""
+        """The oldest request of each call whose answers come in order, sorted by age."""
         heads = [_first(queue) for queue in self._of_call.values()]
         return sorted((one for one in heads if one and one.call.known_by == "order"), key=_turn)
 
     def numbered(self, number: int, call: Call | None = None) -> PendingRequest | None:
-        """The oldest request under a number, and of this call if one is given."""
+        """The oldest request with a number, and of this call if one is given."""
         kinds = self._of_call if call is None else (call.type_id,)
         heads = (_first(self._numbered.get((kind, number))) for kind in kinds)
         return min((one for one in heads if one), key=_turn, default=None)
@@ -103,7 +103,7 @@ def _turn(asked: PendingRequest) -> int:
 
 
 class Reading(NamedTuple):
-    """What a frame may be; `asked`: the request that it would answer."""
+    """What a frame may be. asked: the request that it would answer."""
 
     call: Call
     direction: Direction
@@ -113,9 +113,10 @@ class Reading(NamedTuple):
 
 @dataclass(slots=True)
 class Match:
-    """What a frame was. frame: None if it was refused, with `error`; reading: the best one, None for none.
+    """What a frame is. frame: None if it was refused; `error` then says why. reading: the likeliest one,
+    None if there is none.
 
-    asked: of a request itself, of a response the request that it answers, if that was seen.
+    asked: for a request the request itself, for a response the request that it answers, if that was seen.
     """
 
     frame: DraftFrame | None
@@ -128,7 +129,7 @@ class Match:
 class Matching:
     """One connection's conversation.
 
-    auto_commit: as the consumer registered, None if unknown. latest: so many waiting requests of a side are
+    auto_commit: as the consumer registered, None if unknown. latest: how many waiting requests of a side are
     remembered, None for all of them. gone: called with each request that waits no longer.
     """
 
@@ -140,7 +141,7 @@ class Matching:
     waiting: dict[Side, Queue] = field(default_factory=lambda: {"client": Queue(), "server": Queue()})
     _asked: dict[Side, int] = field(init=False, default_factory=lambda: {"client": 0, "server": 0})
 
-    # --- what is said ---
+    # --- requests and answers ---
 
     def ask(self, call: Call, message: Message) -> PendingRequest:
         """Note a request that was sent."""
@@ -160,7 +161,7 @@ class Matching:
         return asked
 
     def answer(self, asked: PendingRequest) -> None:
-        """Note that a request was answered. What is before it, and is answered by turn, never will be."""
+        """Note that a request was answered. Earlier ones that are answered in order never will be."""
         if not self.drop(asked) or asked.call.known_by != "order":
             return
         queue = self.waiting[asked.call.asker]
@@ -168,14 +169,14 @@ class Matching:
             self.drop(first)
 
     def drop(self, asked: PendingRequest) -> bool:
-        """Let a request wait no longer; False if it doesn't wait."""
+        """Stop waiting for a request's answer; False if it does not wait."""
         there = self.waiting[asked.call.asker].remove(asked)
         if there and self.gone is not None:
             self.gone(asked)
         return there
 
-    def hear(self, body: bytes, sender: Side) -> Match:
-        """Take a frame's bytes behind its size prefix."""
+    def match(self, body: bytes, sender: Side) -> Match:
+        """Find what a received frame is, from its bytes after the size prefix, and note it."""
         readings = list(self.readings(body, sender))
         first: DecodeError | None = None
         for lenient in (False, True) if self.lenient else (False,):
@@ -187,7 +188,7 @@ class Matching:
                 except DecodeError as error:
                     first = error if index == 0 else first
                     continue
-                return self._said(frame, reading)
+                return self._matched(frame, reading)
         if not readings or first is None:
             return Match(None, self._nothing(body, sender), None, None)
         reading = readings[0]
@@ -195,7 +196,7 @@ class Matching:
             self.answer(reading.asked)
         return Match(None, first, reading, reading.asked)
 
-    def _said(self, frame: DraftFrame, reading: Reading) -> Match:
+    def _matched(self, frame: DraftFrame, reading: Reading) -> Match:
         asked = reading.asked
         if reading.direction == "request":
             asked = self.ask(reading.call, frame.message)

@@ -20,7 +20,9 @@ from pathlib import Path
 
 from fuzz.hardening._builds import build
 
-TARGETS = ("bursts", "native", "decode_frame", "records_native", "columns_native", "columns_shapes")
+TARGETS = (
+    "bursts", "native", "decode_frame", "connection", "records_native", "columns_native", "columns_shapes",
+)  # fmt: skip
 FLAGS = (
     "-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
     "-DCOORDWIRE_SANITIZED", "-DCOORDWIRE_DEBUG",

@@ -16,9 +16,11 @@ from importlib import metadata
 from typing import Any
 
 import coordwire
+from coordwire import Connection
 from coordwire.codec import Message, Struct
+from coordwire.events import RequestReceived, ResponseReceived
 from coordwire.frames import encode_response
-from coordwire.messages.heartbeat import HeartbeatResponse
+from coordwire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from tests.bench.cases import Case
 from tests.bench.reading import reader
 from tests.compiled import compiled_decoder, compiled_encoder
@@ -214,3 +216,30 @@ def _kio_server(request: bytes) -> Call:
 
 
 _SERVERS: dict[str, Callable[[bytes], Call]] = {"coordwire": _our_server, "kio": _kio_server}
+
+
+# --- connections ---
+
+
+def connections(peer: str) -> Call | None:
+    """A heartbeat sent, received, answered and its answer received, by two connections without a socket; None
+    where a library has none."""
+    if peer != PEERS[0]:
+        return None
+    request = HeartbeatRequest(group_id="payments", generation_id=3, member_id="m" * 40)
+    response = HeartbeatResponse()
+    client, broker = Connection("client", client_id="till-3"), Connection("server")
+
+    def beat() -> Message:
+        broker.receive_data(client.send(request, version=4))
+        for event in broker.events():
+            assert isinstance(event, RequestReceived)
+            client.receive_data(broker.send(response, request=event))
+        (answer,) = client.events()
+        assert isinstance(answer, ResponseReceived)
+        return answer.response
+
+    for _ in range(_REPEATS):
+        if beat() != response:
+            raise AssertionError("another answer came")
+    return beat

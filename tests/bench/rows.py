@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import coordwire
 from coordwire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from tests.bench.cases import cases, commits, metadata
-from tests.bench.peers import PEERS, PYTHON, Call, reading, server, work
+from tests.bench.peers import PEERS, PYTHON, Call, connections, reading, server, work
 
 MICRO = 1e6
 SIZES = (10, 100, 1_000, 10_000)
@@ -48,6 +48,7 @@ def rows(peers: list[str], *, short: bool = False) -> Iterator[Row]:
         return
     yield _changing(peers)
     yield _heartbeats(peers)
+    yield _connections(peers)
     for size in SIZES:
         case = metadata(size)
         made = {peer: work(peer, case) for peer in peers if peer != "construct" or size <= 1_000}
@@ -91,6 +92,12 @@ def _heartbeats(peers: list[str]) -> Row:
     response = coordwire.encode_response(HeartbeatResponse(), version=4, correlation_id=7)
     calls = {peer: call for peer in peers if (call := server(peer, request, response)) is not None}
     return Row("Heartbeat v4, as a server sees it", "request frame in, response frame out", calls)
+
+
+def _connections(peers: list[str]) -> Row:
+    """The same heartbeat and its answer between a client's and a server's connection."""
+    calls = {peer: call for peer in peers if (call := connections(peer)) is not None}
+    return Row("connection", "heartbeat and answer, both sides, as events", calls)
 
 
 # --- memory and imports ---
