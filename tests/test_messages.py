@@ -11,7 +11,7 @@ import pytest
 
 from coordwire import NotInVersion, UnsupportedVersion, find_message
 from coordwire import messages as package
-from coordwire.codec import Message, Struct
+from coordwire.codec import Message, Request, Response, Struct
 from coordwire.messages import HeartbeatRequest, JoinGroupRequest
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 
@@ -49,6 +49,19 @@ def test_pickle_and_copies(protocol: int) -> None:
     shallow.group_id = "other"
     assert deep.group_id == "payments"
     assert dataclasses.replace(deep, group_id="third").protocols is deep.protocols
+
+
+def test_a_request_class_names_its_response_class() -> None:
+    assert JoinGroupRequest.response_class is find_message("JoinGroupResponse")
+    for cls in ALL:
+        direction = None if cls.api_key is None else cls.direction
+        assert issubclass(cls, Request) == (direction == "request")
+        assert issubclass(cls, Response) == (direction == "response")
+        if issubclass(cls, Request):
+            assert cls.response_class is find_message(cls.__name__.removesuffix("Request") + "Response")
+            (base,) = cls.__orig_bases__  # type: ignore[attr-defined]
+            assert base.__args__[0].__forward_arg__ == cls.response_class.__name__
+        assert not hasattr(cls(), "__dict__")
 
 
 def test_decoded_messages_are_whole_objects() -> None:

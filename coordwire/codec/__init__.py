@@ -6,13 +6,24 @@
     compiler/    the tables as straight-line Python, made when a version is first used
     reader.py    bytes -> value by the tables: strict or lenient, with spans, wording every DecodeError
     writer.py    value -> bytes by the tables, wording every EncodeError
-    message.py   Struct and Message, the base classes: fast path first, the interpreter where it refuses
+    message.py   Struct, Message, Request and Response, the base classes: the fast path first, the interpreter
+                 where it refuses
 
 Data flows one way: the C engine or a compiled decoder goes first; what it declines, the reader walks again
 from the same table, and it alone says what is wrong. Encoders likewise.
 """
 
 from coordwire.codec.fields import FOREVER, NEVER, Field, FieldTable, VersionLayout
-from coordwire.codec.message import Message, Struct
+from coordwire.codec.message import Message, Request, Response, Struct
 
-__all__ = ["FOREVER", "NEVER", "Field", "FieldTable", "Message", "Struct", "VersionLayout"]
+__all__ = [
+    "FOREVER",
+    "NEVER",
+    "Field",
+    "FieldTable",
+    "Message",
+    "Request",
+    "Response",
+    "Struct",
+    "VersionLayout",
+]

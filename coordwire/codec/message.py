@@ -1,4 +1,4 @@
-"""Struct and Message: what every generated class can do.
+"""Struct, Message, Request and Response: what every generated class can do.
 
 Strategy: `decode` and `encode` call the version's function of the fast back end, which `backends.py` chooses;
 if that declines, the interpreter goes over the same bytes or value and words the refusal. Rules: no error but
@@ -7,7 +7,7 @@ ours leaves; where the interpreter finds nothing wrong, its result counts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from coordwire.codec.backends import Decode, Encode, decoder, encoder, owner, serve
 from coordwire.codec.fields import LEAF_FACTOR, FieldTable
@@ -15,6 +15,7 @@ from coordwire.errors import Deviation, NotInVersion, UnsupportedVersion
 from coordwire.limits import current
 
 M = TypeVar("M", bound="Message")
+R = TypeVar("R", bound="Response", covariant=True)
 
 Buffer = bytes | bytearray | memoryview
 
@@ -132,6 +133,23 @@ class Message(Struct):
         from coordwire.codec.interpreter.encoder import Writer
 
         return Writer(version).message(self)
+
+
+class Response(Message):
+    """The base class of responses: those with an api key."""
+
+    __slots__ = ()
+
+
+class Request(Message, Generic[R]):
+    """The base class of requests: `JoinGroupRequest` is a `Request[JoinGroupResponse]`.
+
+    Those with an api key: what the drafts and Kafka 0.7 answer, if they do, `coordwire.dialects` knows.
+    response_class: the class of the response.
+    """
+
+    __slots__ = ()
+    response_class: ClassVar[type[Response]]
 
 
 def as_class(cls: type[M], message: Message) -> M:
