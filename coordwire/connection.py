@@ -84,7 +84,7 @@ class Connection:
         self._draft: DraftConnection | None = None
         if self.dialect is not Dialect.KAFKA:
             side: Side = "client" if role is Role.CLIENT else "server"
-            self._draft = DraftConnection(Grammar(dialect, type_ids), side, auto_commit, lenient=not strict)
+            self._draft = DraftConnection(Grammar(dialect, type_ids), side, auto_commit, strict=strict)
         elif type_ids is not None or auto_commit is not None:
             raise ValueError("type ids and auto_commit belong to other dialects than Kafka's")
         self.client_id = client_id
@@ -154,7 +154,7 @@ class Connection:
 
     def _request(self, body: bytes) -> Event:
         try:
-            frame = read_request(body, lenient=not self.strict)
+            frame = read_request(body, strict=self.strict)
         except DecodeError as error:
             header = error.partial
             known = header.correlation_id if isinstance(header, RequestHeader) else None
@@ -176,7 +176,7 @@ class Connection:
             return FrameRefused(body=body, error=error, correlation_id=correlation_id)
         refused = request.api_key == API_VERSIONS and request.version > 0 and is_unsupported_version(body)
         try:
-            frame = read_response(body, request.api_key, request.version, lenient=not self.strict)
+            frame = read_response(body, request.api_key, request.version, strict=self.strict)
         except DecodeError as error:
             if refused:
                 partial = error.partial if isinstance(error.partial, Message) else None

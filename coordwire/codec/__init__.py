@@ -4,7 +4,7 @@
     backends.py  which of the following serves a class
     program.py   the tables as the C engine takes them, where it was built
     compiler/    the tables as straight-line Python, made when a version is first used
-    reader.py    bytes -> value by the tables: strict or lenient, with spans, wording every DecodeError
+    reader.py    bytes -> value by the tables: strict or not, with spans, wording every DecodeError
     writer.py    value -> bytes by the tables, wording every EncodeError
     message.py   Struct, Message, Request and Response, the base classes: the fast path first, the interpreter
                  where it refuses

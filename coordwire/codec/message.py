@@ -59,17 +59,17 @@ class Message(Struct):
         data: Buffer,
         *,
         version: int,
-        lenient: bool = False,
+        strict: bool = True,
         deviations: list[Deviation] | None = None,
     ) -> M:
         """The message that these bytes hold: all of them, from the first.
 
         version: the api version that the header says (for data types, what their int16 prefix says).
-        lenient: accept what Apache Kafka's own decoder accepts, with its value, and append each `Deviation`
-        to `deviations`, the first 1,000 at most and then one that says so. Offsets count from the start of
-        `data`.
+        strict=False accepts what Apache Kafka's own decoder accepts, with its value, and appends each
+        `Deviation` to `deviations`, the first 1,000 at most and then one that says so. Positions count from
+        the start of `data`.
 
-        Raises `UnsupportedVersion`, or another `DecodeError` with offset, path, reason and, in `partial`,
+        Raises `UnsupportedVersion`, or another `DecodeError` with position, path, reason and, in `partial`,
         the message as far as it was read.
         """
         if not isinstance(data, bytes):
@@ -84,13 +84,13 @@ class Message(Struct):
                 return as_class(cls, message)
         except Exception:  # whatever it was: the interpreter words it
             pass
-        return cls._read_exactly(data, 0, version, lenient, deviations)
+        return cls._read_exactly(data, 0, version, strict, deviations)
 
     @classmethod
     def _decode_at(
-        cls: type[M], data: bytes, start: int, version: int, lenient: bool, deviations: list[Deviation] | None
+        cls: type[M], data: bytes, start: int, version: int, strict: bool, deviations: list[Deviation] | None
     ) -> M:
-        """`decode` of what stands behind `start`; offsets count from the start of `data`."""
+        """`decode` of what follows `start`; positions count from the start of `data`."""
         budget = current()
         room = budget.memory + (budget.memory_factor - LEAF_FACTOR) * (len(data) - start)
         try:
@@ -100,18 +100,18 @@ class Message(Struct):
                 return as_class(cls, message)
         except Exception:  # whatever it was: the interpreter words it
             pass
-        return cls._read_exactly(data, start, version, lenient, deviations)
+        return cls._read_exactly(data, start, version, strict, deviations)
 
     @classmethod
     def _read_exactly(
-        cls: type[M], data: bytes, start: int, version: int, lenient: bool, deviations: list[Deviation] | None
+        cls: type[M], data: bytes, start: int, version: int, strict: bool, deviations: list[Deviation] | None
     ) -> M:
         """What the interpreter makes of bytes that the fast back end declines."""
         if version not in set(owner(cls).versions):
             raise UnsupportedVersion(f"{cls.__name__} has no version {version}: {_known(cls)}", start)
         from coordwire.codec.interpreter.decoder import Reader
 
-        return Reader(data, start, version, lenient=lenient, deviations=deviations).message(cls)
+        return Reader(data, start, version, strict=strict, deviations=deviations).message(cls)
 
     def encode(self, version: int) -> bytes:
         """The message's bytes in one api version.

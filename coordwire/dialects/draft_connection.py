@@ -20,10 +20,10 @@ from coordwire.events import Event, FrameRefused, RequestReceived, ResponseRecei
 class DraftConnection:
     """The `side` that is ours; the rest as `Matching`."""
 
-    def __init__(self, grammar: Grammar, side: Side, auto_commit: bool | None, *, lenient: bool) -> None:
+    def __init__(self, grammar: Grammar, side: Side, auto_commit: bool | None, *, strict: bool) -> None:
         self.grammar = grammar
         self.side = side
-        self.matching = Matching(grammar, auto_commit, lenient)
+        self.matching = Matching(grammar, auto_commit, strict)
         self._next_id = 0
 
     def unanswered(self) -> list[SentRequest]:

@@ -222,7 +222,7 @@ class Grammar:
         direction: Direction,
         *,
         version: int = 0,
-        lenient: bool = False,
+        strict: bool = True,
         marks: list[Mark] | None = None,
     ) -> DraftFrame:
         """What stands behind a size prefix, known to be this. `marks` collects where every part stands.
@@ -242,10 +242,10 @@ class Grammar:
                 raise
             at = reader.pos
         if marks is None:
-            message = cls._decode_at(body, at, version, lenient, deviations)
+            message = cls._decode_at(body, at, version, strict, deviations)
         else:
             message = Reader(
-                body, at, version, lenient=lenient, deviations=deviations, marks=marks
+                body, at, version, strict=strict, deviations=deviations, marks=marks
             ).message(cls)  # fmt: skip
         return DraftFrame(
             dialect=self.dialect, call=call, direction=direction, message=message, version=version,

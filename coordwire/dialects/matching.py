@@ -3,8 +3,7 @@
 Strategy: in these dialects a frame doesn't always say what it is. `Matching` keeps the requests of each side
 that wait and lists, for a new frame, the readings that the conversation allows: a request by its type id,
 then an answer by type id, by correlation id or by its turn. The first reading that decodes whole is what it
-is; only if none does, and only where the talk is lenient, the first that Apache Kafka's own decoder would
-accept.
+is; if none does, unless `strict`, it is the first that Apache Kafka's own decoder would accept.
 
 Rules: nothing that was said raises, `Match` carries the error. An answer that can't be read uses up the
 request whose turn it was. Whether PingResponse has offsets is told by the registration that was seen, else by
@@ -134,7 +133,7 @@ class Matching:
 
     grammar: Grammar
     auto_commit: bool | None = None
-    lenient: bool = False
+    strict: bool = False
     latest: int | None = None
     gone: Callable[[PendingRequest], None] | None = None
     waiting: dict[Side, Queue] = field(default_factory=lambda: {"client": Queue(), "server": Queue()})
@@ -178,11 +177,11 @@ class Matching:
         """Take a frame's bytes behind its size prefix."""
         readings = list(self.readings(body, sender))
         first: DecodeError | None = None
-        for lenient in (False, True) if self.lenient else (False,):
+        for strict in (True,) if self.strict else (True, False):
             for index, reading in enumerate(readings):
                 try:
                     frame = self.grammar.decode(
-                        body, reading.call, reading.direction, version=reading.version, lenient=lenient
+                        body, reading.call, reading.direction, version=reading.version, strict=strict
                     )
                 except DecodeError as error:
                     first = error if index == 0 else first

@@ -202,7 +202,7 @@ def commands(path: Path, log: Path) -> list[tuple[str, ...]]:
     reading = [
         ("decode", "--format", form, *more, str(path))
         for form in ("tree", "json", "hex")
-        for more in ((), ("--deep",), ("--lenient", "--show-secrets"))
+        for more in ((), ("--deep",), ("--strict", "--show-secrets"))
     ]
     return [
         *reading,

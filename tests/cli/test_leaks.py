@@ -80,8 +80,8 @@ KEPT = 8
 
 FLAGS = (
     ("--format", "json"), ("--format", "tree"), ("--format", "hex"),
-    ("--format", "json", "--lenient", "--deep"), ("--format", "tree", "--lenient", "--deep"),
-    ("--format", "hex", "--lenient"),
+    ("--format", "json", "--strict"), ("--format", "tree", "--strict"), ("--format", "hex", "--strict"),
+    ("--format", "json", "--deep"), ("--format", "tree", "--deep"),
 )  # fmt: skip
 SEEDS = 60
 

@@ -89,9 +89,9 @@ for cls in [find_message(name) for name in names if name != "find_message"] + [M
     for version in cls.versions:
         wire = cls().encode(version)
         for data in (wire, bytearray(wire), memoryview(wire), wire + b"x", wire[:-1]):
-            for lenient in (False, True):
+            for strict in (True, False):
                 try:
-                    cls.decode(data, version=version, lenient=lenient)
+                    cls.decode(data, version=version, strict=strict)
                 except CoordwireError:
                     pass
         try:

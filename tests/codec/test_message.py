@@ -119,7 +119,7 @@ def test_a_subclass_that_nobody_was_told_of_reads_its_own_objects() -> None:
     for cls in (Untold, Below, HeartbeatRequest):
         for _ in range(100):  # so that the interpreter specializes the calls
             assert type(cls.decode(WIRE, version=4)) is cls
-            assert type(cls._decode_at(WIRE, 0, 4, False, None)) is cls
+            assert type(cls._decode_at(WIRE, 0, 4, True, None)) is cls
             assert type(super(Untold, Below).decode(WIRE, version=4)) is Below
             assert cls(group_id="g").encode(4) == HeartbeatRequest(group_id="g").encode(4)
     for _ in range(100):

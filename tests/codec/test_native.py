@@ -73,7 +73,7 @@ def test_every_message_has_a_program() -> None:
 
 def test_what_stands_in_a_class_tells_of_itself() -> None:
     assert str(inspect.signature(HeartbeatRequest.decode)).startswith(
-        "(data: 'Buffer', *, version: 'int', lenient"
+        "(data: 'Buffer', *, version: 'int', strict"
     )
     assert str(inspect.signature(HeartbeatRequest().encode)) == "(version: 'int') -> 'bytes'"
     assert str(inspect.signature(HeartbeatRequest.encode)) == "(self, version: 'int') -> 'bytes'"
@@ -90,7 +90,7 @@ def test_what_stands_in_a_class_tells_of_itself() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"version": 4}, {"version": 4, "lenient": True}, {"deviations": [], "version": 4}, {"version": True},
+        {"version": 4}, {"version": 4, "strict": False}, {"deviations": [], "version": 4}, {"version": True},
         {"version": 99}, {"version": -1}, {"version": 1 << 70}, {"version": "4"}, {"version": None}, {},
         {"version": 4, "other": 1}, {"version": 4.0},
     ],
@@ -240,7 +240,7 @@ def test_a_subclass_is_read_and_written(cls: type[HeartbeatRequest]) -> None:
     message = cls.decode(WIRE, version=4)
     assert type(message) is cls
     assert type(python_decode(cls, WIRE, version=4)) is cls
-    assert type(cls.decode(WIRE + b"?", version=4, lenient=True)) is cls
+    assert type(cls.decode(WIRE + b"?", version=4, strict=False)) is cls
     assert (message.group_id, message.tags) == (REQUEST.group_id, REQUEST.tags)
     assert message.encode(4) == WIRE
     with pytest.raises(AttributeError):
@@ -266,8 +266,8 @@ def test_a_decoder_is_found_on_objects_and_classes_alike() -> None:
     for _ in range(100):  # so that the interpreter specializes the calls
         assert message.decode(WIRE, version=4) == REQUEST
         assert type(loose.decode(WIRE, version=4)) is Loose
-        assert message._decode_at(b"?" + WIRE, 1, 4, False, None) == REQUEST
-        assert type(loose._decode_at(WIRE, 0, 4, False, None)) is Loose
+        assert message._decode_at(b"?" + WIRE, 1, 4, True, None) == REQUEST
+        assert type(loose._decode_at(WIRE, 0, 4, True, None)) is Loose
         assert len(cast(Any, own.decode(WIRE, version=4))) == 2
         assert type(super(Loose, loose).decode(WIRE, version=4)) is Loose
         assert type(super(Loose, Loose).decode(WIRE, version=4)) is Loose

@@ -105,7 +105,7 @@ def lenient(cls: type[Message], vector: Vector) -> None:
     wire, version = bytes.fromhex(vector["hex"]), vector["version"]
     reads = vector["kafka"] == "OK" or vector["kafka"].startswith("TRAILING")
     try:
-        message = cls.decode(wire, version=version, lenient=True)
+        message = cls.decode(wire, version=version, strict=False)
     except DecodeError as error:
         assert not reads, error
     else:

@@ -34,7 +34,7 @@ def declarations() -> dict[str, Declaration]:
 @functools.cache
 def frames(name: str) -> list[FrameEntry]:
     with (DATA / name).open("rb") as stream:
-        found = list(Capture(stream, name).entries())
+        found = list(Capture(stream, name, strict=True).entries())
     return [entry for entry in found if isinstance(entry, FrameEntry)]
 
 

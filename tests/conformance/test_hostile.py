@@ -61,7 +61,7 @@ def lenient(cls: type[Message], version: int, data: bytes, strict: Message | Non
     """Accepts at least what a strict decode accepts, and then finds nothing odd."""
     deviations: list[Deviation] = []
     try:
-        message = cls.decode(data, version=version, lenient=True, deviations=deviations)
+        message = cls.decode(data, version=version, strict=False, deviations=deviations)
     except DecodeError as error:
         assert strict is None
         place(error, data)

@@ -71,7 +71,7 @@ GROUPS = Path(__file__).parent.parent / "data" / "groups"
 
 def capture_events(name: str) -> list[GroupEvent]:
     with (CAPTURES / name).open("rb") as stream:
-        return list(timeline(Capture(stream, name, lenient=True).entries()))
+        return list(timeline(Capture(stream, name).entries()))
 
 
 # --- real captures ---

@@ -170,7 +170,7 @@ static PyObject *decode(PyObject *self, PyObject *const *args, size_t count, PyO
         PyObject *name = PyTuple_GET_ITEM(names, i);
         if (name == engine->version)
             version = args[1 + i];
-        else if (name != engine->lenient && name != engine->deviations)
+        else if (name != engine->strict && name != engine->deviations)
             goto python;
     }
     if (version == NULL)
@@ -182,7 +182,7 @@ python:
     return call_python(caller, args, count, names);
 }
 
-/* (data, start, version, lenient, deviations) */
+/* (data, start, version, strict, deviations) */
 static PyObject *decode_at(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
 {
     Caller *caller = (Caller *)self;

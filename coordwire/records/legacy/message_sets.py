@@ -154,7 +154,7 @@ class LegacyBatch(RecordBatch):
     def _base(self, data: bytes, place: Place) -> int:
         """What the inner offsets of magic 1 count from."""
         last = 0
-        for _, offset, _ in _entries(data, place, lenient=True):
+        for _, offset, _ in _entries(data, place, strict=False):
             last = offset
         outer = self._head[0]
         if outer and outer < last:
@@ -164,8 +164,8 @@ class LegacyBatch(RecordBatch):
         return outer - last if outer else 0
 
 
-def _entries(data: bytes, place: Place, *, lenient: bool = False) -> Iterator[tuple[int, int, int]]:
-    """The messages of an inner set: position, offset, end. `lenient`: stop at what isn't whole."""
+def _entries(data: bytes, place: Place, *, strict: bool = True) -> Iterator[tuple[int, int, int]]:
+    """The messages of an inner set: position, offset, end. strict=False stops at what isn't whole."""
     pos, number, size = 0, 0, len(data)
     while pos < size:
         path = f"records[{number}]"
@@ -180,9 +180,9 @@ def _entries(data: bytes, place: Place, *, lenient: bool = False) -> Iterator[tu
             elif end > size:
                 reason = f"a message of {length} bytes, {size - pos - ENTRY.size} are left"
         if reason:
-            if lenient:
-                return
-            raise place.refusal(reason, pos, path)
+            if strict:
+                raise place.refusal(reason, pos, path)
+            return
         yield pos, offset, end
         pos = end
         number += 1

@@ -31,7 +31,7 @@ FRAME_READER = "captures:read_frames"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A data source. readers: by kind of file, as "module:function" of this package.
+    """A data source. readers: by kind of file, as "module:function" of this folder.
 
     least: the columns that a reader is asked for where only the bad ranges matter.
     """
@@ -48,7 +48,7 @@ SOURCES = {
         Source("kafka-segment", RECORDS, {"segment": RECORD_READER}),
         Source("kafka-segment-batches", BATCHES, {"segment": "segments:read_batches"}),
         Source("kafka-capture", FRAMES, {"capture": FRAME_READER}),
-        Source("kafka-offsets", OFFSETS, {"segment": "coordinators:read_offsets"}),
+        Source("kafka-offsets", OFFSETS, {"segment": "coordinator_logs:read_offsets"}),
         Source(
             "kafka-quarantine",
             QUARANTINE,
@@ -98,7 +98,8 @@ def guarded(
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """As `guarded_call`, by a reader's name."""
     module, _, name = reader.partition(":")
-    return guarded_call(getattr(import_module(f"coordwire.spark.{module}"), name), part, options, columns)
+    function = getattr(import_module(f"coordwire.spark.readers.{module}"), name)
+    return guarded_call(function, part, options, columns)
 
 
 def guarded_call(
