@@ -19,7 +19,7 @@ from coordwire._speedups import native
 from coordwire.codec import Message
 from coordwire.codec.backends import decoder
 from coordwire.codec.interpreter.decoder import Mark, Reader
-from coordwire.codec.message import Buffer
+from coordwire.codec.message import Buffer, no_version
 from coordwire.codec.program import message_program
 from coordwire.errors import (
     DecodeError,
@@ -157,7 +157,7 @@ def encode_request(
         if wire is not None:
             return wire
     key = _key_of(message, "request")
-    kind = header_version(key, version, "request")
+    body = message.encode(version=version)
     header = RequestHeader(
         request_api_key=key,
         request_api_version=version,
@@ -165,7 +165,7 @@ def encode_request(
         client_id=client_id,  # dropped in kind 0
         tags=dict(header_tags) if header_tags else None,
     )
-    return _framed(message.encode(version), header.encode(kind))
+    return _framed(body, header.encode(version=header_version(key, version, "request")))
 
 
 def encode_response(
@@ -178,8 +178,9 @@ def encode_response(
         if wire is not None:
             return wire
     key = _key_of(message, "response")
+    body = message.encode(version=version)
     header = ResponseHeader(correlation_id=correlation_id, tags=dict(header_tags) if header_tags else None)
-    return _framed(message.encode(version), header.encode(header_version(key, version, "response")))
+    return _framed(body, header.encode(version=header_version(key, version, "response")))
 
 
 def _key_of(message: Message, direction: str) -> int:
@@ -242,8 +243,7 @@ def _read_request(body: bytes, strict: bool, marks: list[Mark] | None) -> Reques
 def _unknown_version(
     cls: type[Message], version: int, header: object, at: int = 2, path: str = "request_api_version"
 ) -> UnsupportedVersion:
-    reason = f"{cls.__name__} has no version {version}: it has {cls.versions[0]} to {cls.versions[-1]}"
-    return UnsupportedVersion(reason, at, path, header)
+    return UnsupportedVersion(no_version(cls, version), at, path, header)
 
 
 def read_response(

@@ -29,6 +29,7 @@ from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
 
 from coordwire.codec import NEVER, Field, Message, Struct, VersionLayout
+from coordwire.codec.message import refused_version
 from coordwire.codec.primitives import as_uuid, new
 from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
 
@@ -78,8 +79,7 @@ def from_json(cls: type[M], form: Mapping[str, object], *, version: int) -> M:
 
 def _form_of(cls: type[Message], version: int) -> _Form:
     if version not in cls.versions:
-        known = f"it has {cls.versions[0]} to {cls.versions[-1]}"
-        raise NotInVersion(f"{cls.__name__} has no version {version}: {known}")
+        raise refused_version(cls, version)
     return _form(cls, version)
 
 

@@ -316,7 +316,7 @@ def _part(record: LogRecord, part: Message | bytes, version: int, name: str) -> 
         told = wanted.__name__ if wanted else "nothing"
         raise WrongType(f"{type(part).__name__} is not what type {record.type} has: {told}", name)
     try:
-        return part.encode(version)
+        return part.encode(version=version)
     except EncodeError as error:
         error.path = f"{name}.{error.path}" if error.path else name
         raise

@@ -56,10 +56,13 @@ def check(body: bytes, direction: str, kind: tuple[int, int], strict: bool) -> N
     assert repr(read([])) == repr(frame)
     if isinstance(frame, RequestFrame):
         try:
-            wire = frame.message.encode(frame.api_version)
+            wire = frame.message.encode(version=frame.api_version)
         except CoordwireError as error:
             raise AssertionError(f"decoded, but can't be encoded: {error}") from error
-        assert type(frame.message).decode(wire, version=frame.api_version).encode(frame.api_version) == wire
+        assert (
+            type(frame.message).decode(wire, version=frame.api_version).encode(version=frame.api_version)
+            == wire
+        )
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def check(cls: type[Message], version: int, data: bytes) -> None:
     strict = verdict(cls, version, data, strict=True)
     lenient = verdict(cls, version, data, strict=False)
     if strict is not None:
-        wire = strict.encode(version)
+        wire = strict.encode(version=version)
         assert len(wire) <= len(data)  # less only where tagged fields stood at their default
         assert repr(cls.decode(wire, version=version)) == repr(strict) == repr(lenient)
     assert (fast(cls, version, data) is None) == (strict is None), "fast path and interpreter disagree"

@@ -369,7 +369,7 @@ def test_the_table_needs_no_message() -> None:
 
 def test_a_groups_members_open() -> None:
     subscription = ConsumerProtocolSubscription(topics=["orders"])
-    member = MemberMetadata(member_id="m", subscription=b"\0\1" + subscription.encode(1))
+    member = MemberMetadata(member_id="m", subscription=b"\0\1" + subscription.encode(version=1))
     group = GroupMetadataValue(protocol_type="consumer", members=[member])
     opened = open_embedded(group)
     assert opened["members[0].subscription"].message == subscription
@@ -387,7 +387,7 @@ def test_a_tagged_struct_that_may_be_null(classic: ClassicMemberMetadata | None,
     """Its marker is 0 for null, where any other's is -1: Kafka's own bytes, written by its 4.3.0."""
     value = ConsumerGroupMemberMetadataValue(classic_member_metadata=classic)
     data = bytes.fromhex("01 01 01 01 01 01 ffffffff 01" + wire)
-    assert value.encode(0) == data
+    assert value.encode(version=0) == data
     assert ConsumerGroupMemberMetadataValue.decode(data, version=0) == value
     assert ConsumerGroupMemberMetadataValue.decode(data, version=0, strict=False) == value
     again = from_json(ConsumerGroupMemberMetadataValue, to_json(value, version=0), version=0)
@@ -409,5 +409,5 @@ def test_construct_agrees(data: st.DataObject, cell: tuple[Log, int, int]) -> No
     cls = find_record(log, number).value
     value = data.draw(strategies.messages(cls, version=version, nan=True))
     schema = DECLARED[cls.__name__]
-    wire = value.encode(version)
+    wire = value.encode(version=version)
     assert schema.build(schema.parse(wire, version=version), version=version) == wire

@@ -6,13 +6,24 @@ import copy
 import dataclasses
 import importlib
 import pickle
+from typing import Any
 
 import pytest
 
-from coordwire import NotInVersion, UnsupportedVersion, find_message
+from coordwire import (
+    NotInVersion,
+    UnsupportedVersion,
+    WrongType,
+    decode_response,
+    encode_request,
+    encode_response,
+    find_message,
+    from_json,
+    to_json,
+)
 from coordwire import messages as package
 from coordwire.codec import Message, Request, Response, Struct
-from coordwire.messages import HeartbeatRequest, JoinGroupRequest
+from coordwire.messages import HeartbeatRequest, HeartbeatResponse, JoinGroupRequest
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 
 ALL = [find_message(name) for name in package.__all__ if name != "find_message"]
@@ -131,3 +142,26 @@ def test_what_there_is_no_message_for() -> None:
     for key, direction in ((9999, "request"), (11, "reply"), (11, None), ("JoinGroup", None)):
         with pytest.raises(KeyError):
             find_message(key, direction)
+
+
+@pytest.mark.parametrize("version", ["4", None, 4.5, [4], b"4", {}])
+def test_a_version_is_an_int(version: Any) -> None:
+    request = HeartbeatRequest(group_id="g")
+    wire = request.encode(version=4)
+    reason = f"a version is an int, got {type(version).__name__}"
+    for write in (
+        lambda: request.encode(version=version),
+        lambda: to_json(request, version=version),
+        lambda: from_json(HeartbeatRequest, {}, version=version),
+        lambda: encode_request(request, version=version, correlation_id=1),
+        lambda: encode_response(HeartbeatResponse(), version=version, correlation_id=1),
+    ):
+        with pytest.raises(WrongType, match=reason):
+            write()
+    answer = encode_response(HeartbeatResponse(), version=4, correlation_id=1)
+    for read in (
+        lambda: HeartbeatRequest.decode(wire, version=version),
+        lambda: decode_response(answer, api_key=12, version=version),
+    ):
+        with pytest.raises(UnsupportedVersion, match=reason):
+            read()

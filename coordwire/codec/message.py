@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from coordwire.codec.backends import Decode, Encode, decoder, encoder, owner, serve
 from coordwire.codec.fields import LEAF_FACTOR, FieldTable
-from coordwire.errors import Deviation, NotInVersion, UnsupportedVersion
+from coordwire.errors import Deviation, EncodeError, NotInVersion, UnsupportedVersion, WrongType
 from coordwire.limits import current
 
 M = TypeVar("M", bound="Message")
@@ -107,13 +107,13 @@ class Message(Struct):
         cls: type[M], data: bytes, start: int, version: int, strict: bool, deviations: list[Deviation] | None
     ) -> M:
         """What the interpreter makes of bytes that the fast back end declines."""
-        if version not in set(owner(cls).versions):
-            raise UnsupportedVersion(f"{cls.__name__} has no version {version}: {_known(cls)}", start)
+        if version not in owner(cls).versions:
+            raise UnsupportedVersion(no_version(cls, version), start)
         from coordwire.codec.interpreter.decoder import Reader
 
         return Reader(data, start, version, strict=strict, deviations=deviations).message(cls)
 
-    def encode(self, version: int) -> bytes:
+    def encode(self, *, version: int) -> bytes:
         """The message's bytes in one api version.
 
         Raises `NotInVersion` if a field is set that the version can't carry (and that isn't ignorable) or the
@@ -123,13 +123,13 @@ class Message(Struct):
             return self._encoders_[version](self)
         except Exception:  # whatever it was: the interpreter words it
             pass
+        if version not in owner(type(self)).versions:
+            raise refused_version(type(self), version)
         if version not in self._encoders_:
             try:
                 return encoder(type(self), version)(self)
             except Exception:  # likewise
                 pass
-        if version not in set(owner(type(self)).versions):
-            raise NotInVersion(f"{type(self).__name__} has no version {version}: {_known(type(self))}")
         from coordwire.codec.interpreter.encoder import Writer
 
         return Writer(version).message(self)
@@ -162,5 +162,13 @@ def as_class(cls: type[M], message: Message) -> M:
     return found
 
 
-def _known(cls: type[Message]) -> str:
-    return f"it has {cls.versions[0]} to {cls.versions[-1]}"
+def no_version(cls: type[Message], version: object) -> str:
+    """The reason to refuse a version that a message doesn't have."""
+    if not isinstance(version, int):
+        return f"a version is an int, got {type(version).__name__}"
+    return f"{cls.__name__} has no version {version}: it has {cls.versions[0]} to {cls.versions[-1]}"
+
+
+def refused_version(cls: type[Message], version: object) -> EncodeError:
+    """The error for a version in which a message can't be written."""
+    return (NotInVersion if isinstance(version, int) else WrongType)(no_version(cls, version))

@@ -90,7 +90,7 @@ TINY: list[tuple[Message, int]] = [
     ("message", "version"), TINY, ids=[f"{type(m).__name__}-{n}" for n, (m, _) in enumerate(TINY)]
 )
 def test_what_is_accepted_costs_no_more_than_was_charged(message: Message, version: int) -> None:
-    cls, wire = type(message), message.encode(version)
+    cls, wire = type(message), message.encode(version=version)
     low, high = 0, 64 * MEBI  # the least budget with which it still decodes
     while high - low > 1024:
         middle = (low + high) // 2

@@ -42,7 +42,7 @@ def check(cls: type[Message], version: int, data: bytes) -> None:
     else:
         assert same(fast, exact)
         assert same(from_container(cls, declaration(cls).parse(data, version=version)), exact)
-        again = exact.encode(version)
+        again = exact.encode(version=version)
         assert same(cls.decode(again, version=version), exact)
         assert len(again) <= len(data)  # less where a tagged field stood at its default
     lenient(cls, version, data, fast)

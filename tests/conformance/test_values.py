@@ -41,7 +41,7 @@ def check(cls: type[Message], version: int, message: Message) -> None:
     assert Writer(version).message(message) == wire
     assert declaration(cls).build(to_container(message), version=version) == wire
     assert native_encode(cls, version, message) == wire
-    assert message.encode(version) == wire
+    assert message.encode(version=version) == wire
 
     assert same(fast_decode(cls, version, wire), message)
     assert same(native_decode(cls, version, wire), message)

@@ -159,17 +159,17 @@ def test_null_up_to_a_version_is_refused_behind_it() -> None:
         partition = PartitionData(records=records)
         return ShareFetchResponse(responses=[ShareFetchableTopicResponse(partitions=[partition])])
 
-    assert ShareFetchResponse.decode(response(None).encode(0), version=0) == response(None)
+    assert ShareFetchResponse.decode(response(None).encode(version=0), version=0) == response(None)
     assert to_json(response(None), version=0)
     for version in (1, 2):
-        wire = response(b"\xaa").encode(version)
+        wire = response(b"\xaa").encode(version=version)
         assert ShareFetchResponse.decode(wire, version=version) == response(b"\xaa")
         null = wire.replace(b"\x02\xaa", b"\x00")
         with pytest.raises(Malformed, match="null") as caught:
             ShareFetchResponse.decode(null, version=version)
         assert caught.value.path == "responses[0].partitions[0].records"
         with pytest.raises(NotInVersion, match="can't be null"):
-            response(None).encode(version)
+            response(None).encode(version=version)
         with pytest.raises(NotInVersion, match="can't be null"):
             to_json(response(None), version=version)
 

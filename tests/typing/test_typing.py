@@ -35,7 +35,7 @@ def test_messages() -> None:
     assert_type(request.protocols, list[JoinGroupRequestProtocol])
     assert_type(request.tags, dict[int, bytes] | None)
     assert_type(request.encode(version=9), bytes)
-    assert_type(JoinGroupRequest.decode(request.encode(9), version=9), JoinGroupRequest)
+    assert_type(JoinGroupRequest.decode(request.encode(version=9), version=9), JoinGroupRequest)
     assert_type(JoinGroupRequest.versions, range)
 
 
