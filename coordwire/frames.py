@@ -260,6 +260,8 @@ def read_response(
 def _read_response(
     body: bytes, api_key: int, version: int, strict: bool, marks: list[Mark] | None
 ) -> ResponseFrame:
+    if not isinstance(api_key, int):
+        raise UnknownApi(f"an api key is an int, got {type(api_key).__name__}", 0)
     try:
         cls = find_message(api_key, "response")
     except KeyError:

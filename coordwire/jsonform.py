@@ -23,7 +23,6 @@ import math
 import struct
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from operator import index
 from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
@@ -32,6 +31,7 @@ from coordwire.codec import NEVER, Field, Message, Struct, VersionLayout
 from coordwire.codec.message import refused_version
 from coordwire.codec.primitives import as_uuid, new
 from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
+from coordwire.names import suggestion
 
 __all__ = ["Json", "from_json", "to_json"]
 
@@ -203,8 +203,7 @@ class _Form:
                 raise NotInVersion(f"not in version {self.layout.version}", known.name)
             if known is None and key != _TAGS:
                 shown = key if isinstance(key, str) else type(key).__name__
-                near = get_close_matches(shown[:100], self.names, 1)
-                hint = f'; "{near[0]}" meant?' if near else ""
+                hint = suggestion(shown, self.names)
                 raise WrongType(f"{self.cls.__name__} has no such field{hint}", shown[:100])
 
     def read_tags(self, tags: Any) -> dict[int, bytes] | None:

@@ -12,6 +12,7 @@ import pytest
 
 from coordwire import (
     NotInVersion,
+    UnknownApi,
     UnsupportedVersion,
     WrongType,
     decode_response,
@@ -165,3 +166,40 @@ def test_a_version_is_an_int(version: Any) -> None:
     ):
         with pytest.raises(UnsupportedVersion, match=reason):
             read()
+
+
+def test_a_message_is_found_by_key_and_by_name() -> None:
+    assert find_message(11, "request") is JoinGroupRequest
+    assert find_message("JoinGroupRequest") is find_message("JoinGroupRequest", "request") is JoinGroupRequest
+    assert find_message("JoinGroup", "request") is JoinGroupRequest
+    assert find_message("JoinGroup", "response") is find_message("JoinGroupResponse")
+    assert find_message("Draft2Ping", "response") is find_message("Draft2PingResponse")
+    assert find_message("RequestHeader").direction == "header"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("JoinGroup",), "JoinGroup is an API: its messages are JoinGroupRequest and JoinGroupResponse"),
+        ((11,), "JoinGroup is an API: its messages are JoinGroupRequest and JoinGroupResponse"),
+        (("JoinGrop",), "JoinGrop is not a message; did you mean JoinGroup?"),
+        (("joingrouprequest",), "joingrouprequest is not a message; did you mean JoinGroupRequest?"),
+        (("joingroup", "request"), "joingroup is not a message; did you mean JoinGroup?"),
+        (("JoinGroupRequest", "response"), "JoinGroupRequest is a request"),
+        (("JoinGroupResponse", "request"), "JoinGroupResponse is a response"),
+        (("Kafka07Produce", "response"), "Kafka07Produce has no response"),
+        (("x" * 1_000_000,), "x" * 100 + " is not a message"),
+        ((999, "request"), "api key 999 is unknown"),
+        ((11, "both"), "a direction is request or response, got 'both'"),
+        (("",), " is not a message"),
+    ],
+)
+def test_what_is_not_a_message(arguments: Any, reason: str) -> None:
+    with pytest.raises(KeyError) as caught:
+        find_message(*arguments)
+    assert caught.value.args == (reason,)
+
+
+def test_an_api_key_of_a_response_is_an_int() -> None:
+    with pytest.raises(UnknownApi, match="an api key is an int, got str"):
+        decode_response(b"\0\0\0\4\0\0\0\1", api_key="JoinGroup", version=1)  # type: ignore[arg-type]

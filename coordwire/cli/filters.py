@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
@@ -20,6 +19,7 @@ from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.codec import Field, Struct
 from coordwire.dialects.grammar import CALLS
 from coordwire.messages.keys import FACTS
+from coordwire.names import suggestion
 
 GROUPS = frozenset({"group_id", "group_ids", "groups_names"})
 MEMBERS = frozenset({"consumer_id", "member_id", "group_instance_id", "instance_id"})
@@ -74,8 +74,7 @@ def api(text: str) -> int:
     names = {facts.name.lower(): key for key, facts in FACTS.items()}
     if text.lower() in names:
         return names[text.lower()]
-    near = get_close_matches(text.lower(), names, 1)
-    hint = f"; {FACTS[names[near[0]]].name} meant?" if near else ""
+    hint = suggestion(text, (facts.name for facts in FACTS.values()))
     raise argparse.ArgumentTypeError(f"no API is called {text!r}{hint}")
 
 

@@ -244,7 +244,7 @@ def test_the_command_prints_a_codec(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["JoinGroupRequest", "9", "encode"]) == 0
     assert "decode" not in capsys.readouterr().out
     for arguments, reason in (
-        (["JoinGrupRequest", "9"], "there is no message JoinGrupRequest"),
+        (["JoinGrupRequest", "9"], "JoinGrupRequest is not a message; did you mean JoinGroupRequest?"),
         (["JoinGroupRequest", "10"], "JoinGroupRequest has versions 0 to 9"),
     ):
         with pytest.raises(SystemExit, match="2"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, assert_never, assert_type
+from typing import Any, TypeVar, assert_never, assert_type
 
 import coordwire
 from coordwire import Connection, RequestFrame, ResponseFrame, Role
@@ -61,7 +61,10 @@ def test_frames() -> None:
             assert_type(group, str)
         case _:
             raise AssertionError
-    assert_type(coordwire.find_message(12, "request"), type[Message])
+    assert_type(coordwire.find_message(12, "request"), type[Request[Any]])
+    assert_type(coordwire.find_message(12, "response"), type[Response])
+    assert_type(coordwire.find_message("JoinGroup", "request"), type[Message])
+    assert_type(coordwire.find_message("RequestHeader"), type[Message])
     answer = coordwire.encode_response(coordwire.find_message(12, "response")(), version=4, correlation_id=1)
     assert_type(coordwire.decode_response(answer, api_key=12, version=4), ResponseFrame)
 
