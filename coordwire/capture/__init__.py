@@ -26,3 +26,33 @@ What a reader may hold, for one capture; what doesn't fit is given up and report
 
 Fragments of IP packets aren't put together, so none are held.
 """
+
+from typing import TYPE_CHECKING
+
+from coordwire.lazy import exports
+
+if TYPE_CHECKING:
+    from coordwire.capture.detect import InputFormat
+    from coordwire.capture.entries import Entry, FrameEntry, Stretch
+    from coordwire.capture.reader import Capture
+    from coordwire.capture.rotated import rejoined
+
+_LAZY = {
+    "Capture": "reader",
+    "Entry": "entries",
+    "FrameEntry": "entries",
+    "InputFormat": "detect",
+    "Stretch": "entries",
+    "rejoined": "rotated",
+}
+
+__all__ = [
+    "Capture",
+    "Entry",
+    "FrameEntry",
+    "InputFormat",
+    "Stretch",
+    "rejoined",
+]
+
+__getattr__, __dir__ = exports(__name__, __all__, _LAZY)

@@ -1100,7 +1100,7 @@ def __getattr__(name: str) -> type[Message]:
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+    return sorted(__all__)
 
 
 @overload

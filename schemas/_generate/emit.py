@@ -282,7 +282,7 @@ def index_text(modules: list[ModuleRow]) -> str:
         "",
         "",
         "def __dir__() -> list[str]:",
-        "    return sorted(set(globals()) | set(__all__))",
+        "    return sorted(__all__)",
         "",
         "",
         "@overload",

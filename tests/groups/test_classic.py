@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.errors import Malformed
-from coordwire.groups.timeline import timeline
+from coordwire.groups.capture_timeline import timeline
 from coordwire.groups.timeline_events import (
     ErrorMet,
     MemberJoined,

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.capture.reader import Capture
+from coordwire.groups.capture_timeline import timeline
 from coordwire.groups.story import stories
-from coordwire.groups.timeline import timeline
 from coordwire.groups.timeline_events import (
     CoordinatorFound,
     ErrorMet,

@@ -25,10 +25,10 @@ from coordwire.cli import Failure, filters
 from coordwire.cli.inputs import failure, opened, shown
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import CodecUnavailable, DecodeError
+from coordwire.groups.capture_timeline import TOLD_BY, timeline
 from coordwire.groups.coordinator_log import LogItem, Unread, read_file
 from coordwire.groups.log_files import LogFile, find_files
 from coordwire.groups.log_timeline import log_timeline, topic_names
-from coordwire.groups.timeline import TOLD_BY, timeline
 from coordwire.groups.timeline_events import (
     ErrorMet,
     GroupEvent,

@@ -200,7 +200,7 @@ class _Work:
 
     def _capture(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
         from coordwire.capture.entries import FrameEntry
-        from coordwire.groups.timeline import Timeline
+        from coordwire.groups.capture_timeline import Timeline
         from coordwire.spark.readers.captures import read_frames
         from coordwire.spark.readers.group_stories import STORIES, EventRows
 
