@@ -10,8 +10,7 @@ Bytes are hostile: every refusal is a `CoordwireError` that says where, what and
 a decode may cost. Names that need message modules are imported when they are first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coordwire._speedups import implementation
 from coordwire.errors import (
@@ -31,13 +30,26 @@ from coordwire.errors import (
     UnsupportedVersion,
     WrongType,
 )
+from coordwire.lazy import exports
 from coordwire.limits import limits
 from coordwire.messages import find_message
 
 if TYPE_CHECKING:
+    from coordwire.codec import Message, Request, Response
     from coordwire.connection import Connection, ConnectionState, Role
     from coordwire.embedded import open_embedded
     from coordwire.enums import ErrorCode
+    from coordwire.events import (
+        ConnectionClosed,
+        ConnectionFailed,
+        Event,
+        FrameRefused,
+        RequestReceived,
+        ResponseReceived,
+        SentRequest,
+        TokenReceived,
+        VersionsRefused,
+    )
     from coordwire.frames import (
         RequestFrame,
         ResponseFrame,
@@ -55,12 +67,24 @@ __version__ = "0.1.0"
 _LAZY = {
     "ApiKey": "versions",
     "Connection": "connection",
+    "ConnectionClosed": "events",
+    "ConnectionFailed": "events",
     "ConnectionState": "connection",
     "ErrorCode": "enums",
+    "Event": "events",
+    "FrameRefused": "events",
+    "Message": "codec",
+    "Request": "codec",
     "RequestFrame": "frames",
+    "RequestReceived": "events",
+    "Response": "codec",
     "ResponseFrame": "frames",
+    "ResponseReceived": "events",
     "Role": "connection",
+    "SentRequest": "events",
+    "TokenReceived": "events",
     "VersionRange": "versions",
+    "VersionsRefused": "events",
     "decode_request": "frames",
     "decode_response": "frames",
     "encode_request": "frames",
@@ -76,6 +100,8 @@ __all__ = [
     "ApiKey",
     "CodecUnavailable",
     "Connection",
+    "ConnectionClosed",
+    "ConnectionFailed",
     "ConnectionState",
     "CoordwireError",
     "CorruptBatch",
@@ -83,18 +109,28 @@ __all__ = [
     "Deviation",
     "EncodeError",
     "ErrorCode",
+    "Event",
+    "FrameRefused",
     "LimitExceeded",
     "Malformed",
+    "Message",
     "NotInVersion",
     "OutOfRange",
+    "Request",
     "RequestFrame",
+    "RequestReceived",
+    "Response",
     "ResponseFrame",
+    "ResponseReceived",
     "Role",
+    "SentRequest",
+    "TokenReceived",
     "Truncated",
     "UnknownApi",
     "UnreadableRange",
     "UnsupportedVersion",
     "VersionRange",
+    "VersionsRefused",
     "WrongType",
     "decode_request",
     "decode_response",
@@ -110,15 +146,4 @@ __all__ = [
     "to_json",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    module = _LAZY.get(name)
-    if module is None:
-        raise AttributeError(f"module 'coordwire' has no attribute {name!r}")
-    value = getattr(import_module(f"coordwire.{module}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+__getattr__, __dir__ = exports(__name__, __all__, _LAZY)

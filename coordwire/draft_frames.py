@@ -69,7 +69,7 @@ class Call:
     def encode(self, message: Message, direction: Direction, *, version: int = 0) -> bytes:
         """The frame of its request or response, size prefix and type id included. Raises `EncodeError`."""
         head = _TYPE.pack(self.type_id) if direction == "request" or self.answer_typed else b""
-        body = message.encode(version)
+        body = message.encode(version=version)
         size = len(head) + len(body)
         if size > 0x7FFF_FFFF:
             raise OutOfRange(f"a frame of {size} bytes is beyond its size prefix")

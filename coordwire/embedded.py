@@ -115,7 +115,7 @@ def _read(cls: type[Message], data: bytes, *, told: bool) -> Embedded | None:
         if version < cls.versions[0] or (version > newest and not told):
             continue
         try:
-            message = cls.decode(data[start:], version=min(version, newest), lenient=version > newest)
+            message = cls.decode(data[start:], version=min(version, newest), strict=version <= newest)
         except DecodeError:
             continue
         return Embedded(message, version)

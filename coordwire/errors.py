@@ -133,7 +133,7 @@ class CodecUnavailable(CoordwireError):
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """Something that a lenient decode tolerated, as Apache Kafka's own decoder does.
+    """Something that a decode with strict=False tolerated, as Apache Kafka's own decoder does.
 
     reason: what was odd; position: where, in bytes as for `DecodeError`; path: the field.
     """

@@ -19,7 +19,7 @@ from coordwire._speedups import native
 from coordwire.codec import Message
 from coordwire.codec.backends import decoder
 from coordwire.codec.interpreter.decoder import Mark, Reader
-from coordwire.codec.message import Buffer
+from coordwire.codec.message import Buffer, no_version
 from coordwire.codec.program import message_program
 from coordwire.errors import (
     DecodeError,
@@ -92,20 +92,21 @@ Frame = RequestFrame | ResponseFrame
 # --- whole frames, size prefix included ---
 
 
-def decode_request(data: Buffer, *, lenient: bool = False) -> RequestFrame:
+def decode_request(data: Buffer, *, strict: bool = True) -> RequestFrame:
     """The request that these bytes hold, size prefix included.
 
-    lenient: accept what Apache Kafka accepts; `.deviations` says what was odd. Raises `DecodeError` (of an
-    unknown API or version too, with the header in `partial`); offsets count from behind the size prefix.
+    strict=False accepts what Apache Kafka accepts, and lists each `Deviation` in `.deviations`. Raises
+    `DecodeError` (for an unknown API or version too, with the header in `partial`); positions count from
+    after the size prefix.
     """
     if _requests is not None:
         frame: RequestFrame | None = _requests.read(data, True)
         if frame is not None:
             return frame
-    return _read_request(_body(data), lenient, None)
+    return _read_request(_body(data), strict, None)
 
 
-def decode_response(data: Buffer, *, api_key: int, version: int, lenient: bool = False) -> ResponseFrame:
+def decode_response(data: Buffer, *, api_key: int, version: int, strict: bool = True) -> ResponseFrame:
     """The response that these bytes hold, size prefix included; `api_key` and `version` are its request's.
 
     As `decode_request` otherwise.
@@ -114,7 +115,7 @@ def decode_response(data: Buffer, *, api_key: int, version: int, lenient: bool =
         frame: ResponseFrame | None = _responses.read(data, True, api_key, version)
         if frame is not None:
             return frame
-    return _read_response(_body(data), api_key, version, lenient, None)
+    return _read_response(_body(data), api_key, version, strict, None)
 
 
 def _body(data: Buffer) -> bytes:
@@ -156,7 +157,7 @@ def encode_request(
         if wire is not None:
             return wire
     key = _key_of(message, "request")
-    kind = header_version(key, version, "request")
+    body = message.encode(version=version)
     header = RequestHeader(
         request_api_key=key,
         request_api_version=version,
@@ -164,7 +165,7 @@ def encode_request(
         client_id=client_id,  # dropped in kind 0
         tags=dict(header_tags) if header_tags else None,
     )
-    return _framed(message.encode(version), header.encode(kind))
+    return _framed(body, header.encode(version=header_version(key, version, "request")))
 
 
 def encode_response(
@@ -177,8 +178,9 @@ def encode_response(
         if wire is not None:
             return wire
     key = _key_of(message, "response")
+    body = message.encode(version=version)
     header = ResponseHeader(correlation_id=correlation_id, tags=dict(header_tags) if header_tags else None)
-    return _framed(message.encode(version), header.encode(header_version(key, version, "response")))
+    return _framed(body, header.encode(version=header_version(key, version, "response")))
 
 
 def _key_of(message: Message, direction: str) -> int:
@@ -197,16 +199,16 @@ def _framed(body: bytes, header: bytes) -> bytes:
 # --- bodies, as streams deliver them ---
 
 
-def read_request(body: bytes, *, lenient: bool = False, marks: list[Mark] | None = None) -> RequestFrame:
+def read_request(body: bytes, *, strict: bool = True, marks: list[Mark] | None = None) -> RequestFrame:
     """`decode_request` of what stands behind the size prefix; `marks` collects where every part stands."""
     if _requests is not None and marks is None:
         frame: RequestFrame | None = _requests.read(body, False)
         if frame is not None:
             return frame
-    return _read_request(body, lenient, marks)
+    return _read_request(body, strict, marks)
 
 
-def _read_request(body: bytes, lenient: bool, marks: list[Mark] | None) -> RequestFrame:
+def _read_request(body: bytes, strict: bool, marks: list[Mark] | None) -> RequestFrame:
     if len(body) < _PEEK.size:
         raise Truncated(f"a request header needs {_PEEK.size} bytes at least, {len(body)} given", len(body))
     key, version = _PEEK.unpack_from(body)
@@ -216,18 +218,18 @@ def _read_request(body: bytes, lenient: bool, marks: list[Mark] | None) -> Reque
     except KeyError:
         error = UnknownApi(f"api key {key} is unknown", 0, "request_api_key")
         with suppress(DecodeError):  # its header is like any other's
-            error.partial, _ = _header(RequestHeader, body, 1, True, [], None)
+            error.partial, _ = _header(RequestHeader, body, 1, False, [], None)
         raise error from None
     kind = header_version(key, version, "request")
     try:
-        header, at = _header(RequestHeader, body, kind, lenient, deviations, marks)
+        header, at = _header(RequestHeader, body, kind, strict, deviations, marks)
     except DecodeError as error:
         if version in cls.versions:
             raise
         raise _unknown_version(cls, version, error.partial) from None
     if version not in cls.versions:
         raise _unknown_version(cls, version, header)
-    message = _message(cls, body, at, version, lenient, deviations, marks)
+    message = _message(cls, body, at, version, strict, deviations, marks)
     return RequestFrame(
         header=header,
         message=message,
@@ -241,24 +243,25 @@ def _read_request(body: bytes, lenient: bool, marks: list[Mark] | None) -> Reque
 def _unknown_version(
     cls: type[Message], version: int, header: object, at: int = 2, path: str = "request_api_version"
 ) -> UnsupportedVersion:
-    reason = f"{cls.__name__} has no version {version}: it has {cls.versions[0]} to {cls.versions[-1]}"
-    return UnsupportedVersion(reason, at, path, header)
+    return UnsupportedVersion(no_version(cls, version), at, path, header)
 
 
 def read_response(
-    body: bytes, api_key: int, version: int, *, lenient: bool = False, marks: list[Mark] | None = None
+    body: bytes, api_key: int, version: int, *, strict: bool = True, marks: list[Mark] | None = None
 ) -> ResponseFrame:
     """`decode_response` of what stands behind the size prefix."""
     if _responses is not None and marks is None:
         frame: ResponseFrame | None = _responses.read(body, False, api_key, version)
         if frame is not None:
             return frame
-    return _read_response(body, api_key, version, lenient, marks)
+    return _read_response(body, api_key, version, strict, marks)
 
 
 def _read_response(
-    body: bytes, api_key: int, version: int, lenient: bool, marks: list[Mark] | None
+    body: bytes, api_key: int, version: int, strict: bool, marks: list[Mark] | None
 ) -> ResponseFrame:
+    if not isinstance(api_key, int):
+        raise UnknownApi(f"an api key is an int, got {type(api_key).__name__}", 0)
     try:
         cls = find_message(api_key, "response")
     except KeyError:
@@ -267,10 +270,10 @@ def _read_response(
         raise _unknown_version(cls, version, None, at=0, path="")
     deviations: list[Deviation] = []
     header, at = _header(
-        ResponseHeader, body, header_version(api_key, version, "response"), lenient, deviations, marks
+        ResponseHeader, body, header_version(api_key, version, "response"), strict, deviations, marks
     )
     body_version = _body_version(cls, body, at, version) if api_key == API_VERSIONS else version
-    message = _message(cls, body, at, body_version, lenient, deviations, marks)
+    message = _message(cls, body, at, body_version, strict, deviations, marks)
     return ResponseFrame(
         header=header,
         message=message,
@@ -289,7 +292,7 @@ def _body_version(cls: type[Message], body: bytes, at: int, version: int) -> int
         return version
     for candidate in (0, version):
         try:
-            cls._decode_at(body, at, candidate, False, None)
+            cls._decode_at(body, at, candidate, True, None)
         except DecodeError:
             continue
         return candidate
@@ -305,7 +308,7 @@ def _header(
     cls: type[H],
     body: bytes,
     version: int,
-    lenient: bool,
+    strict: bool,
     deviations: list[Deviation],
     marks: list[Mark] | None,
 ) -> tuple[H, int]:
@@ -317,7 +320,7 @@ def _header(
                 return header, at
         except Exception:  # whatever it was: the interpreter words it
             pass
-    reader = Reader(body, 0, version, lenient=lenient, deviations=deviations, marks=marks)
+    reader = Reader(body, 0, version, strict=strict, deviations=deviations, marks=marks)
     return reader.message(cls, whole=False), reader.pos
 
 
@@ -326,13 +329,13 @@ def _message(
     body: bytes,
     at: int,
     version: int,
-    lenient: bool,
+    strict: bool,
     deviations: list[Deviation],
     marks: list[Mark] | None,
 ) -> Message:
     if marks is None:
-        return cls._decode_at(body, at, version, lenient, deviations)
-    return Reader(body, at, version, lenient=lenient, deviations=deviations, marks=marks).message(cls)
+        return cls._decode_at(body, at, version, strict, deviations)
+    return Reader(body, at, version, strict=strict, deviations=deviations, marks=marks).message(cls)
 
 
 # --- in native code ---

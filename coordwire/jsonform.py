@@ -21,10 +21,10 @@ together on the way out of an error, and costs nothing before.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar
 
 from coordwire.codec import NEVER, Field, Message, Struct, VersionLayout
+from coordwire.codec.message import refused_version
 from coordwire.codec.primitives import new
 from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
 from coordwire.jsonvalues import (
@@ -37,6 +37,7 @@ from coordwire.jsonvalues import (
     write_bytes,
     wrong,
 )
+from coordwire.suggestions import suggestion
 
 __all__ = ["Json", "from_json", "to_json"]
 
@@ -75,8 +76,7 @@ def from_json(cls: type[M], form: Mapping[str, object], *, version: int) -> M:
 
 def _form_of(cls: type[Message], version: int) -> _Form:
     if version not in cls.versions:
-        known = f"it has {cls.versions[0]} to {cls.versions[-1]}"
-        raise NotInVersion(f"{cls.__name__} has no version {version}: {known}")
+        raise refused_version(cls, version)
     return _form(cls, version)
 
 
@@ -200,8 +200,7 @@ class _Form:
                 raise NotInVersion(f"not in version {self.layout.version}", known.name)
             if known is None and key != _TAGS:
                 shown = key if isinstance(key, str) else type(key).__name__
-                near = get_close_matches(shown[:100], self.names, 1)
-                hint = f'; "{near[0]}" meant?' if near else ""
+                hint = suggestion(shown, self.names)
                 raise WrongType(f"{self.cls.__name__} has no such field{hint}", shown[:100])
 
     def read_tags(self, tags: Any) -> dict[int, bytes] | None:

@@ -105,7 +105,7 @@ class KafkaClient(Endpoint):
         """The event for the answer to a request."""
         refused = request.api_key == API_VERSIONS and request.version > 0 and is_unsupported_version(body)
         try:
-            frame = read_response(body, request.api_key, request.version, lenient=not self.strict)
+            frame = read_response(body, request.api_key, request.version, strict=self.strict)
         except DecodeError as error:
             if refused:
                 partial = error.partial if isinstance(error.partial, Message) else None
@@ -194,7 +194,7 @@ class KafkaServer(Endpoint):
 
     def read(self, body: bytes) -> Event:
         try:
-            frame = read_request(body, lenient=not self.strict)
+            frame = read_request(body, strict=self.strict)
         except DecodeError as error:
             header = error.partial
             known = header.correlation_id if isinstance(header, RequestHeader) else None

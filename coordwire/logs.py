@@ -116,12 +116,12 @@ def open_log_record(topic: str, record: KeyAndValue) -> LogRecord | None:
     if log is None:
         return None
     try:
-        return decode_log_record(log, record.key, record.value, lenient=True)
+        return decode_log_record(log, record.key, record.value, strict=False)
     except DecodeError as error:
         refusal = error
     opened = LogRecord(log=log, type=None, key=record.key)
     if log != "metadata" and refusal.path.startswith("value"):
-        opened = decode_log_record(log, record.key, None, lenient=True)
+        opened = decode_log_record(log, record.key, None, strict=False)
     opened.value = record.value
     opened.unknown = str(refusal)
     return opened
@@ -132,20 +132,20 @@ def decode_log_record(
     key: Buffer | None,
     value: Buffer | None,
     *,
-    lenient: bool = False,
+    strict: bool = True,
     deviations: list[Deviation] | None = None,
 ) -> LogRecord:
     """The record that this key and this value hold; a `value` of None is a tombstone.
 
-    lenient: accept what Apache Kafka's own decoder accepts, with its value, and append each `Deviation` to
-    `deviations`.
+    strict=False accepts what Apache Kafka's own decoder accepts, with its value, and appends each `Deviation`
+    to `deviations`.
 
     Raises `DecodeError` for a prefix that is cut off, for bytes that a known type and version can't have, and
     for a key or value that is missing where the log can't do without; `KeyError` for a log that isn't in
     `TOPICS`.
     """
     types = RECORD_TYPES[log]
-    how = _How(lenient, deviations)
+    how = _How(strict, deviations)
     data = None if value is None else _plain(value)
     if log == "metadata":
         return _metadata_record(None if key is None else _plain(key), data, how)
@@ -169,12 +169,12 @@ def decode_log_record(
 class _How(NamedTuple):
     """How to read, and where to say what was odd."""
 
-    lenient: bool
+    strict: bool
     deviations: list[Deviation] | None
 
     def odd(self, reason: str, offset: int, path: str) -> None:
-        """Something that only a lenient decode accepts."""
-        if not self.lenient:
+        """Something that a strict decode refuses."""
+        if self.strict:
             raise Malformed(reason, offset, path)
         if self.deviations is not None:
             self.deviations.append(Deviation(reason, offset, path))
@@ -215,7 +215,7 @@ def _value(record: LogRecord, cls: type[Message], version: int, data: bytes, pos
 def _message(cls: type[Message], data: bytes, pos: int, version: int, part: str, how: _How) -> Message:
     odd: list[Deviation] = []
     try:
-        return cls._decode_at(data, pos, version, how.lenient, odd)
+        return cls._decode_at(data, pos, version, how.strict, odd)
     except DecodeError as error:
         error.path = f"{part}.{error.path}" if error.path else part
         raise
@@ -316,7 +316,7 @@ def _part(record: LogRecord, part: Message | bytes, version: int, name: str) -> 
         told = wanted.__name__ if wanted else "nothing"
         raise WrongType(f"{type(part).__name__} is not what type {record.type} has: {told}", name)
     try:
-        return part.encode(version)
+        return part.encode(version=version)
     except EncodeError as error:
         error.path = f"{name}.{error.path}" if error.path else name
         raise

@@ -47,11 +47,14 @@ class Span:
     meaning: str | None = None
 
 
-def explain(data: Buffer, *, api_key: int | None = None, version: int | None = None) -> list[Span]:
+def explain(
+    data: Buffer, *, api_key: int | None = None, version: int | None = None, strict: bool = True
+) -> list[Span]:
     """The spans of one frame, size prefix included: a request, or the response to `api_key` in `version`.
 
-    Bytes that are refused end in a span of sort "refused". Raises `DecodeError` only where the size prefix is
-    none, and `ValueError` if just one of `api_key` and `version` is given.
+    Bytes that are refused end in a span of sort "refused". strict: as for `coordwire.decode_request`.
+    Raises `DecodeError` only where the size prefix isn't one, and `ValueError` if just one of `api_key` and
+    `version` is given.
     """
     wire = data if isinstance(data, bytes) else bytes(memoryview(data))
     if len(wire) < PREFIX:
@@ -60,7 +63,7 @@ def explain(data: Buffer, *, api_key: int | None = None, version: int | None = N
     check_size(size)
     return [
         Span(-PREFIX, PREFIX, "size", size, "size", "int32"),
-        *body_spans(wire[PREFIX:], api_key, version),
+        *body_spans(wire[PREFIX:], api_key, version, strict=strict),
     ]
 
 
@@ -69,11 +72,11 @@ Show = Callable[[Span], object]
 
 
 def body_spans(
-    body: bytes, api_key: int | None = None, version: int | None = None, *, lenient: bool = False
+    body: bytes, api_key: int | None = None, version: int | None = None, *, strict: bool = True
 ) -> list[Span]:
     """`explain` of what follows the size prefix."""
     spans: list[Span] = []
-    show_body(spans.append, body, api_key, version, lenient=lenient)
+    show_body(spans.append, body, api_key, version, strict=strict)
     return spans
 
 
@@ -83,7 +86,7 @@ def show_body(
     api_key: int | None = None,
     version: int | None = None,
     *,
-    lenient: bool = False,
+    strict: bool = True,
 ) -> None:
     """Give `show` the spans of what follows the size prefix."""
     if (api_key is None) != (version is None):
@@ -91,9 +94,9 @@ def show_body(
     cover = _Cover(show, len(body))
     try:
         if api_key is None or version is None:
-            read_request(body, lenient=lenient, marks=cover.marks)
+            read_request(body, strict=strict, marks=cover.marks)
         else:
-            read_response(body, api_key, version, lenient=lenient, marks=cover.marks)
+            read_response(body, api_key, version, strict=strict, marks=cover.marks)
     except DecodeError as error:
         cover.finish(error)
     else:
@@ -106,7 +109,7 @@ def header_spans(body: bytes, api_key: int, version: int, direction: str) -> lis
     kind = header_version(api_key, version, direction)
     cls = find_message("RequestHeader" if direction == "request" else "ResponseHeader")
     try:
-        reader = Reader(body, 0, kind, lenient=True, marks=marks)
+        reader = Reader(body, 0, kind, strict=False, marks=marks)
         reader.message(cls, whole=False)
     except DecodeError:
         return []
@@ -119,17 +122,17 @@ def header_spans(body: bytes, api_key: int, version: int, direction: str) -> lis
 
 
 def message_spans(
-    body: bytes, cls: type[Message], version: int, *, typed: bool = False, lenient: bool = False
+    body: bytes, cls: type[Message], version: int, *, typed: bool = False, strict: bool = True
 ) -> list[Span]:
     """The spans of one message without a header of Kafka's; `typed`: a type id precedes it, as in
     `coordwire.dialects`."""
     spans: list[Span] = []
-    show_message(spans.append, body, cls, version, typed=typed, lenient=lenient)
+    show_message(spans.append, body, cls, version, typed=typed, strict=strict)
     return spans
 
 
 def show_message(
-    show: Show, body: bytes, cls: type[Message], version: int, *, typed: bool = False, lenient: bool = False
+    show: Show, body: bytes, cls: type[Message], version: int, *, typed: bool = False, strict: bool = True
 ) -> None:
     """Give `show` what `message_spans` returns."""
     cover = _Cover(show, len(body))
@@ -137,7 +140,7 @@ def show_message(
         header = Reader(body, 0, 0, marks=cover.marks)
         if typed:
             header.message(find_message("RequestTypeHeader"), whole=False)
-        Reader(body, header.pos, version, lenient=lenient, marks=cover.marks).message(cls)
+        Reader(body, header.pos, version, strict=strict, marks=cover.marks).message(cls)
     except DecodeError as error:
         cover.finish(error)
     else:

@@ -89,19 +89,19 @@ def frame(random: Random, sampled: bool) -> None:
     """A frame's bytes as a request, or as a response of an API that need not be its own."""
     body = mutate(random, random.choice(FRAMES), FRAMES)
     kind = random.choice(KINDS)
-    lenient = random.random() < 0.5
+    strict = random.random() < 0.5
     for request in (True, False):
-        found = decoded(body, kind, request, lenient, None)
+        found = decoded(body, kind, request, strict, None)
         if sampled:
-            assert str(found) == str(decoded(body, kind, request, lenient, []))
+            assert str(found) == str(decoded(body, kind, request, strict, []))
 
 
-def decoded(body: bytes, kind: tuple[int, int], request: bool, lenient: bool, marks: Any) -> Any:
+def decoded(body: bytes, kind: tuple[int, int], request: bool, strict: bool, marks: Any) -> Any:
     """The frame, or its refusal's text; with `marks` by the interpreter."""
     try:
         if request:
-            return read_request(body, lenient=lenient, marks=marks)
-        return read_response(body, *kind, lenient=lenient, marks=marks)
+            return read_request(body, strict=strict, marks=marks)
+        return read_response(body, *kind, strict=strict, marks=marks)
     except DecodeError as error:
         assert 0 <= error.position <= len(body), error
         assert error.reason

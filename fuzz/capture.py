@@ -39,9 +39,9 @@ def inputs(draw: st.DrawFn) -> bytes:
 
 
 @given(inputs(), st.booleans(), st.sampled_from([(), (9092,)]))
-def fuzz(data: bytes, lenient: bool, ports: tuple[int, ...]) -> None:
+def fuzz(data: bytes, strict: bool, ports: tuple[int, ...]) -> None:
     try:
-        capture = Capture(io.BytesIO(data), "fuzz", lenient=lenient, ports=ports)
+        capture = Capture(io.BytesIO(data), "fuzz", strict=strict, ports=ports)
         entries = list(capture.entries())
     except Malformed:
         return

@@ -30,16 +30,16 @@ def mutated(draw: st.DrawFn) -> bytes:
 
 @given(st.one_of(mutated(), mutated(), st.binary(max_size=64)), KINDS)
 def fuzz(body: bytes, kind: tuple[int, int]) -> None:
-    for lenient in (False, True):
+    for strict in (True, False):
         for direction in ("request", "response"):
-            check(body, direction, kind, lenient)
+            check(body, direction, kind, strict)
 
 
-def check(body: bytes, direction: str, kind: tuple[int, int], lenient: bool) -> None:
+def check(body: bytes, direction: str, kind: tuple[int, int], strict: bool) -> None:
     def read(marks: list[Mark] | None = None) -> object:
         if direction == "request":
-            return read_request(body, lenient=lenient, marks=marks)
-        return read_response(body, *kind, lenient=lenient, marks=marks)
+            return read_request(body, strict=strict, marks=marks)
+        return read_response(body, *kind, strict=strict, marks=marks)
 
     try:
         frame = read()
@@ -56,10 +56,13 @@ def check(body: bytes, direction: str, kind: tuple[int, int], lenient: bool) -> 
     assert repr(read([])) == repr(frame)
     if isinstance(frame, RequestFrame):
         try:
-            wire = frame.message.encode(frame.api_version)
+            wire = frame.message.encode(version=frame.api_version)
         except CoordwireError as error:
             raise AssertionError(f"decoded, but can't be encoded: {error}") from error
-        assert type(frame.message).decode(wire, version=frame.api_version).encode(frame.api_version) == wire
+        assert (
+            type(frame.message).decode(wire, version=frame.api_version).encode(version=frame.api_version)
+            == wire
+        )
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def inside(draw: st.DrawFn) -> bytes:
 
 def unfold(data: bytes, kind: str, protocol: str) -> None:
     """In each place where members of a group hide something."""
-    subscription = b"\0\1" + ConsumerProtocolSubscription(user_data=data).encode(1)
+    subscription = b"\0\1" + ConsumerProtocolSubscription(user_data=data).encode(version=1)
     offers = [JoinGroupRequestProtocol(name=protocol, metadata=one) for one in (data, subscription)]
     members = [MemberMetadata(subscription=one, assignment=data) for one in (data, subscription)]
     for message in (
@@ -47,7 +47,7 @@ def unfold(data: bytes, kind: str, protocol: str) -> None:
     ):
         for message_inside, version in open_embedded(message).values():
             newest = message_inside.versions[-1]
-            wire = message_inside.encode(min(version, newest))
+            wire = message_inside.encode(version=min(version, newest))
             assert version > newest or any(wire in whole for whole in (data, subscription))
 
 

@@ -36,19 +36,19 @@ def fuzz(given_: tuple[type[Message], int, bytes]) -> None:
 
 
 def check(cls: type[Message], version: int, data: bytes) -> None:
-    strict = verdict(cls, version, data, lenient=False)
-    lenient = verdict(cls, version, data, lenient=True)
+    strict = verdict(cls, version, data, strict=True)
+    lenient = verdict(cls, version, data, strict=False)
     if strict is not None:
-        wire = strict.encode(version)
+        wire = strict.encode(version=version)
         assert len(wire) <= len(data)  # less only where tagged fields stood at their default
         assert repr(cls.decode(wire, version=version)) == repr(strict) == repr(lenient)
     assert (fast(cls, version, data) is None) == (strict is None), "fast path and interpreter disagree"
 
 
-def verdict(cls: type[Message], version: int, data: bytes, *, lenient: bool) -> Message | None:
+def verdict(cls: type[Message], version: int, data: bytes, *, strict: bool) -> Message | None:
     """The interpreter's message; None where it refuses, after a look at how."""
     try:
-        message: Message = Reader(data, 0, version, lenient=lenient).message(cls)
+        message: Message = Reader(data, 0, version, strict=strict).message(cls)
     except DecodeError as error:
         assert 0 <= error.position <= len(data)
         assert error.reason

@@ -74,7 +74,7 @@ def read(cls: type[Message], version: int, data: bytes) -> None:
 def written(cls: type[Message], version: int, message: Message) -> Any:
     """Encode it by each likewise."""
     python = outcome(lambda: python_encode(version, message))
-    assert outcome(lambda: message.encode(version)) == python
+    assert outcome(lambda: message.encode(version=version)) == python
     program = message_program(cls, version)
     assert program is None or program.encode(message) == (None if isinstance(python, tuple) else python)
     return python

@@ -45,7 +45,7 @@ ASSIGNMENT = ConsumerProtocolAssignment(
 
 
 def versioned(message: coordwire.codec.Message, version: int) -> bytes:
-    return struct.pack(">h", version) + message.encode(min(version, 3))
+    return struct.pack(">h", version) + message.encode(version=min(version, 3))
 
 
 def join(metadata: bytes, kind: str = "consumer") -> JoinGroupRequest:
@@ -95,7 +95,7 @@ def test_answers_and_assignments() -> None:
 
 
 def test_without_a_protocol_type_the_bytes_must_be_whole() -> None:
-    newer = struct.pack(">h", 9) + ASSIGNMENT.encode(3)
+    newer = struct.pack(">h", 9) + ASSIGNMENT.encode(version=3)
     assert coordwire.open_embedded(SyncGroupResponse(assignment=newer)) == {}
     assert len(coordwire.open_embedded(SyncGroupResponse(assignment=newer, protocol_type="consumer"))) == 1
 
@@ -158,7 +158,7 @@ def test_kafkas_own_bytes_open(sample: Sample) -> None:
     message, path = outer(sample)
     inside, version = coordwire.open_embedded(message)[path]
     assert (type(inside).__name__, version) == (sample.name, sample.version)
-    again = inside.encode(version)
+    again = inside.encode(version=version)
     assert sample.data.endswith(again)
     prefix = sample.data[: -len(again)]
     assert prefix == (struct.pack(">h", version) if "P" in sample.name else b"")
@@ -204,14 +204,14 @@ def user_data(data: bytes, protocol: str) -> dict[str, coordwire.embedded_name.E
 
 def test_sticky_before_it_had_a_generation() -> None:
     held = StickyAssignorUserData.decode(bytes.fromhex("00000001 0001 74 00000001 00000005"), version=0)
-    (found,) = user_data(held.encode(0), "sticky").values()
+    (found,) = user_data(held.encode(version=0), "sticky").values()
     assert found == (held, 0)
-    (found,) = user_data(held.encode(1), "sticky").values()
+    (found,) = user_data(held.encode(version=1), "sticky").values()
     assert found == (held, 1)
 
 
 def test_another_assignors_user_data_stays_bytes() -> None:
-    data = CooperativeStickyAssignorUserData(generation=4).encode(0)
+    data = CooperativeStickyAssignorUserData(generation=4).encode(version=0)
     assert len(user_data(data, "cooperative-sticky")) == 1
     assert user_data(data, "range") == {}
     assert user_data(data, "mine") == {}
@@ -257,7 +257,7 @@ def test_groups_in_the_log() -> None:
 
 def test_a_principal() -> None:
     principal = DefaultPrincipalData(type="User", name="ann")
-    found = coordwire.open_embedded(EnvelopeRequest(request_principal=b"\0\0" + principal.encode(0)))
+    found = coordwire.open_embedded(EnvelopeRequest(request_principal=b"\0\0" + principal.encode(version=0)))
     assert found == {"request_principal": (principal, 0)}
     assert coordwire.open_embedded(EnvelopeRequest(request_principal=b"\0\0junk")) == {}
     assert coordwire.open_embedded(EnvelopeRequest(request_principal=None)) == {}

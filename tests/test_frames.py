@@ -59,7 +59,7 @@ def test_bytes_of_a_known_frame() -> None:
 )
 def test_request_headers_by_version(message: HeartbeatRequest, version: int, expected: str) -> None:
     raw = encode_request(message, version=version, correlation_id=1, client_id="a")
-    assert raw[4 : len(raw) - len(message.encode(version))] == bytes.fromhex(expected)
+    assert raw[4 : len(raw) - len(message.encode(version=version))] == bytes.fromhex(expected)
 
 
 def test_response_headers_by_version() -> None:

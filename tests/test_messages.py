@@ -6,13 +6,25 @@ import copy
 import dataclasses
 import importlib
 import pickle
+from typing import Any
 
 import pytest
 
-from coordwire import NotInVersion, UnsupportedVersion, find_message
+from coordwire import (
+    NotInVersion,
+    UnknownApi,
+    UnsupportedVersion,
+    WrongType,
+    decode_response,
+    encode_request,
+    encode_response,
+    find_message,
+    from_json,
+    to_json,
+)
 from coordwire import messages as package
-from coordwire.codec import Message, Struct
-from coordwire.messages import HeartbeatRequest, JoinGroupRequest
+from coordwire.codec import Message, Request, Response, Struct
+from coordwire.messages import HeartbeatRequest, HeartbeatResponse, JoinGroupRequest
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 
 ALL = [find_message(name) for name in package.__all__ if name != "find_message"]
@@ -49,6 +61,19 @@ def test_pickle_and_copies(protocol: int) -> None:
     shallow.group_id = "other"
     assert deep.group_id == "payments"
     assert dataclasses.replace(deep, group_id="third").protocols is deep.protocols
+
+
+def test_a_request_class_names_its_response_class() -> None:
+    assert JoinGroupRequest.response_class is find_message("JoinGroupResponse")
+    for cls in ALL:
+        direction = None if cls.api_key is None else cls.direction
+        assert issubclass(cls, Request) == (direction == "request")
+        assert issubclass(cls, Response) == (direction == "response")
+        if issubclass(cls, Request):
+            assert cls.response_class is find_message(cls.__name__.removesuffix("Request") + "Response")
+            (base,) = cls.__orig_bases__  # type: ignore[attr-defined]
+            assert base.__args__[0].__forward_arg__ == cls.response_class.__name__
+        assert not hasattr(cls(), "__dict__")
 
 
 def test_decoded_messages_are_whole_objects() -> None:
@@ -118,3 +143,63 @@ def test_what_there_is_no_message_for() -> None:
     for key, direction in ((9999, "request"), (11, "reply"), (11, None), ("JoinGroup", None)):
         with pytest.raises(KeyError):
             find_message(key, direction)
+
+
+@pytest.mark.parametrize("version", ["4", None, 4.5, [4], b"4", {}])
+def test_a_version_is_an_int(version: Any) -> None:
+    request = HeartbeatRequest(group_id="g")
+    wire = request.encode(version=4)
+    reason = f"a version is an int, got {type(version).__name__}"
+    for write in (
+        lambda: request.encode(version=version),
+        lambda: to_json(request, version=version),
+        lambda: from_json(HeartbeatRequest, {}, version=version),
+        lambda: encode_request(request, version=version, correlation_id=1),
+        lambda: encode_response(HeartbeatResponse(), version=version, correlation_id=1),
+    ):
+        with pytest.raises(WrongType, match=reason):
+            write()
+    answer = encode_response(HeartbeatResponse(), version=4, correlation_id=1)
+    for read in (
+        lambda: HeartbeatRequest.decode(wire, version=version),
+        lambda: decode_response(answer, api_key=12, version=version),
+    ):
+        with pytest.raises(UnsupportedVersion, match=reason):
+            read()
+
+
+def test_a_message_is_found_by_key_and_by_name() -> None:
+    assert find_message(11, "request") is JoinGroupRequest
+    assert find_message("JoinGroupRequest") is find_message("JoinGroupRequest", "request") is JoinGroupRequest
+    assert find_message("JoinGroup", "request") is JoinGroupRequest
+    assert find_message("JoinGroup", "response") is find_message("JoinGroupResponse")
+    assert find_message("Draft2Ping", "response") is find_message("Draft2PingResponse")
+    assert find_message("RequestHeader").direction == "header"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("JoinGroup",), "JoinGroup is an API: its messages are JoinGroupRequest and JoinGroupResponse"),
+        ((11,), "JoinGroup is an API: its messages are JoinGroupRequest and JoinGroupResponse"),
+        (("JoinGrop",), "JoinGrop is not a message; did you mean JoinGroup?"),
+        (("joingrouprequest",), "joingrouprequest is not a message; did you mean JoinGroupRequest?"),
+        (("joingroup", "request"), "joingroup is not a message; did you mean JoinGroup?"),
+        (("JoinGroupRequest", "response"), "JoinGroupRequest is a request"),
+        (("JoinGroupResponse", "request"), "JoinGroupResponse is a response"),
+        (("Kafka07Produce", "response"), "Kafka07Produce has no response"),
+        (("x" * 1_000_000,), "x" * 100 + " is not a message"),
+        ((999, "request"), "api key 999 is unknown"),
+        ((11, "both"), "a direction is request or response, got 'both'"),
+        (("",), " is not a message"),
+    ],
+)
+def test_what_is_not_a_message(arguments: Any, reason: str) -> None:
+    with pytest.raises(KeyError) as caught:
+        find_message(*arguments)
+    assert caught.value.args == (reason,)
+
+
+def test_an_api_key_of_a_response_is_an_int() -> None:
+    with pytest.raises(UnknownApi, match="an api key is an int, got str"):
+        decode_response(b"\0\0\0\4\0\0\0\1", api_key="JoinGroup", version=1)  # type: ignore[arg-type]

@@ -10,12 +10,12 @@ import sys
 import sysconfig
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 import coordwire
-from coordwire import _speedups
+from coordwire import _speedups, capture, groups, messages
 from coordwire._speedups import _NEWEST, _OLDEST, _choose
 
 ROOT = Path(__file__).parent.parent
@@ -46,7 +46,35 @@ print(sorted({"hypothesis", "rich", "construct", "dpkt", "pyarrow"} & set(sys.mo
 def test_every_public_name_is_there() -> None:
     for name in coordwire.__all__:
         assert getattr(coordwire, name) is not None
-    assert set(coordwire.__all__) <= set(dir(coordwire))
+    assert dir(coordwire) == sorted(coordwire.__all__)
+    assert {"ResponseReceived", "UnreadableRange", "Deviation", "Request"} <= set(dir(coordwire))
+
+
+@pytest.mark.parametrize("package", [coordwire, capture, groups, messages])
+def test_public_names_of_packages(package: ModuleType) -> None:
+    assert dir(package) == sorted(package.__all__)
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+    with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'Nonsense'"):
+        package.Nonsense  # noqa: B018
+
+
+def test_packages_import_what_is_used() -> None:
+    script = """
+import sys, coordwire.capture, coordwire.groups
+print(sorted(n for n in sys.modules if n.startswith(("coordwire.capture.", "coordwire.groups."))))
+import coordwire.groups.capture_timeline
+from coordwire.groups import timeline
+print(callable(timeline))
+"""
+    assert python(script).stdout == "[]\nTrue\n"
+
+
+def test_the_package_is_the_command() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "coordwire", "--version"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == f"coordwire {coordwire.__version__}\n"
 
 
 WHICH = "import coordwire; print(coordwire.implementation)"

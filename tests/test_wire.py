@@ -54,14 +54,14 @@ def test_tables_stay_small() -> None:
 
 @pytest.mark.parametrize("count", [11, 200, (1 << 32) - 2])
 def test_more_numbers_than_bytes_are_refused(count: int) -> None:
-    body = with_nodes(0).encode(12)
+    body = with_nodes(0).encode(version=12)
     at = body.index(b"\x01\x01\x01\x00", 20)
     with pytest.raises(DecodeError, match=f"{count} elements of at least 4 bytes claimed"):
         MetadataResponse.decode(body[:at] + uvarint(count + 1) + body[at + 1 :], version=12)
 
 
 def test_numbers_count_against_the_budget_of_elements() -> None:
-    body = with_nodes(20).encode(12)
+    body = with_nodes(20).encode(version=12)
     with limits(elements=42):
         MetadataResponse.decode(body, version=12)
     with limits(elements=41), pytest.raises(DecodeError, match="budget of elements"):

@@ -37,6 +37,32 @@ The most that a reader holds of one capture; what doesn't fit is given up and re
 Fragments of IP packets aren't put together, so none are held.
 """
 
-from coordwire.errors import UnreadableRange
+from typing import TYPE_CHECKING
 
-__all__ = ["UnreadableRange"]
+from coordwire.errors import UnreadableRange
+from coordwire.lazy import exports
+
+if TYPE_CHECKING:
+    from coordwire.capture.detect import InputFormat
+    from coordwire.capture.entries import Entry, FrameEntry
+    from coordwire.capture.reader import Capture
+    from coordwire.capture.rotated import rejoined
+
+_LAZY = {
+    "Capture": "reader",
+    "Entry": "entries",
+    "FrameEntry": "entries",
+    "InputFormat": "detect",
+    "rejoined": "rotated",
+}
+
+__all__ = [
+    "Capture",
+    "Entry",
+    "FrameEntry",
+    "InputFormat",
+    "UnreadableRange",
+    "rejoined",
+]
+
+__getattr__, __dir__ = exports(__name__, __all__, _LAZY)

@@ -45,7 +45,7 @@ MAX_KEY = 10_000
 class Conversation:
     """The requests of one connection that wait, and the entries that its frames become.
 
-    number: gives each entry its place in the capture. lenient: accept what Apache Kafka's decoder accepts.
+    number: gives each entry its place in the capture. strict: as for `Capture`.
     waiting: where the requests of all connections of the capture wait.
     """
 
@@ -54,12 +54,12 @@ class Conversation:
         capture: str,
         number: Callable[[], int],
         *,
-        lenient: bool = False,
+        strict: bool = False,
         waiting: PendingRequests | None = None,
     ) -> None:
         self.capture = capture
         self.number = number
-        self.lenient = lenient
+        self.strict = strict
         self.waiting = PendingRequests() if waiting is None else waiting
         self._waiting: dict[int, AwaitedRequest] = {}
         self._again: dict[int, deque[AwaitedRequest]] = {}  # those that wait after them under the same id
@@ -75,7 +75,7 @@ class Conversation:
         """The entry of a frame from the client."""
         entry = self._entry(body, flow, "request")
         try:
-            frame = read_request(body.data, lenient=self.lenient)
+            frame = read_request(body.data, strict=self.strict)
         except DecodeError as error:
             if self._tokens and not may_be_request(struct.pack(">i", len(body.data)) + body.data):
                 entry.token = True
@@ -195,7 +195,7 @@ class Conversation:
         if request is None or request.api_key is None or request.api_version is None:
             entry.error = Malformed(self._unseen(), 0, "correlation_id")
             return entry
-        read_answer(entry, request, lenient=self.lenient)
+        read_answer(entry, request, strict=self.strict)
         if entry.error is None and request.api_key == SASL_HANDSHAKE and request.api_version == 0:
             self._tokens = getattr(entry.message, "error_code", 1) == 0
         return entry
@@ -237,7 +237,7 @@ class Conversation:
         if not may_be_request(buffer, at):  # more follows it by now
             return None
         try:
-            read_request(bytes(buffer[at + PREFIX : end]), lenient=True)
+            read_request(bytes(buffer[at + PREFIX : end]), strict=False)
         except DecodeError:
             return None
         return "client"
@@ -260,7 +260,7 @@ class Conversation:
             return False
         body = bytes(memoryview(buffer)[at + PREFIX : at + PREFIX + size])
         try:
-            read_response(body, request.api_key, request.api_version, lenient=True)
+            read_response(body, request.api_key, request.api_version, strict=False)
         except DecodeError:
             return False
         if effort is not None:
@@ -278,7 +278,7 @@ class Conversation:
         )
 
 
-def read_answer(entry: FrameEntry, request: FrameEntry, *, lenient: bool) -> None:
+def read_answer(entry: FrameEntry, request: FrameEntry, *, strict: bool) -> None:
     """Decode a response as the answer of a request that names its API and version."""
     assert request.api_key is not None
     assert request.api_version is not None
@@ -288,7 +288,7 @@ def read_answer(entry: FrameEntry, request: FrameEntry, *, lenient: bool) -> Non
     entry.body_version = request.api_version
     entry.error = None
     try:
-        frame = read_response(entry.body, request.api_key, request.api_version, lenient=lenient)
+        frame = read_response(entry.body, request.api_key, request.api_version, strict=strict)
     except DecodeError as error:
         entry.error = error
         if isinstance(error.partial, ResponseHeader):
@@ -308,7 +308,7 @@ def _header(cls: type[H], entry: FrameEntry, direction: str) -> H:
     assert entry.api_key is not None
     assert entry.api_version is not None
     kind = header_version(entry.api_key, entry.api_version, direction)
-    return Reader(entry.body, 0, kind, lenient=True).message(cls, whole=False)
+    return Reader(entry.body, 0, kind, strict=False).message(cls, whole=False)
 
 
 def _opens_conversation(head: bytes) -> bool:

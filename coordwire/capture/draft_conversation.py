@@ -43,14 +43,14 @@ class DraftConversation:
         *,
         type_ids: Mapping[str, int] | None = None,
         auto_commit: bool | None = None,
-        lenient: bool = False,
+        strict: bool = False,
         waiting: PendingRequests | None = None,
     ) -> None:
         self.capture = capture
         self.number = number
         self.dialect = dialect
         self.waiting = PendingRequests() if waiting is None else waiting
-        self.matching = Matching(Grammar(dialect, type_ids), auto_commit, lenient, LATEST, self._gone)
+        self.matching = Matching(Grammar(dialect, type_ids), auto_commit, strict, LATEST, self._gone)
 
     def request(self, body: FrameBody, flow: str) -> FrameEntry:
         """The entry of a frame from the client, whatever it is."""

@@ -144,7 +144,7 @@ def _written_otherwise(entry: FrameEntry) -> bool:
     assert entry.api_key is not None
     assert entry.api_version is not None
     kind = header_version(entry.api_key, entry.api_version, entry.direction)
-    return len(header.encode(kind)) + len(message.encode(version)) != entry.size
+    return len(header.encode(version=kind)) + len(message.encode(version=version)) != entry.size
 
 
 @cache

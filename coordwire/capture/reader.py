@@ -37,8 +37,9 @@ _SIZE = struct.Struct(">i").unpack_from
 class Capture:
     """One recorded input. Draw `entries()` once; `summary` and `tally` count meanwhile.
 
-    name: what entries call it. input: its format, found by content if None. lenient: accept what Apache
-    Kafka's own decoder accepts. ports: of brokers; None finds Kafka connections by content.
+    name: what entries call it. input: its format, found by content if None. strict: refuse frames that
+    deviate from the protocol though Apache Kafka's own decoder accepts them. ports: of brokers; None finds
+    Kafka connections by content.
     dialect: what is spoken; type_ids, auto_commit: of another dialect than Kafka's, as for `Connection`.
     head: what `read_head` has taken from the stream, if it has.
     Raises `ValueError` for a dialect or type ids that can't be.
@@ -50,7 +51,7 @@ class Capture:
         name: str,
         *,
         input: InputFormat | None = None,
-        lenient: bool = False,
+        strict: bool = False,
         ports: Collection[int] = (),
         dialect: Dialect | str = Dialect.KAFKA,
         type_ids: Mapping[str, int] | None = None,
@@ -58,7 +59,7 @@ class Capture:
         head: bytes | None = None,
     ) -> None:
         self.name = name
-        self.lenient = lenient
+        self.strict = strict
         self.ports = ports
         self.dialect = Dialect(dialect)
         self._type_ids = type_ids
@@ -94,10 +95,10 @@ class Capture:
         if self.dialect is Dialect.KAFKA:
             if self._type_ids is not None or self._auto_commit is not None:
                 raise ValueError("type ids and auto_commit belong to other dialects than Kafka's")
-            return Conversation(self.name, number, lenient=self.lenient, waiting=self.waiting)
+            return Conversation(self.name, number, strict=self.strict, waiting=self.waiting)
         return DraftConversation(
             self.name, number, self.dialect, type_ids=self._type_ids, auto_commit=self._auto_commit,
-            lenient=self.lenient, waiting=self.waiting,
+            strict=self.strict, waiting=self.waiting,
         )  # fmt: skip
 
     def _blocks(self) -> Iterator[bytes]:

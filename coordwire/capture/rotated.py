@@ -52,31 +52,31 @@ class _Requests:
             self.pop(next(iter(self._known)))
 
 
-def rejoined(entries: Iterable[Entry], *, lenient: bool = False) -> Iterator[Entry]:
+def rejoined(entries: Iterable[Entry], *, strict: bool = False) -> Iterator[Entry]:
     """The entries of captures that follow one another, with answers matched across their ends.
 
-    lenient: as for `Capture`. An answer from an `UnreadableRange` has the number 0.
+    strict: as for `Capture`. An answer from an `UnreadableRange` has the number 0.
     """
     waiting = _Requests()
     for entry in entries:
         if isinstance(entry, UnreadableRange):
-            yield from _answers_in(entry, waiting, lenient)
+            yield from _answers_in(entry, waiting, strict)
             continue
         if entry.flow and entry.correlation_id is not None and entry.dialect is Dialect.KAFKA:
-            _match(entry, entry.correlation_id, waiting, lenient)
+            _match(entry, entry.correlation_id, waiting, strict)
         yield entry
 
 
-def _match(entry: FrameEntry, correlation_id: int, waiting: _Requests, lenient: bool) -> None:
+def _match(entry: FrameEntry, correlation_id: int, waiting: _Requests, strict: bool) -> None:
     if entry.direction == "response":
         asked = waiting.pop((_reverse(entry.flow), correlation_id))
         if entry.request is None and asked is not None:
-            read_answer(entry, asked, lenient=lenient)
+            read_answer(entry, asked, strict=strict)
     elif entry.api_key is not None and entry.api_version is not None:
         waiting.add((entry.flow, correlation_id), entry)
 
 
-def _answers_in(unreadable: UnreadableRange, waiting: _Requests, lenient: bool) -> Iterator[Entry]:
+def _answers_in(unreadable: UnreadableRange, waiting: _Requests, strict: bool) -> Iterator[Entry]:
     """The answers with which an unreadable range begins, and the rest of it: only their requests show that
     there are frames."""
     data, at, flow = unreadable.data, 0, _reverse(unreadable.flow)
@@ -90,7 +90,7 @@ def _answers_in(unreadable: UnreadableRange, waiting: _Requests, lenient: bool) 
             capture=unreadable.file, number=0, flow=unreadable.flow, time_ns=unreadable.time_ns,
             direction="response", body=data[at + PREFIX : end], correlation_id=correlation_id,
         )  # fmt: skip
-        read_answer(entry, asked, lenient=lenient)
+        read_answer(entry, asked, strict=strict)
         if entry.error is not None:
             break
         waiting.pop((flow, correlation_id))

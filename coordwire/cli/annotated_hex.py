@@ -23,9 +23,9 @@ UNREAD = ("refused", "rest")
 class HexFormat:
     """Writes one dump a frame to standard output."""
 
-    def __init__(self, *, show_secrets: bool, lenient: bool = False) -> None:
+    def __init__(self, *, show_secrets: bool, strict: bool = False) -> None:
         self._show_secrets = show_secrets
-        self._lenient = lenient
+        self._strict = strict
 
     def write(self, entry: Entry, digits: int) -> None:
         sys.stdout.write(f"# {_title(entry, digits)}\n")
@@ -67,8 +67,8 @@ class HexFormat:
             _header(entry, show)
         else:
             self._show(entry, show)
-        for odd in entry.deviations:
-            _write([f"{odd.position:>8}  ! odd: {odd.path or '-'}: {odd.reason}"])
+        for deviation in entry.deviations:
+            _write([f"{deviation.position:>8}  ! deviation: {deviation.path or '-'}: {deviation.reason}"])
 
     def _show(self, entry: FrameEntry, show: Show) -> None:
         if entry.api_key is None or entry.api_version is None:
@@ -77,10 +77,10 @@ class HexFormat:
         elif entry.call is not None:
             cls = entry.call.message(entry.direction)
             typed = entry.direction == "request" or entry.call.answer_typed
-            show_message(show, entry.body, cls, entry.api_version, typed=typed, lenient=self._lenient)
+            show_message(show, entry.body, cls, entry.api_version, typed=typed, strict=self._strict)
         else:
             answered = (entry.api_key, entry.api_version) if entry.direction == "response" else (None, None)
-            show_body(show, entry.body, *answered, lenient=self._lenient)
+            show_body(show, entry.body, *answered, strict=self._strict)
 
 
 def _header(entry: FrameEntry, show: Show) -> None:

@@ -46,9 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input", choices=(*FORMATS, SEGMENT), help="the input's format (default: told by its content)"
     )
-    parser.add_argument(
-        "--lenient", action="store_true", help="accept what Apache Kafka accepts; say what was odd"
-    )
+    parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
     parser.add_argument("--show-secrets", action="store_true", help="show passwords, tokens and keys")
     parser.add_argument(
         "--port", type=_port, action="append", default=[], metavar="N", help="a broker's port"
@@ -88,7 +86,7 @@ def _format(options: argparse.Namespace) -> DecodeFormat:
     if name == "hex":
         from coordwire.cli.annotated_hex import HexFormat
 
-        return HexFormat(show_secrets=options.show_secrets, lenient=options.lenient)
+        return HexFormat(show_secrets=options.show_secrets, strict=options.strict)
     return DecodeJsonFormat(show_secrets=options.show_secrets, deep=options.deep)
 
 
@@ -134,7 +132,7 @@ def _decode(name: str, options: argparse.Namespace, output: DecodeFormat) -> int
                 stream,
                 name,
                 input=options.input,
-                lenient=options.lenient,
+                strict=options.strict,
                 ports=frozenset(options.port),
                 head=head,
                 **dialect_options.chosen(options),

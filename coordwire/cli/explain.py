@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--response-to", type=api, metavar="API", help="the frames are answers to this API")
     parser.add_argument("--version", type=int, metavar="N", help="the version of the request answered")
     dialect_options.configure(parser)
-    parser.add_argument("--lenient", action="store_true", help="accept what Kafka accepts; say what was odd")
+    parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -39,20 +39,20 @@ def run(options: argparse.Namespace) -> int:
         raise Failure("explain: --response-to and --version go together")
     if options.response_to is not None and options.dialect != Dialect.KAFKA:
         raise Failure("explain: in other dialects an answer is known by its request alone: give both")
-    output = HexFormat(show_secrets=True, lenient=options.lenient)
+    output = HexFormat(show_secrets=True, strict=options.strict)
     status = 0
     for entry in _entries(options):
         if isinstance(entry, UnreadableRange):
             raise Failure(f"explain: {entry.reason}")
         if options.response_to is not None:
-            _answer(entry, options.response_to, options.version, options.lenient)
+            _answer(entry, options.response_to, options.version, options.strict)
         output.write(entry, 0)
         status = max(status, int(entry.error is not None))
     return status
 
 
 def _entries(options: argparse.Namespace) -> Iterator[Entry]:
-    how = {"lenient": options.lenient} | dialect_options.chosen(options)
+    how = {"strict": options.strict} | dialect_options.chosen(options)
     try:
         if options.hex == ["-"]:
             with opened("-") as stdin:
@@ -74,12 +74,12 @@ def _text(words: list[str]) -> str:
     return " ".join(words) if digits < PREFIX_DIGITS else "\n\n".join(words)
 
 
-def _answer(entry: FrameEntry, key: int, version: int, lenient: bool) -> None:
+def _answer(entry: FrameEntry, key: int, version: int, strict: bool) -> None:
     """Read an entry again, as the answer to a request that isn't there."""
     entry.direction, entry.api_key, entry.api_version = "response", key, version
     entry.error = None
     entry.correlation_id = int.from_bytes(entry.body[:4], "big", signed=True)
     try:
-        entry.deviations = read_response(entry.body, key, version, lenient=lenient).deviations
+        entry.deviations = read_response(entry.body, key, version, strict=strict).deviations
     except DecodeError as error:
         entry.error = error

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from difflib import get_close_matches
 from typing import Any
 
 from coordwire.capture.entries import Entry, FrameEntry
@@ -21,6 +20,7 @@ from coordwire.codec.entities import entity_values
 from coordwire.dialects.grammar import CALLS
 from coordwire.errors import UnreadableRange
 from coordwire.messages.keys import FACTS
+from coordwire.suggestions import suggestion
 
 SECOND = 1_000_000_000
 DAY = 86_400 * SECOND
@@ -72,8 +72,7 @@ def api(text: str) -> int:
     names = {facts.name.lower(): key for key, facts in FACTS.items()}
     if text.lower() in names:
         return names[text.lower()]
-    near = get_close_matches(text.lower(), names, 1)
-    hint = f"; {FACTS[names[near[0]]].name} meant?" if near else ""
+    hint = suggestion(text, (facts.name for facts in FACTS.values()))
     raise argparse.ArgumentTypeError(f"no API is called {text!r}{hint}")
 
 

@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--split-size", type=int, default=Options().split_size, metavar="BYTES", help="of a part of a segment"
     )
-    parser.add_argument("--lenient", action="store_true", help="accept what Apache Kafka accepts")
+    parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
     parser.add_argument("--show-secrets", action="store_true", help="keep passwords, tokens and keys")
     parser.add_argument("--no-report", action="store_true", help="don't write report.html")
     parser.add_argument(
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
                 summary = run_pipeline(
                     spark, options.inputs, options.out, tables=tables,
                     options=Options(
-                        split_size=options.split_size, lenient=options.lenient,
+                        split_size=options.split_size, strict=options.strict,
                         show_secrets=options.show_secrets,
                     ),
                     report=not options.no_report, progress=_Progress() if sys.stderr.isatty() else None,

@@ -30,7 +30,7 @@ SAMPLE = 32
 CHUNK = 200
 """Lines that are written together."""
 
-MOST_ODD = 100
+MOST_DEVIATIONS = 100
 """Deviations of one frame that are shown."""
 PRODUCE = 0
 STYLES = {
@@ -148,11 +148,11 @@ class TreeFormat:
             yield self._raw(entry, hidden)
         if self._deep and not hidden.body and (said := sasl(entry)) is not None:
             yield from message_lines.sasl_lines(said, show_secrets=self._show_secrets)
-        for odd in entry.deviations[:MOST_ODD]:
-            place = f", {odd.path}" if odd.path else ""
-            yield [(f"  ! odd, at byte {odd.position}{place}: {odd.reason}", "odd")]
-        if len(entry.deviations) > MOST_ODD:
-            yield [(f"  … {len(entry.deviations) - MOST_ODD:,} more deviations", "odd")]
+        for deviation in entry.deviations[:MOST_DEVIATIONS]:
+            place = f", {deviation.path}" if deviation.path else ""
+            yield [(f"  ! deviation at byte {deviation.position}{place}: {deviation.reason}", "odd")]
+        if len(entry.deviations) > MOST_DEVIATIONS:
+            yield [(f"  … {len(entry.deviations) - MOST_DEVIATIONS:,} more deviations", "odd")]
 
     def _head(self, entry: FrameEntry, hidden: Withheld) -> Pieces:
         """→ JoinGroup v9  #17  client  231 B"""

@@ -1,6 +1,7 @@
 """The field tables, and what runs them: C, compiled Python, and an exact interpreter.
 
-    message.py      Struct and Message, the base classes: a fast back end first, then the interpreter
+    message.py      Struct, Message, Request and Response, the base classes: a fast back end first,
+                    then the interpreter
     entities.py     which values of a message are group ids, member ids, topics, errors
     fields.py       Field and FieldTable: what a generated class says of its wire form in every version
     backends.py     which of the following serves a class
@@ -16,6 +17,16 @@ only.
 """
 
 from coordwire.codec.fields import FOREVER, NEVER, Field, FieldTable, VersionLayout
-from coordwire.codec.message import Message, Struct
+from coordwire.codec.message import Message, Request, Response, Struct
 
-__all__ = ["FOREVER", "NEVER", "Field", "FieldTable", "Message", "Struct", "VersionLayout"]
+__all__ = [
+    "FOREVER",
+    "NEVER",
+    "Field",
+    "FieldTable",
+    "Message",
+    "Request",
+    "Response",
+    "Struct",
+    "VersionLayout",
+]

@@ -1,4 +1,4 @@
-"""Struct and Message: what every generated class can do.
+"""Struct, Message, Request and Response: what every generated class can do.
 
 Strategy: `decode` and `encode` call the version's function of the fast back end, which `backends.py` chooses;
 if that declines, the interpreter goes over the same bytes or value and words the refusal. Rules: no error but
@@ -7,15 +7,16 @@ ours leaves; where the interpreter finds nothing wrong, its result counts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from coordwire.codec.backends import Decode, Encode, decoder, encoder, serve
 from coordwire.codec.fields import LEAF_FACTOR, FieldTable
 from coordwire.codec.subclasses import as_class, owner
-from coordwire.errors import Deviation, NotInVersion, UnsupportedVersion
+from coordwire.errors import Deviation, EncodeError, NotInVersion, UnsupportedVersion, WrongType
 from coordwire.limits import current
 
 M = TypeVar("M", bound="Message")
+R = TypeVar("R", bound="Response", covariant=True)
 
 Buffer = bytes | bytearray | memoryview
 
@@ -59,17 +60,17 @@ class Message(Struct):
         data: Buffer,
         *,
         version: int,
-        lenient: bool = False,
+        strict: bool = True,
         deviations: list[Deviation] | None = None,
     ) -> M:
         """The message that these bytes hold: all of them, from the first.
 
         version: the api version that the header says (for data types, what their int16 prefix says).
-        lenient: accept what Apache Kafka's own decoder accepts, with its value, and append each `Deviation`
-        to `deviations`, the first 1,000 at most and then one that says so. Offsets count from the start of
-        `data`.
+        strict=False accepts what Apache Kafka's own decoder accepts, with its value, and appends each
+        `Deviation` to `deviations`, the first 1,000 at most and then one that says so. Positions count from
+        the start of `data`.
 
-        Raises `UnsupportedVersion`, or another `DecodeError` with offset, path, reason and, in `partial`,
+        Raises `UnsupportedVersion`, or another `DecodeError` with position, path, reason and, in `partial`,
         the message as far as it was read.
         """
         if not isinstance(data, bytes):
@@ -84,13 +85,13 @@ class Message(Struct):
                 return as_class(cls, message)
         except Exception:  # whatever it was: the interpreter words it
             pass
-        return cls._read_exactly(data, 0, version, lenient, deviations)
+        return cls._read_exactly(data, 0, version, strict, deviations)
 
     @classmethod
     def _decode_at(
-        cls: type[M], data: bytes, start: int, version: int, lenient: bool, deviations: list[Deviation] | None
+        cls: type[M], data: bytes, start: int, version: int, strict: bool, deviations: list[Deviation] | None
     ) -> M:
-        """`decode` of what stands behind `start`; offsets count from the start of `data`."""
+        """`decode` of what follows `start`; positions count from the start of `data`."""
         budget = current()
         room = budget.memory + (budget.memory_factor - LEAF_FACTOR) * (len(data) - start)
         try:
@@ -100,20 +101,20 @@ class Message(Struct):
                 return as_class(cls, message)
         except Exception:  # whatever it was: the interpreter words it
             pass
-        return cls._read_exactly(data, start, version, lenient, deviations)
+        return cls._read_exactly(data, start, version, strict, deviations)
 
     @classmethod
     def _read_exactly(
-        cls: type[M], data: bytes, start: int, version: int, lenient: bool, deviations: list[Deviation] | None
+        cls: type[M], data: bytes, start: int, version: int, strict: bool, deviations: list[Deviation] | None
     ) -> M:
         """What the interpreter makes of bytes that the fast back end declines."""
-        if version not in set(owner(cls).versions):
-            raise UnsupportedVersion(f"{cls.__name__} has no version {version}: {_known(cls)}", start)
+        if version not in owner(cls).versions:
+            raise UnsupportedVersion(no_version(cls, version), start)
         from coordwire.codec.interpreter.decoder import Reader
 
-        return Reader(data, start, version, lenient=lenient, deviations=deviations).message(cls)
+        return Reader(data, start, version, strict=strict, deviations=deviations).message(cls)
 
-    def encode(self, version: int) -> bytes:
+    def encode(self, *, version: int) -> bytes:
         """The message's bytes in one api version.
 
         Raises `NotInVersion` if a field is set that the version can't carry (and that isn't ignorable) or the
@@ -123,17 +124,42 @@ class Message(Struct):
             return self._encoders_[version](self)
         except Exception:  # whatever it was: the interpreter words it
             pass
+        if version not in owner(type(self)).versions:
+            raise refused_version(type(self), version)
         if version not in self._encoders_:
             try:
                 return encoder(type(self), version)(self)
             except Exception:  # likewise
                 pass
-        if version not in set(owner(type(self)).versions):
-            raise NotInVersion(f"{type(self).__name__} has no version {version}: {_known(type(self))}")
         from coordwire.codec.interpreter.encoder import Writer
 
         return Writer(version).message(self)
 
 
-def _known(cls: type[Message]) -> str:
-    return f"it has {cls.versions[0]} to {cls.versions[-1]}"
+class Response(Message):
+    """The base class of responses: those with an api key."""
+
+    __slots__ = ()
+
+
+class Request(Message, Generic[R]):
+    """The base class of requests: `JoinGroupRequest` is a `Request[JoinGroupResponse]`.
+
+    Those with an api key: what the drafts and Kafka 0.7 answer, if they do, `coordwire.dialects` knows.
+    response_class: the class of the response.
+    """
+
+    __slots__ = ()
+    response_class: ClassVar[type[Response]]
+
+
+def no_version(cls: type[Message], version: object) -> str:
+    """The reason to refuse a version that a message doesn't have."""
+    if not isinstance(version, int):
+        return f"a version is an int, got {type(version).__name__}"
+    return f"{cls.__name__} has no version {version}: it has {cls.versions[0]} to {cls.versions[-1]}"
+
+
+def refused_version(cls: type[Message], version: object) -> EncodeError:
+    """The error for a version in which a message can't be written."""
+    return (NotInVersion if isinstance(version, int) else WrongType)(no_version(cls, version))

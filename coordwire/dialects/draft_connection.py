@@ -27,7 +27,7 @@ class DraftConnection(Endpoint):
         super().__init__(strict=strict)
         self.grammar = grammar
         self.side = side
-        self.matching = Matching(grammar, auto_commit, not strict)
+        self.matching = Matching(grammar, auto_commit, strict)
         self._next_id = 0
 
     def unanswered(self) -> list[SentRequest]:

@@ -126,7 +126,7 @@ class Grammar:
         direction: Direction,
         *,
         version: int = 0,
-        lenient: bool = False,
+        strict: bool = True,
         marks: list[Mark] | None = None,
     ) -> DraftFrame:
         """The frame of a body (the bytes after the size prefix) that is known to be this message.
@@ -147,10 +147,10 @@ class Grammar:
                 raise
             at = reader.pos
         if marks is None:
-            message = cls._decode_at(body, at, version, lenient, deviations)
+            message = cls._decode_at(body, at, version, strict, deviations)
         else:
             message = Reader(
-                body, at, version, lenient=lenient, deviations=deviations, marks=marks
+                body, at, version, strict=strict, deviations=deviations, marks=marks
             ).message(cls)  # fmt: skip
         return DraftFrame(
             dialect=self.dialect, call=call, direction=direction, message=message, version=version,

@@ -3,7 +3,7 @@
 Strategy: in these dialects a frame does not always identify itself. `Matching` keeps the requests of each
 side that wait, and lists the readings of a new frame that the conversation allows: a request by its type
 id, then an answer by type id, by correlation id or by its turn. The frame is the first reading that decodes
-whole; only if none does, and only where decoding is lenient, the first that Apache Kafka's own decoder
+whole; only if none does, and not where decoding is strict, the first that Apache Kafka's own decoder
 would accept.
 
 Rules: no received frame raises; `Match` has the error. An answer that cannot be read uses up the request
@@ -135,7 +135,7 @@ class Matching:
 
     grammar: Grammar
     auto_commit: bool | None = None
-    lenient: bool = False
+    strict: bool = False
     latest: int | None = None
     gone: Callable[[PendingRequest], None] | None = None
     waiting: dict[Side, Queue] = field(default_factory=lambda: {"client": Queue(), "server": Queue()})
@@ -179,11 +179,11 @@ class Matching:
         """Find what a received frame is, from its bytes after the size prefix, and note it."""
         readings = list(self.readings(body, sender))
         first: DecodeError | None = None
-        for lenient in (False, True) if self.lenient else (False,):
+        for strict in (True,) if self.strict else (True, False):
             for index, reading in enumerate(readings):
                 try:
                     frame = self.grammar.decode(
-                        body, reading.call, reading.direction, version=reading.version, lenient=lenient
+                        body, reading.call, reading.direction, version=reading.version, strict=strict
                     )
                 except DecodeError as error:
                     first = error if index == 0 else first

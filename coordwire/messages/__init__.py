@@ -7,10 +7,12 @@ Message classes only: the structs inside them are imported from their own module
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from coordwire.suggestions import full_name
 
 if TYPE_CHECKING:
-    from coordwire.codec import Message
+    from coordwire.codec import Message, Request, Response
     from coordwire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
     from coordwire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
     from coordwire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
@@ -1098,19 +1100,23 @@ def __getattr__(name: str) -> type[Message]:
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+    return sorted(__all__)
 
 
+@overload
+def find_message(key: int, direction: Literal["request"]) -> type[Request[Any]]: ...
+@overload
+def find_message(key: int, direction: Literal["response"]) -> type[Response]: ...
+@overload
+def find_message(key: int | str, direction: str | None = None) -> type[Message]: ...
 def find_message(key: int | str, direction: str | None = None) -> type[Message]:
-    """The class of a message, by key and direction or by name: `find_message(11, "request")`.
+    """The class of a message: `find_message(11, "request")`, `find_message("JoinGroupRequest")`.
 
-    Raises `KeyError` if there is none.
+    key: an api key, an API's name or a message's own. direction: "request" or "response"; only a
+    message's own name does without.
+
+    Raises `KeyError` if there is none, with the reason and the nearest name.
     """
-    if isinstance(key, str):
-        if key not in _MODULES:
-            raise KeyError(key)
-        return globals().get(key) or __getattr__(key)
-    if key not in _APIS or direction not in ("request", "response"):
-        raise KeyError((key, direction))
-    name = _APIS[key] + direction.capitalize()
+    whole = direction is None and key in _MODULES
+    name = str(key) if whole else full_name(key, direction, _APIS, _MODULES)
     return globals().get(name) or __getattr__(name)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message
+from coordwire.codec import Field, FieldTable, Request, Response
 
 __all__ = [
     "AddOffsetsToTxnRequest",
@@ -15,7 +15,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class AddOffsetsToTxnRequest(Message):
+class AddOffsetsToTxnRequest(Request["AddOffsetsToTxnResponse"]):
     """Makes the group's partition of the offsets log part of the transaction, before the first
     TxnOffsetCommit. Producers whose TxnOffsetCommit has v5 do without it (KIP-890).
 
@@ -27,6 +27,7 @@ class AddOffsetsToTxnRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 5)
     flexible_versions: ClassVar[range] = range(3, 5)
+    response_class: ClassVar[type[AddOffsetsToTxnResponse]]
 
     transactional_id: str = ""
     """Whose transaction it is."""
@@ -41,7 +42,7 @@ class AddOffsetsToTxnRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class AddOffsetsToTxnResponse(Message):
+class AddOffsetsToTxnResponse(Response):
     """Makes the group's partition of the offsets log part of the transaction, before the first
     TxnOffsetCommit. Producers whose TxnOffsetCommit has v5 do without it (KIP-890).
 
@@ -77,3 +78,5 @@ AddOffsetsToTxnResponse._layout_ = FieldTable(
     Field("error_code", "int16", entity="error_code"),
     flexible=3,
 )
+
+AddOffsetsToTxnRequest.response_class = AddOffsetsToTxnResponse

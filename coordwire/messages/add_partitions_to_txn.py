@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "AddPartitionsToTxnPartitionResult",
@@ -54,7 +54,7 @@ class AddPartitionsToTxnTransaction(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnRequest(Message):
+class AddPartitionsToTxnRequest(Request["AddPartitionsToTxnResponse"]):
     """The coordinator must know each partition before the first record arrives, to end the transaction
     there. Partition leaders use v4+ to check or to add on behalf of producers (KIP-890).
 
@@ -66,6 +66,7 @@ class AddPartitionsToTxnRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 6)
     flexible_versions: ClassVar[range] = range(3, 6)
+    response_class: ClassVar[type[AddPartitionsToTxnResponse]]
 
     transactions: list[AddPartitionsToTxnTransaction] = field(default_factory=list)
     """All transactions that are asked for (KIP-890). (v4+)"""
@@ -118,7 +119,7 @@ class AddPartitionsToTxnResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnResponse(Message):
+class AddPartitionsToTxnResponse(Response):
     """The coordinator must know each partition before the first record arrives, to end the transaction
     there. Partition leaders use v4+ to check or to add on behalf of producers (KIP-890).
 
@@ -207,3 +208,5 @@ AddPartitionsToTxnResponse._layout_ = FieldTable(
     ),
     flexible=3,
 )
+
+AddPartitionsToTxnRequest.response_class = AddPartitionsToTxnResponse

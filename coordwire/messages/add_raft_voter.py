@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -32,7 +32,7 @@ class Listener(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AddRaftVoterRequest(Message):
+class AddRaftVoterRequest(Request["AddRaftVoterResponse"]):
     """Asks the quorum's leader for one more voter, which must already have caught up with the log. Only
     one change of the voters runs at a time.
 
@@ -43,6 +43,7 @@ class AddRaftVoterRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
+    response_class: ClassVar[type[AddRaftVoterResponse]]
 
     cluster_id: str | None = ""
     """The cluster meant; null for whichever answers."""
@@ -61,7 +62,7 @@ class AddRaftVoterRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class AddRaftVoterResponse(Message):
+class AddRaftVoterResponse(Response):
     """Asks the quorum's leader for one more voter, which must already have caught up with the log. Only
     one change of the voters runs at a time.
 
@@ -109,3 +110,5 @@ AddRaftVoterResponse._layout_ = FieldTable(
     Field("error_message", "string", null=0, default=""),
     flexible=0,
 )
+
+AddRaftVoterRequest.response_class = AddRaftVoterResponse

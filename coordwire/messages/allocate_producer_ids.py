@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message
+from coordwire.codec import Field, FieldTable, Request, Response
 
 __all__ = [
     "AllocateProducerIdsRequest",
@@ -15,7 +15,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class AllocateProducerIdsRequest(Message):
+class AllocateProducerIdsRequest(Request["AllocateProducerIdsResponse"]):
     """Sent by brokers only. Each broker hands out ids from its own block, so that no two producers of a
     cluster share one (KIP-730).
 
@@ -26,6 +26,7 @@ class AllocateProducerIdsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[AllocateProducerIdsResponse]]
 
     broker_id: int = 0
     """The broker that asks."""
@@ -36,7 +37,7 @@ class AllocateProducerIdsRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class AllocateProducerIdsResponse(Message):
+class AllocateProducerIdsResponse(Response):
     """Sent by brokers only. Each broker hands out ids from its own block, so that no two producers of a
     cluster share one (KIP-730).
 
@@ -75,3 +76,5 @@ AllocateProducerIdsResponse._layout_ = FieldTable(
     Field("producer_id_len", "int32"),
     flexible=0,
 )
+
+AllocateProducerIdsRequest.response_class = AllocateProducerIdsResponse

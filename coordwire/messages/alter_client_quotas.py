@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "AlterClientQuotasRequest",
@@ -58,7 +58,7 @@ class AlterClientQuotasRequestEntryData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterClientQuotasRequest(Message):
+class AlterClientQuotasRequest(Request["AlterClientQuotasResponse"]):
     """Changes single limits and leaves the others alone. All changes to one entity succeed or fail
     together.
 
@@ -69,6 +69,7 @@ class AlterClientQuotasRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(1, 2)
+    response_class: ClassVar[type[AlterClientQuotasResponse]]
 
     entries: list[AlterClientQuotasRequestEntryData] = field(default_factory=list)
     """The entities to change."""
@@ -105,7 +106,7 @@ class AlterClientQuotasResponseEntryData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterClientQuotasResponse(Message):
+class AlterClientQuotasResponse(Response):
     """Changes single limits and leaves the others alone. All changes to one entity succeed or fail
     together.
 
@@ -175,3 +176,5 @@ AlterClientQuotasResponse._layout_ = FieldTable(
     Field("entries", "struct", array=True, struct=AlterClientQuotasResponseEntryData, default=()),
     flexible=1,
 )
+
+AlterClientQuotasRequest.response_class = AlterClientQuotasResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "AlterConfigsRequest",
@@ -44,7 +44,7 @@ class AlterConfigsResource(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterConfigsRequest(Message):
+class AlterConfigsRequest(Request["AlterConfigsResponse"]):
     """What the request does not name falls back to its default. IncrementalAlterConfigs changes single
     settings and is the better choice.
 
@@ -55,6 +55,7 @@ class AlterConfigsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(2, 3)
+    response_class: ClassVar[type[AlterConfigsResponse]]
 
     resources: list[AlterConfigsResource] = field(default_factory=list)
     """The resources to change."""
@@ -81,7 +82,7 @@ class AlterConfigsResourceResponse(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterConfigsResponse(Message):
+class AlterConfigsResponse(Response):
     """What the request does not name falls back to its default. IncrementalAlterConfigs changes single
     settings and is the better choice.
 
@@ -138,3 +139,5 @@ AlterConfigsResponse._layout_ = FieldTable(
     Field("responses", "struct", array=True, struct=AlterConfigsResourceResponse, default=()),
     flexible=2,
 )
+
+AlterConfigsRequest.response_class = AlterConfigsResponse

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -68,7 +68,7 @@ class AlterPartitionRequestTopicData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterPartitionRequest(Message):
+class AlterPartitionRequest(Request["AlterPartitionResponse"]):
     """Sent when a follower falls behind or catches up; the change counts once the controller has agreed.
     Stale leaders and brokers are fenced by their epochs.
 
@@ -79,6 +79,7 @@ class AlterPartitionRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 4)
     flexible_versions: ClassVar[range] = range(0, 4)
+    response_class: ClassVar[type[AlterPartitionResponse]]
 
     broker_id: int = 0
     """The broker that asks, leader of all the partitions."""
@@ -127,7 +128,7 @@ class AlterPartitionResponseTopicData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterPartitionResponse(Message):
+class AlterPartitionResponse(Response):
     """Sent when a follower falls behind or catches up; the change counts once the controller has agreed.
     Stale leaders and brokers are fenced by their epochs.
 
@@ -210,3 +211,5 @@ AlterPartitionResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=AlterPartitionResponseTopicData, default=()),
     flexible=0,
 )
+
+AlterPartitionRequest.response_class = AlterPartitionResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "AlterPartitionReassignmentsRequest",
@@ -43,7 +43,7 @@ class ReassignableTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterPartitionReassignmentsRequest(Message):
+class AlterPartitionReassignmentsRequest(Request["AlterPartitionReassignmentsResponse"]):
     """Starts, changes or cancels the reassignment of single partitions (KIP-455). The answer comes when
     the controller has taken the order, not when the data has moved.
 
@@ -54,6 +54,7 @@ class AlterPartitionReassignmentsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
+    response_class: ClassVar[type[AlterPartitionReassignmentsResponse]]
 
     timeout_ms: int = 60000
     """How long the controller may take to accept, in ms."""
@@ -92,7 +93,7 @@ class ReassignableTopicResponse(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterPartitionReassignmentsResponse(Message):
+class AlterPartitionReassignmentsResponse(Response):
     """Starts, changes or cancels the reassignment of single partitions (KIP-455). The answer comes when
     the controller has taken the order, not when the data has moved.
 
@@ -164,3 +165,5 @@ AlterPartitionReassignmentsResponse._layout_ = FieldTable(
     Field("responses", "struct", array=True, struct=ReassignableTopicResponse, default=()),
     flexible=0,
 )
+
+AlterPartitionReassignmentsRequest.response_class = AlterPartitionReassignmentsResponse

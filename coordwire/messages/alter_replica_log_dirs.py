@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "AlterReplicaLogDir",
@@ -43,7 +43,7 @@ class AlterReplicaLogDir(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterReplicaLogDirsRequest(Message):
+class AlterReplicaLogDirsRequest(Request["AlterReplicaLogDirsResponse"]):
     """Orders the broker asked to keep its replicas in other log directories (KIP-113). The answer does not
     wait for the copying; DescribeLogDirs shows how far it is.
 
@@ -54,6 +54,7 @@ class AlterReplicaLogDirsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(2, 3)
+    response_class: ClassVar[type[AlterReplicaLogDirsResponse]]
 
     dirs: list[AlterReplicaLogDir] = field(default_factory=list)
     """The moves, by target directory."""
@@ -86,7 +87,7 @@ class AlterReplicaLogDirTopicResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterReplicaLogDirsResponse(Message):
+class AlterReplicaLogDirsResponse(Response):
     """Orders the broker asked to keep its replicas in other log directories (KIP-113). The answer does not
     wait for the copying; DescribeLogDirs shows how far it is.
 
@@ -146,3 +147,5 @@ AlterReplicaLogDirsResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=AlterReplicaLogDirTopicResult, default=()),
     flexible=2,
 )
+
+AlterReplicaLogDirsRequest.response_class = AlterReplicaLogDirsResponse

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -45,7 +45,7 @@ class AlterShareGroupOffsetsRequestTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterShareGroupOffsetsRequest(Message):
+class AlterShareGroupOffsetsRequest(Request["AlterShareGroupOffsetsResponse"]):
     """Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).
 
     Request of AlterShareGroupOffsets, api key 91, version 0, flexible from 0, answered by the group
@@ -56,6 +56,7 @@ class AlterShareGroupOffsetsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[AlterShareGroupOffsetsResponse]]
 
     group_id: str = ""
     """The share group to change."""
@@ -94,7 +95,7 @@ class AlterShareGroupOffsetsResponseTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterShareGroupOffsetsResponse(Message):
+class AlterShareGroupOffsetsResponse(Response):
     """Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).
 
     Response of AlterShareGroupOffsets, api key 91, version 0, flexible from 0, answered by the group
@@ -163,3 +164,5 @@ AlterShareGroupOffsetsResponse._layout_ = FieldTable(
     Field("responses", "struct", array=True, struct=AlterShareGroupOffsetsResponseTopic, default=()),
     flexible=0,
 )
+
+AlterShareGroupOffsetsRequest.response_class = AlterShareGroupOffsetsResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "AlterUserScramCredentialsRequest",
@@ -48,7 +48,7 @@ class ScramCredentialUpsertion(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterUserScramCredentialsRequest(Message):
+class AlterUserScramCredentialsRequest(Request["AlterUserScramCredentialsResponse"]):
     """Changes what users log in with (KIP-554). The client salts and hashes the password, so that the
     broker never sees it in clear.
 
@@ -59,6 +59,7 @@ class AlterUserScramCredentialsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[AlterUserScramCredentialsResponse]]
 
     deletions: list[ScramCredentialDeletion] = field(default_factory=list)
     """Credentials to remove; empty for none."""
@@ -83,7 +84,7 @@ class AlterUserScramCredentialsResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterUserScramCredentialsResponse(Message):
+class AlterUserScramCredentialsResponse(Response):
     """Changes what users log in with (KIP-554). The client salts and hashes the password, so that the
     broker never sees it in clear.
 
@@ -141,3 +142,5 @@ AlterUserScramCredentialsResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=AlterUserScramCredentialsResult, default=()),
     flexible=0,
 )
+
+AlterUserScramCredentialsRequest.response_class = AlterUserScramCredentialsResponse

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "ApiVersion",
@@ -23,7 +23,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class ApiVersionsRequest(Message):
+class ApiVersionsRequest(Request["ApiVersionsResponse"]):
     """The first request on a connection: which versions of which APIs the broker speaks, and which
     features it has.
 
@@ -34,6 +34,7 @@ class ApiVersionsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 5)
     flexible_versions: ClassVar[range] = range(3, 5)
+    response_class: ClassVar[type[ApiVersionsResponse]]
 
     client_software_name: str = ""
     """The client library: letters, digits, dots and hyphens (KIP-511). (v3+)"""
@@ -86,7 +87,7 @@ class FinalizedFeatureKey(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ApiVersionsResponse(Message):
+class ApiVersionsResponse(Response):
     """The first request on a connection: which versions of which APIs the broker speaks, and which
     features it has.
 
@@ -176,3 +177,5 @@ ApiVersionsResponse._layout_ = FieldTable(
     Field("zk_migration_ready", "bool", 3, default=False, tag=3, ignorable=True),
     flexible=3,
 )
+
+ApiVersionsRequest.response_class = ApiVersionsResponse

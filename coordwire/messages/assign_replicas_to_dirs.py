@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -57,7 +57,7 @@ class AssignReplicasToDirsRequestDirectoryData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AssignReplicasToDirsRequest(Message):
+class AssignReplicasToDirsRequest(Request["AssignReplicasToDirsResponse"]):
     """Lets the controller know whose leaders are lost when a log directory fails. Sent when the broker has
     placed or moved replicas.
 
@@ -68,6 +68,7 @@ class AssignReplicasToDirsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[AssignReplicasToDirsResponse]]
 
     broker_id: int = 0
     """The broker that reports."""
@@ -116,7 +117,7 @@ class AssignReplicasToDirsResponseDirectoryData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AssignReplicasToDirsResponse(Message):
+class AssignReplicasToDirsResponse(Response):
     """Lets the controller know whose leaders are lost when a log directory fails. Sent when the broker has
     placed or moved replicas.
 
@@ -194,3 +195,5 @@ AssignReplicasToDirsResponse._layout_ = FieldTable(
     Field("directories", "struct", array=True, struct=AssignReplicasToDirsResponseDirectoryData, default=()),
     flexible=0,
 )
+
+AssignReplicasToDirsRequest.response_class = AssignReplicasToDirsResponse

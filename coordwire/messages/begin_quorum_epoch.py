@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -65,7 +65,7 @@ class LeaderEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class BeginQuorumEpochRequest(Message):
+class BeginQuorumEpochRequest(Request["BeginQuorumEpochResponse"]):
     """Sent by the winner of an election to every other voter, and repeated until each has acknowledged. A
     voter that knows a newer epoch refuses and names it.
 
@@ -76,6 +76,7 @@ class BeginQuorumEpochRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(1, 2)
+    response_class: ClassVar[type[BeginQuorumEpochResponse]]
 
     cluster_id: str | None = None
     """The cluster meant; null for no check."""
@@ -132,7 +133,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class BeginQuorumEpochResponse(Message):
+class BeginQuorumEpochResponse(Response):
     """Sent by the winner of an election to every other voter, and repeated until each has acknowledged. A
     voter that knows a newer epoch refuses and names it.
 
@@ -218,3 +219,5 @@ BeginQuorumEpochResponse._layout_ = FieldTable(
     Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
     flexible=1,
 )
+
+BeginQuorumEpochRequest.response_class = BeginQuorumEpochResponse

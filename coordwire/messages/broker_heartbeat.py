@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message
+from coordwire.codec import Field, FieldTable, Request, Response
 
 __all__ = [
     "BrokerHeartbeatRequest",
@@ -18,7 +18,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class BrokerHeartbeatRequest(Message):
+class BrokerHeartbeatRequest(Request["BrokerHeartbeatResponse"]):
     """Sent every few seconds after BrokerRegistration. A broker that stays silent is fenced: it gets no
     leadership and clients are not sent to it.
 
@@ -29,6 +29,7 @@ class BrokerHeartbeatRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(0, 3)
+    response_class: ClassVar[type[BrokerHeartbeatResponse]]
 
     broker_id: int = 0
     """The broker that reports."""
@@ -49,7 +50,7 @@ class BrokerHeartbeatRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class BrokerHeartbeatResponse(Message):
+class BrokerHeartbeatResponse(Response):
     """Sent every few seconds after BrokerRegistration. A broker that stays silent is fenced: it gets no
     leadership and clients are not sent to it.
 
@@ -96,3 +97,5 @@ BrokerHeartbeatResponse._layout_ = FieldTable(
     Field("should_shut_down", "bool", default=False),
     flexible=0,
 )
+
+BrokerHeartbeatRequest.response_class = BrokerHeartbeatResponse

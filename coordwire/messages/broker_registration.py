@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -49,7 +49,7 @@ class Feature(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class BrokerRegistrationRequest(Message):
+class BrokerRegistrationRequest(Request["BrokerRegistrationResponse"]):
     """The first request of a broker to the active controller. The epoch in the answer marks this life of
     the broker; BrokerHeartbeat keeps it alive.
 
@@ -60,6 +60,7 @@ class BrokerRegistrationRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 5)
     flexible_versions: ClassVar[range] = range(0, 5)
+    response_class: ClassVar[type[BrokerRegistrationResponse]]
 
     broker_id: int = 0
     """Node id of the broker."""
@@ -84,7 +85,7 @@ class BrokerRegistrationRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class BrokerRegistrationResponse(Message):
+class BrokerRegistrationResponse(Response):
     """The first request of a broker to the active controller. The epoch in the answer marks this life of
     the broker; BrokerHeartbeat keeps it alive.
 
@@ -144,3 +145,5 @@ BrokerRegistrationResponse._layout_ = FieldTable(
     Field("broker_epoch", "int64", default=-1),
     flexible=0,
 )
+
+BrokerRegistrationRequest.response_class = BrokerRegistrationResponse

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupDescribeRequest(Message):
+class ConsumerGroupDescribeRequest(Request["ConsumerGroupDescribeResponse"]):
     """For operators: state, epochs, members and assignments of groups of type "consumer". A group of
     another type is answered with GROUP_ID_NOT_FOUND; DescribeGroups serves classic ones.
 
@@ -33,6 +33,7 @@ class ConsumerGroupDescribeRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
+    response_class: ClassVar[type[ConsumerGroupDescribeResponse]]
 
     group_ids: list[str] = field(default_factory=list)
     """The groups to describe; all must have their coordinator on this broker."""
@@ -123,7 +124,7 @@ class DescribedGroup(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupDescribeResponse(Message):
+class ConsumerGroupDescribeResponse(Response):
     """For operators: state, epochs, members and assignments of groups of type "consumer". A group of
     another type is answered with GROUP_ID_NOT_FOUND; DescribeGroups serves classic ones.
 
@@ -201,3 +202,5 @@ ConsumerGroupDescribeResponse._layout_ = FieldTable(
     Field("groups", "struct", array=True, struct=DescribedGroup, default=()),
     flexible=0,
 )
+
+ConsumerGroupDescribeRequest.response_class = ConsumerGroupDescribeResponse

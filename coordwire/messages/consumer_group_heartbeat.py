@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -36,7 +36,7 @@ class ConsumerGroupHeartbeatRequestTopicPartitions(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupHeartbeatRequest(Message):
+class ConsumerGroupHeartbeatRequest(Request["ConsumerGroupHeartbeatResponse"]):
     """Joins, keeps, reconciles and leaves in one conversation; it takes the place of JoinGroup, SyncGroup,
     Heartbeat and LeaveGroup. The broker assigns, and each member moves at its own pace.
 
@@ -48,6 +48,7 @@ class ConsumerGroupHeartbeatRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
+    response_class: ClassVar[type[ConsumerGroupHeartbeatResponse]]
 
     group_id: str = ""
     """The group to join or to stay in."""
@@ -96,7 +97,7 @@ class Assignment(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupHeartbeatResponse(Message):
+class ConsumerGroupHeartbeatResponse(Response):
     """Joins, keeps, reconciles and leaves in one conversation; it takes the place of JoinGroup, SyncGroup,
     Heartbeat and LeaveGroup. The broker assigns, and each member moves at its own pace.
 
@@ -186,3 +187,5 @@ ConsumerGroupHeartbeatResponse._layout_ = FieldTable(
     Field("assignment", "struct", struct=Assignment, null=0, default=None),
     flexible=0,
 )
+
+ConsumerGroupHeartbeatRequest.response_class = ConsumerGroupHeartbeatResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "ControlledShutdownRequest",
@@ -16,7 +16,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class ControlledShutdownRequest(Message):
+class ControlledShutdownRequest(Request["ControlledShutdownResponse"]):
     """Asked before a broker stops, and again while partitions remain. Under KRaft the heartbeat does this;
     Kafka 4.0 dropped the API.
 
@@ -27,6 +27,7 @@ class ControlledShutdownRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 4)
     flexible_versions: ClassVar[range] = range(3, 4)
+    response_class: ClassVar[type[ControlledShutdownResponse]]
 
     broker_id: int = 0
     """The broker that wants to stop."""
@@ -49,7 +50,7 @@ class RemainingPartition(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ControlledShutdownResponse(Message):
+class ControlledShutdownResponse(Response):
     """Asked before a broker stops, and again while partitions remain. Under KRaft the heartbeat does this;
     Kafka 4.0 dropped the API.
 
@@ -89,3 +90,5 @@ ControlledShutdownResponse._layout_ = FieldTable(
     Field("remaining_partitions", "struct", array=True, struct=RemainingPartition, default=()),
     flexible=3,
 )
+
+ControlledShutdownRequest.response_class = ControlledShutdownResponse

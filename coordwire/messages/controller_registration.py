@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -49,7 +49,7 @@ class Feature(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ControllerRegistrationRequest(Message):
+class ControllerRegistrationRequest(Request["ControllerRegistrationResponse"]):
     """Sent by each controller to the active one, which records it in the metadata log. Admins can so find
     controllers, and upgrades see what all support.
 
@@ -60,6 +60,7 @@ class ControllerRegistrationRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[ControllerRegistrationResponse]]
 
     controller_id: int = 0
     """Node id of the controller."""
@@ -76,7 +77,7 @@ class ControllerRegistrationRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class ControllerRegistrationResponse(Message):
+class ControllerRegistrationResponse(Response):
     """Sent by each controller to the active one, which records it in the metadata log. Admins can so find
     controllers, and upgrades see what all support.
 
@@ -132,3 +133,5 @@ ControllerRegistrationResponse._layout_ = FieldTable(
     Field("error_message", "string", null=0, default=""),
     flexible=0,
 )
+
+ControllerRegistrationRequest.response_class = ControllerRegistrationResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "AclCreation",
@@ -39,7 +39,7 @@ class AclCreation(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class CreateAclsRequest(Message):
+class CreateAclsRequest(Request["CreateAclsResponse"]):
     """Stores ACLs, each on its own: some may be refused while others are stored.
 
     Request of CreateAcls, api key 30, versions 0-3, flexible from 2.
@@ -49,6 +49,7 @@ class CreateAclsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 4)
     flexible_versions: ClassVar[range] = range(2, 4)
+    response_class: ClassVar[type[CreateAclsResponse]]
 
     creations: list[AclCreation] = field(default_factory=list)
     """The rules to add."""
@@ -69,7 +70,7 @@ class AclCreationResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class CreateAclsResponse(Message):
+class CreateAclsResponse(Response):
     """Stores ACLs, each on its own: some may be refused while others are stored.
 
     Response of CreateAcls, api key 30, versions 0-3, flexible from 2.
@@ -119,3 +120,5 @@ CreateAclsResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=AclCreationResult, default=()),
     flexible=2,
 )
+
+CreateAclsRequest.response_class = CreateAclsResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "CreatableRenewers",
@@ -28,7 +28,7 @@ class CreatableRenewers(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class CreateDelegationTokenRequest(Message):
+class CreateDelegationTokenRequest(Request["CreateDelegationTokenResponse"]):
     """Makes a token that workers can log in with, instead of carrying their user's secret (KIP-48). It has
     to be asked for over an authenticated connection.
 
@@ -39,6 +39,7 @@ class CreateDelegationTokenRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 4)
     flexible_versions: ClassVar[range] = range(2, 4)
+    response_class: ClassVar[type[CreateDelegationTokenResponse]]
 
     owner_principal_type: str | None = ""
     """Kind of the owner; null or empty for the one who asks (KIP-373). (v3+)"""
@@ -53,7 +54,7 @@ class CreateDelegationTokenRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class CreateDelegationTokenResponse(Message):
+class CreateDelegationTokenResponse(Response):
     """Makes a token that workers can log in with, instead of carrying their user's secret (KIP-48). It has
     to be asked for over an authenticated connection.
 
@@ -122,3 +123,5 @@ CreateDelegationTokenResponse._layout_ = FieldTable(
     Field("throttle_time_ms", "int32"),
     flexible=2,
 )
+
+CreateDelegationTokenRequest.response_class = CreateDelegationTokenResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "CreatePartitionsAssignment",
@@ -42,7 +42,7 @@ class CreatePartitionsTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class CreatePartitionsRequest(Message):
+class CreatePartitionsRequest(Request["CreatePartitionsResponse"]):
     """Raises the number of partitions of topics; it can never be lowered. Records already written stay
     where they are.
 
@@ -53,6 +53,7 @@ class CreatePartitionsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 4)
     flexible_versions: ClassVar[range] = range(2, 4)
+    response_class: ClassVar[type[CreatePartitionsResponse]]
 
     topics: list[CreatePartitionsTopic] = field(default_factory=list)
     """The topics to enlarge."""
@@ -79,7 +80,7 @@ class CreatePartitionsTopicResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class CreatePartitionsResponse(Message):
+class CreatePartitionsResponse(Response):
     """Raises the number of partitions of topics; it can never be lowered. Records already written stay
     where they are.
 
@@ -135,3 +136,5 @@ CreatePartitionsResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=CreatePartitionsTopicResult, default=()),
     flexible=2,
 )
+
+CreatePartitionsRequest.response_class = CreatePartitionsResponse

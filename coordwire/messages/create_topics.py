@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -64,7 +64,7 @@ class CreatableTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class CreateTopicsRequest(Message):
+class CreateTopicsRequest(Request["CreateTopicsResponse"]):
     """Creates topics. Each topic succeeds or fails by itself.
 
     Request of CreateTopics, api key 19, versions 0-7, flexible from 5.
@@ -74,6 +74,7 @@ class CreateTopicsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 8)
     flexible_versions: ClassVar[range] = range(5, 8)
+    response_class: ClassVar[type[CreateTopicsResponse]]
 
     topics: list[CreatableTopic] = field(default_factory=list)
     """What to create."""
@@ -128,7 +129,7 @@ class CreatableTopicResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class CreateTopicsResponse(Message):
+class CreateTopicsResponse(Response):
     """Creates topics. Each topic succeeds or fails by itself.
 
     Response of CreateTopics, api key 19, versions 0-7, flexible from 5.
@@ -210,3 +211,5 @@ CreateTopicsResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=CreatableTopicResult, default=()),
     flexible=5,
 )
+
+CreateTopicsRequest.response_class = CreateTopicsResponse

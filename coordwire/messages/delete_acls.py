@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "DeleteAclsFilter",
@@ -40,7 +40,7 @@ class DeleteAclsFilter(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteAclsRequest(Message):
+class DeleteAclsRequest(Request["DeleteAclsResponse"]):
     """Deletes every ACL that one of the filters matches, and tells which they were.
 
     Request of DeleteAcls, api key 31, versions 0-3, flexible from 2.
@@ -50,6 +50,7 @@ class DeleteAclsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 4)
     flexible_versions: ClassVar[range] = range(2, 4)
+    response_class: ClassVar[type[DeleteAclsResponse]]
 
     filters: list[DeleteAclsFilter] = field(default_factory=list)
     """What to delete: all that any of these matches."""
@@ -98,7 +99,7 @@ class DeleteAclsFilterResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteAclsResponse(Message):
+class DeleteAclsResponse(Response):
     """Deletes every ACL that one of the filters matches, and tells which they were.
 
     Response of DeleteAcls, api key 31, versions 0-3, flexible from 2.
@@ -163,3 +164,5 @@ DeleteAclsResponse._layout_ = FieldTable(
     Field("filter_results", "struct", array=True, struct=DeleteAclsFilterResult, default=()),
     flexible=2,
 )
+
+DeleteAclsRequest.response_class = DeleteAclsResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "DeletableGroupResult",
@@ -16,7 +16,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteGroupsRequest(Message):
+class DeleteGroupsRequest(Request["DeleteGroupsResponse"]):
     """For operators: removes groups that have no members, offsets included. Each group succeeds or fails
     by itself.
 
@@ -28,6 +28,7 @@ class DeleteGroupsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(2, 3)
+    response_class: ClassVar[type[DeleteGroupsResponse]]
 
     groups_names: list[str] = field(default_factory=list)
     """The groups to delete; all must have their coordinator on this broker."""
@@ -48,7 +49,7 @@ class DeletableGroupResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteGroupsResponse(Message):
+class DeleteGroupsResponse(Response):
     """For operators: removes groups that have no members, offsets included. Each group succeeds or fails
     by itself.
 
@@ -88,3 +89,5 @@ DeleteGroupsResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=DeletableGroupResult, default=()),
     flexible=2,
 )
+
+DeleteGroupsRequest.response_class = DeleteGroupsResponse

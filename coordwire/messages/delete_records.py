@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "DeleteRecordsPartition",
@@ -43,7 +43,7 @@ class DeleteRecordsTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteRecordsRequest(Message):
+class DeleteRecordsRequest(Request["DeleteRecordsResponse"]):
     """Moves the start of a partition's log forward. The partition's leader does it, and answers when its
     followers have done so too.
 
@@ -54,6 +54,7 @@ class DeleteRecordsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(2, 3)
+    response_class: ClassVar[type[DeleteRecordsResponse]]
 
     topics: list[DeleteRecordsTopic] = field(default_factory=list)
     """What to delete, by topic."""
@@ -90,7 +91,7 @@ class DeleteRecordsTopicResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteRecordsResponse(Message):
+class DeleteRecordsResponse(Response):
     """Moves the start of a partition's log forward. The partition's leader does it, and answers when its
     followers have done so too.
 
@@ -152,3 +153,5 @@ DeleteRecordsResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=DeleteRecordsTopicResult, default=()),
     flexible=2,
 )
+
+DeleteRecordsRequest.response_class = DeleteRecordsResponse

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -29,7 +29,7 @@ class DeleteShareGroupOffsetsRequestTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteShareGroupOffsetsRequest(Message):
+class DeleteShareGroupOffsetsRequest(Request["DeleteShareGroupOffsetsResponse"]):
     """Deletes what a share group knows of whole topics. The group must have no members (KIP-932).
 
     Request of DeleteShareGroupOffsets, api key 92, version 0, flexible from 0, answered by the group
@@ -40,6 +40,7 @@ class DeleteShareGroupOffsetsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[DeleteShareGroupOffsetsResponse]]
 
     group_id: str = ""
     """The share group to change."""
@@ -66,7 +67,7 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteShareGroupOffsetsResponse(Message):
+class DeleteShareGroupOffsetsResponse(Response):
     """Deletes what a share group knows of whole topics. The group must have no members (KIP-932).
 
     Response of DeleteShareGroupOffsets, api key 92, version 0, flexible from 0, answered by the group
@@ -120,3 +121,5 @@ DeleteShareGroupOffsetsResponse._layout_ = FieldTable(
     Field("responses", "struct", array=True, struct=DeleteShareGroupOffsetsResponseTopic, default=()),
     flexible=0,
 )
+
+DeleteShareGroupOffsetsRequest.response_class = DeleteShareGroupOffsetsResponse

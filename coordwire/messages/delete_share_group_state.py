@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -43,7 +43,7 @@ class DeleteStateData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteShareGroupStateRequest(Message):
+class DeleteShareGroupStateRequest(Request["DeleteShareGroupStateResponse"]):
     """Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).
 
     Request of DeleteShareGroupState, api key 86, version 0, flexible from 0, answered by the share
@@ -54,6 +54,7 @@ class DeleteShareGroupStateRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[DeleteShareGroupStateResponse]]
 
     group_id: str = ""
     """The share group whose state shall go."""
@@ -90,7 +91,7 @@ class DeleteStateResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteShareGroupStateResponse(Message):
+class DeleteShareGroupStateResponse(Response):
     """Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).
 
     Response of DeleteShareGroupState, api key 86, version 0, flexible from 0, answered by the share
@@ -148,3 +149,5 @@ DeleteShareGroupStateResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=DeleteStateResult, default=()),
     flexible=0,
 )
+
+DeleteShareGroupStateRequest.response_class = DeleteShareGroupStateResponse

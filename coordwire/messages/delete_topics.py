@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -31,7 +31,7 @@ class DeleteTopicState(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteTopicsRequest(Message):
+class DeleteTopicsRequest(Request["DeleteTopicsResponse"]):
     """Deletes topics with all their records. Each topic succeeds or fails by itself.
 
     Request of DeleteTopics, api key 20, versions 0-6, flexible from 4.
@@ -41,6 +41,7 @@ class DeleteTopicsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 7)
     flexible_versions: ClassVar[range] = range(4, 7)
+    response_class: ClassVar[type[DeleteTopicsResponse]]
 
     topics: list[DeleteTopicState] = field(default_factory=list)
     """What to delete, from version 6 on. (v6+)"""
@@ -69,7 +70,7 @@ class DeletableTopicResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteTopicsResponse(Message):
+class DeleteTopicsResponse(Response):
     """Deletes topics with all their records. Each topic succeeds or fails by itself.
 
     Response of DeleteTopics, api key 20, versions 0-6, flexible from 4.
@@ -118,3 +119,5 @@ DeleteTopicsResponse._layout_ = FieldTable(
     Field("responses", "struct", array=True, struct=DeletableTopicResult, default=()),
     flexible=4,
 )
+
+DeleteTopicsRequest.response_class = DeleteTopicsResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "AclDescription",
@@ -17,7 +17,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeAclsRequest(Message):
+class DescribeAclsRequest(Request["DescribeAclsResponse"]):
     """Finds ACLs by resource, principal, host, operation and permission. Only rules that match every part
     of the filter are returned.
 
@@ -28,6 +28,7 @@ class DescribeAclsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 4)
     flexible_versions: ClassVar[range] = range(2, 4)
+    response_class: ClassVar[type[DescribeAclsResponse]]
 
     resource_type_filter: int = 0
     """Type of resource: 2 topic, 3 group, 4 cluster, …; 1 for any."""
@@ -80,7 +81,7 @@ class DescribeAclsResource(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeAclsResponse(Message):
+class DescribeAclsResponse(Response):
     """Finds ACLs by resource, principal, host, operation and permission. Only rules that match every part
     of the filter are returned.
 
@@ -142,3 +143,5 @@ DescribeAclsResponse._layout_ = FieldTable(
     Field("resources", "struct", array=True, struct=DescribeAclsResource, default=()),
     flexible=2,
 )
+
+DescribeAclsRequest.response_class = DescribeAclsResponse

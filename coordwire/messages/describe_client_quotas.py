@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "ComponentData",
@@ -33,7 +33,7 @@ class ComponentData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeClientQuotasRequest(Message):
+class DescribeClientQuotasRequest(Request["DescribeClientQuotasResponse"]):
     """Finds entities by their parts and lists the limits set for each. Limits that an entity inherits from
     a default are not resolved.
 
@@ -44,6 +44,7 @@ class DescribeClientQuotasRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(1, 2)
+    response_class: ClassVar[type[DescribeClientQuotasResponse]]
 
     components: list[ComponentData] = field(default_factory=list)
     """The conditions, all of which must hold; empty finds every entity."""
@@ -90,7 +91,7 @@ class EntryData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeClientQuotasResponse(Message):
+class DescribeClientQuotasResponse(Response):
     """Finds entities by their parts and lists the limits set for each. Limits that an entity inherits from
     a default are not resolved.
 
@@ -158,3 +159,5 @@ DescribeClientQuotasResponse._layout_ = FieldTable(
     Field("entries", "struct", array=True, struct=EntryData, null=0, default=()),
     flexible=1,
 )
+
+DescribeClientQuotasRequest.response_class = DescribeClientQuotasResponse

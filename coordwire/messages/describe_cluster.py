@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "DescribeClusterBroker",
@@ -16,7 +16,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeClusterRequest(Message):
+class DescribeClusterRequest(Request["DescribeClusterResponse"]):
     """The part of Metadata that is not about topics. Brokers answer it, and controllers too if asked for
     controllers.
 
@@ -27,6 +27,7 @@ class DescribeClusterRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(0, 3)
+    response_class: ClassVar[type[DescribeClusterResponse]]
 
     include_cluster_authorized_operations: bool = False
     """True: also tell what the client may do with the cluster."""
@@ -57,7 +58,7 @@ class DescribeClusterBroker(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeClusterResponse(Message):
+class DescribeClusterResponse(Response):
     """The part of Metadata that is not about topics. Brokers answer it, and controllers too if asked for
     controllers.
 
@@ -119,3 +120,5 @@ DescribeClusterResponse._layout_ = FieldTable(
     Field("cluster_authorized_operations", "int32", default=-0x80000000),
     flexible=0,
 )
+
+DescribeClusterRequest.response_class = DescribeClusterResponse

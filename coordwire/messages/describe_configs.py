@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "DescribeConfigsRequest",
@@ -33,7 +33,7 @@ class DescribeConfigsResource(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeConfigsRequest(Message):
+class DescribeConfigsRequest(Request["DescribeConfigsResponse"]):
     """Lists settings in force, with the level each comes from. The values of sensitive ones are held back.
 
     Request of DescribeConfigs, api key 32, versions 0-4, flexible from 4.
@@ -43,6 +43,7 @@ class DescribeConfigsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 5)
     flexible_versions: ClassVar[range] = range(4, 5)
+    response_class: ClassVar[type[DescribeConfigsResponse]]
 
     resources: list[DescribeConfigsResource] = field(default_factory=list)
     """What to describe."""
@@ -113,7 +114,7 @@ class DescribeConfigsResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeConfigsResponse(Message):
+class DescribeConfigsResponse(Response):
     """Lists settings in force, with the level each comes from. The values of sensitive ones are held back.
 
     Response of DescribeConfigs, api key 32, versions 0-4, flexible from 4.
@@ -186,3 +187,5 @@ DescribeConfigsResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=DescribeConfigsResult, default=()),
     flexible=4,
 )
+
+DescribeConfigsRequest.response_class = DescribeConfigsResponse

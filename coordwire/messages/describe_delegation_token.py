@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "DescribeDelegationTokenOwner",
@@ -30,7 +30,7 @@ class DescribeDelegationTokenOwner(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeDelegationTokenRequest(Message):
+class DescribeDelegationTokenRequest(Request["DescribeDelegationTokenResponse"]):
     """Shows the tokens that the asking user owns, may renew or is allowed to describe (KIP-48).
 
     Request of DescribeDelegationToken, api key 41, versions 0-3, flexible from 2.
@@ -40,6 +40,7 @@ class DescribeDelegationTokenRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 4)
     flexible_versions: ClassVar[range] = range(2, 4)
+    response_class: ClassVar[type[DescribeDelegationTokenResponse]]
 
     owners: list[DescribeDelegationTokenOwner] | None = field(default_factory=list)
     """Whose tokens to list; null for every owner's, empty for none."""
@@ -88,7 +89,7 @@ class DescribedDelegationToken(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeDelegationTokenResponse(Message):
+class DescribeDelegationTokenResponse(Response):
     """Shows the tokens that the asking user owns, may renew or is allowed to describe (KIP-48).
 
     Response of DescribeDelegationToken, api key 41, versions 0-3, flexible from 2.
@@ -151,3 +152,5 @@ DescribeDelegationTokenResponse._layout_ = FieldTable(
     Field("throttle_time_ms", "int32"),
     flexible=2,
 )
+
+DescribeDelegationTokenRequest.response_class = DescribeDelegationTokenResponse

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "DescribeGroupsRequest",
@@ -20,7 +20,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeGroupsRequest(Message):
+class DescribeGroupsRequest(Request["DescribeGroupsResponse"]):
     """For operators: the state, protocol and members of classic groups, whatever these groups are for.
     ConsumerGroupDescribe and its kin serve the newer types.
 
@@ -32,6 +32,7 @@ class DescribeGroupsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 7)
     flexible_versions: ClassVar[range] = range(5, 7)
+    response_class: ClassVar[type[DescribeGroupsResponse]]
 
     groups: list[str] = field(default_factory=list)
     """The groups to describe; all must have their coordinator on this broker."""
@@ -86,7 +87,7 @@ class DescribedGroup(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeGroupsResponse(Message):
+class DescribeGroupsResponse(Response):
     """For operators: the state, protocol and members of classic groups, whatever these groups are for.
     ConsumerGroupDescribe and its kin serve the newer types.
 
@@ -154,3 +155,5 @@ DescribeGroupsResponse._layout_ = FieldTable(
     Field("groups", "struct", array=True, struct=DescribedGroup, default=()),
     flexible=5,
 )
+
+DescribeGroupsRequest.response_class = DescribeGroupsResponse

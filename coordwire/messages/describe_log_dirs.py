@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "DescribableLogDirTopic",
@@ -31,7 +31,7 @@ class DescribableLogDirTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeLogDirsRequest(Message):
+class DescribeLogDirsRequest(Request["DescribeLogDirsResponse"]):
     """Lists the log directories of the broker asked, with the replicas in them (KIP-113).
 
     Request of DescribeLogDirs, api key 35, versions 0-5, flexible from 2.
@@ -41,6 +41,7 @@ class DescribeLogDirsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 6)
     flexible_versions: ClassVar[range] = range(2, 6)
+    response_class: ClassVar[type[DescribeLogDirsResponse]]
 
     topics: list[DescribableLogDirTopic] | None = field(default_factory=list)
     """Which partitions to list; null for all, empty for none."""
@@ -97,7 +98,7 @@ class DescribeLogDirsResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeLogDirsResponse(Message):
+class DescribeLogDirsResponse(Response):
     """Lists the log directories of the broker asked, with the replicas in them (KIP-113).
 
     Response of DescribeLogDirs, api key 35, versions 0-5, flexible from 2.
@@ -165,3 +166,5 @@ DescribeLogDirsResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=DescribeLogDirsResult, default=()),
     flexible=2,
 )
+
+DescribeLogDirsRequest.response_class = DescribeLogDirsResponse

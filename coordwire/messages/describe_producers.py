@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "DescribeProducersRequest",
@@ -31,7 +31,7 @@ class TopicRequest(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeProducersRequest(Message):
+class DescribeProducersRequest(Request["DescribeProducersResponse"]):
     """Shows the producer state of partitions, as a search for hanging transactions needs it (KIP-664). The
     partition's leader answers; other brokers can be asked too where they hold a replica.
 
@@ -42,6 +42,7 @@ class DescribeProducersRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[DescribeProducersResponse]]
 
     topics: list[TopicRequest] = field(default_factory=list)
     """The partitions asked about, by topic."""
@@ -98,7 +99,7 @@ class TopicResponse(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeProducersResponse(Message):
+class DescribeProducersResponse(Response):
     """Shows the producer state of partitions, as a search for hanging transactions needs it (KIP-664). The
     partition's leader answers; other brokers can be asked too where they hold a replica.
 
@@ -164,3 +165,5 @@ DescribeProducersResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=TopicResponse, default=()),
     flexible=0,
 )
+
+DescribeProducersRequest.response_class = DescribeProducersResponse

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -46,7 +46,7 @@ class DescribeQuorumRequestTopicData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeQuorumRequest(Message):
+class DescribeQuorumRequest(Request["DescribeQuorumResponse"]):
     """Reports leader, epoch, voters and observers of the metadata log. Only the leader can tell; other
     nodes refuse or pass the request on.
 
@@ -57,6 +57,7 @@ class DescribeQuorumRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(0, 3)
+    response_class: ClassVar[type[DescribeQuorumResponse]]
 
     topics: list[DescribeQuorumRequestTopicData] = field(default_factory=list)
     """What to describe."""
@@ -145,7 +146,7 @@ class Node(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeQuorumResponse(Message):
+class DescribeQuorumResponse(Response):
     """Reports leader, epoch, voters and observers of the metadata log. Only the leader can tell; other
     nodes refuse or pass the request on.
 
@@ -241,3 +242,5 @@ DescribeQuorumResponse._layout_ = FieldTable(
     Field("nodes", "struct", 2, array=True, struct=Node, default=()),
     flexible=0,
 )
+
+DescribeQuorumRequest.response_class = DescribeQuorumResponse

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -46,7 +46,7 @@ class DescribeShareGroupOffsetsRequestGroup(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeShareGroupOffsetsRequest(Message):
+class DescribeShareGroupOffsetsRequest(Request["DescribeShareGroupOffsetsResponse"]):
     """Tells the start offsets of share groups' partitions, and their lag (KIP-932).
 
     Request of DescribeShareGroupOffsets, api key 90, versions 0-1, flexible from 0, answered by the
@@ -57,6 +57,7 @@ class DescribeShareGroupOffsetsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
+    response_class: ClassVar[type[DescribeShareGroupOffsetsResponse]]
 
     groups: list[DescribeShareGroupOffsetsRequestGroup] = field(default_factory=list)
     """Whom to tell about."""
@@ -115,7 +116,7 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeShareGroupOffsetsResponse(Message):
+class DescribeShareGroupOffsetsResponse(Response):
     """Tells the start offsets of share groups' partitions, and their lag (KIP-932).
 
     Response of DescribeShareGroupOffsets, api key 90, versions 0-1, flexible from 0, answered by the
@@ -189,3 +190,5 @@ DescribeShareGroupOffsetsResponse._layout_ = FieldTable(
     Field("groups", "struct", array=True, struct=DescribeShareGroupOffsetsResponseGroup, default=()),
     flexible=0,
 )
+
+DescribeShareGroupOffsetsRequest.response_class = DescribeShareGroupOffsetsResponse

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -44,7 +44,7 @@ class DescribeTopicPartitionsRequestCursor(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeTopicPartitionsRequest(Message):
+class DescribeTopicPartitionsRequest(Request["DescribeTopicPartitionsResponse"]):
     """Tells leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A
     long answer is cut, and a cursor says where to go on.
 
@@ -55,6 +55,7 @@ class DescribeTopicPartitionsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[DescribeTopicPartitionsResponse]]
 
     topics: list[TopicRequest] = field(default_factory=list)
     """The topics to describe; empty for all."""
@@ -125,7 +126,7 @@ class DescribeTopicPartitionsResponseCursor(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeTopicPartitionsResponse(Message):
+class DescribeTopicPartitionsResponse(Response):
     """Tells leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A
     long answer is cut, and a cursor says where to go on.
 
@@ -207,3 +208,5 @@ DescribeTopicPartitionsResponse._layout_ = FieldTable(
     Field("next_cursor", "struct", struct=DescribeTopicPartitionsResponseCursor, null=0, default=None),
     flexible=0,
 )
+
+DescribeTopicPartitionsRequest.response_class = DescribeTopicPartitionsResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "DescribeTransactionsRequest",
@@ -17,7 +17,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeTransactionsRequest(Message):
+class DescribeTransactionsRequest(Request["DescribeTransactionsResponse"]):
     """For operators who look for hanging transactions: state, age, producer and partitions of each. Its
     coordinator answers for each id.
 
@@ -29,6 +29,7 @@ class DescribeTransactionsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[DescribeTransactionsResponse]]
 
     transactional_ids: list[str] = field(default_factory=list)
     """Whose transactions to describe."""
@@ -73,7 +74,7 @@ class TransactionState(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeTransactionsResponse(Message):
+class DescribeTransactionsResponse(Response):
     """For operators who look for hanging transactions: state, age, producer and partitions of each. Its
     coordinator answers for each id.
 
@@ -126,3 +127,5 @@ DescribeTransactionsResponse._layout_ = FieldTable(
     Field("transaction_states", "struct", array=True, struct=TransactionState, default=()),
     flexible=0,
 )
+
+DescribeTransactionsRequest.response_class = DescribeTransactionsResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "CredentialInfo",
@@ -28,7 +28,7 @@ class UserName(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeUserScramCredentialsRequest(Message):
+class DescribeUserScramCredentialsRequest(Request["DescribeUserScramCredentialsResponse"]):
     """Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never told.
 
     Request of DescribeUserScramCredentials, api key 50, version 0, flexible from 0.
@@ -38,6 +38,7 @@ class DescribeUserScramCredentialsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[DescribeUserScramCredentialsResponse]]
 
     users: list[UserName] | None = field(default_factory=list)
     """Users to describe; null or empty for all."""
@@ -74,7 +75,7 @@ class DescribeUserScramCredentialsResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeUserScramCredentialsResponse(Message):
+class DescribeUserScramCredentialsResponse(Response):
     """Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never told.
 
     Response of DescribeUserScramCredentials, api key 50, version 0, flexible from 0.
@@ -133,3 +134,5 @@ DescribeUserScramCredentialsResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=DescribeUserScramCredentialsResult, default=()),
     flexible=0,
 )
+
+DescribeUserScramCredentialsRequest.response_class = DescribeUserScramCredentialsResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "ElectLeadersRequest",
@@ -30,7 +30,7 @@ class TopicPartitions(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ElectLeadersRequest(Message):
+class ElectLeadersRequest(Request["ElectLeadersResponse"]):
     """Puts partitions back under their preferred leaders, or brings back leaderless ones at the risk of
     losing data.
 
@@ -41,6 +41,7 @@ class ElectLeadersRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(2, 3)
+    response_class: ClassVar[type[ElectLeadersResponse]]
 
     election_type: int = 0
     """0 elects the preferred replica, 1 an out-of-sync one if it must; v0 means 0. (v1+)"""
@@ -79,7 +80,7 @@ class ReplicaElectionResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ElectLeadersResponse(Message):
+class ElectLeadersResponse(Response):
     """Puts partitions back under their preferred leaders, or brings back leaderless ones at the risk of
     losing data.
 
@@ -138,3 +139,5 @@ ElectLeadersResponse._layout_ = FieldTable(
     Field("replica_election_results", "struct", array=True, struct=ReplicaElectionResult, default=()),
     flexible=2,
 )
+
+ElectLeadersRequest.response_class = ElectLeadersResponse

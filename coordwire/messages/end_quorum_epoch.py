@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -80,7 +80,7 @@ class LeaderEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class EndQuorumEpochRequest(Message):
+class EndQuorumEpochRequest(Request["EndQuorumEpochResponse"]):
     """Sent by a leader that shuts down, so that the voters elect at once instead of waiting for a timeout.
     The first on its list stands first, the others a little later.
 
@@ -91,6 +91,7 @@ class EndQuorumEpochRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(1, 2)
+    response_class: ClassVar[type[EndQuorumEpochResponse]]
 
     cluster_id: str | None = None
     """The cluster meant; null for no check."""
@@ -145,7 +146,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class EndQuorumEpochResponse(Message):
+class EndQuorumEpochResponse(Response):
     """Sent by a leader that shuts down, so that the voters elect at once instead of waiting for a timeout.
     The first on its list stands first, the others a little later.
 
@@ -238,3 +239,5 @@ EndQuorumEpochResponse._layout_ = FieldTable(
     Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
     flexible=1,
 )
+
+EndQuorumEpochRequest.response_class = EndQuorumEpochResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message
+from coordwire.codec import Field, FieldTable, Request, Response
 
 __all__ = [
     "EndTxnRequest",
@@ -15,7 +15,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class EndTxnRequest(Message):
+class EndTxnRequest(Request["EndTxnResponse"]):
     """The coordinator logs the decision and answers; the markers then go to all partitions by
     WriteTxnMarkers.
 
@@ -27,6 +27,7 @@ class EndTxnRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 6)
     flexible_versions: ClassVar[range] = range(3, 6)
+    response_class: ClassVar[type[EndTxnResponse]]
 
     transactional_id: str = ""
     """Whose transaction it is."""
@@ -41,7 +42,7 @@ class EndTxnRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class EndTxnResponse(Message):
+class EndTxnResponse(Response):
     """The coordinator logs the decision and answers; the markers then go to all partitions by
     WriteTxnMarkers.
 
@@ -83,3 +84,5 @@ EndTxnResponse._layout_ = FieldTable(
     Field("producer_epoch", "int16", 5, default=-1, ignorable=True),
     flexible=3,
 )
+
+EndTxnRequest.response_class = EndTxnResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message
+from coordwire.codec import Field, FieldTable, Request, Response
 
 __all__ = [
     "EnvelopeRequest",
@@ -15,7 +15,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class EnvelopeRequest(Message):
+class EnvelopeRequest(Request["EnvelopeResponse"]):
     """Carries a whole request on behalf of its client, with who sent it and from where (KIP-590). Only
     brokers may send it.
 
@@ -26,6 +26,7 @@ class EnvelopeRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[EnvelopeResponse]]
 
     request_data: bytes = b""
     """The client's request, header and body, without the length in front."""
@@ -38,7 +39,7 @@ class EnvelopeRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class EnvelopeResponse(Message):
+class EnvelopeResponse(Response):
     """Carries a whole request on behalf of its client, with who sent it and from where (KIP-590). Only
     brokers may send it.
 
@@ -72,3 +73,5 @@ EnvelopeResponse._layout_ = FieldTable(
     Field("error_code", "int16", entity="error_code"),
     flexible=0,
 )
+
+EnvelopeRequest.response_class = EnvelopeResponse

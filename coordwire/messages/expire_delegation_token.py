@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message
+from coordwire.codec import Field, FieldTable, Request, Response
 
 __all__ = [
     "ExpireDelegationTokenRequest",
@@ -15,7 +15,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class ExpireDelegationTokenRequest(Message):
+class ExpireDelegationTokenRequest(Request["ExpireDelegationTokenResponse"]):
     """Sets a new expiry time for a token (KIP-48). The owner and the renewers may do so.
 
     Request of ExpireDelegationToken, api key 40, versions 0-2, flexible from 2.
@@ -25,6 +25,7 @@ class ExpireDelegationTokenRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(2, 3)
+    response_class: ClassVar[type[ExpireDelegationTokenResponse]]
 
     hmac: bytes = b""
     """The token's secret, by which it is found."""
@@ -35,7 +36,7 @@ class ExpireDelegationTokenRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class ExpireDelegationTokenResponse(Message):
+class ExpireDelegationTokenResponse(Response):
     """Sets a new expiry time for a token (KIP-48). The owner and the renewers may do so.
 
     Response of ExpireDelegationToken, api key 40, versions 0-2, flexible from 2.
@@ -70,3 +71,5 @@ ExpireDelegationTokenResponse._layout_ = FieldTable(
     Field("throttle_time_ms", "int32"),
     flexible=2,
 )
+
+ExpireDelegationTokenRequest.response_class = ExpireDelegationTokenResponse

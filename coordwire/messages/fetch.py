@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -96,7 +96,7 @@ class ForgottenTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchRequest(Message):
+class FetchRequest(Request["FetchResponse"]):
     """Reads record batches from given offsets on; the broker waits until there is enough, or until time is
     up.
 
@@ -107,6 +107,7 @@ class FetchRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 19)
     flexible_versions: ClassVar[range] = range(12, 19)
+    response_class: ClassVar[type[FetchResponse]]
 
     cluster_id: str | None = None
     """The cluster that a KRaft replica believes in; null to skip the check (KIP-595). (v12+, tag 0)"""
@@ -245,7 +246,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchResponse(Message):
+class FetchResponse(Response):
     """Reads record batches from given offsets on; the broker waits until there is enough, or until time is
     up.
 
@@ -403,3 +404,5 @@ FetchResponse._layout_ = FieldTable(
     Field("node_endpoints", "struct", 16, array=True, struct=NodeEndpoint, default=(), tag=0),
     flexible=12,
 )
+
+FetchRequest.response_class = FetchResponse

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -67,7 +67,7 @@ class FetchSnapshotRequestTopicSnapshot(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchSnapshotRequest(Message):
+class FetchSnapshotRequest(Request["FetchSnapshotResponse"]):
     """Follows a Fetch that was answered with a snapshot id, because the leader no longer has the log at
     that place. Asked again and again, from the byte reached, until the whole file is there.
 
@@ -78,6 +78,7 @@ class FetchSnapshotRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
+    response_class: ClassVar[type[FetchSnapshotResponse]]
 
     cluster_id: str | None = None
     """The cluster meant; null for no check. (tag 0)"""
@@ -164,7 +165,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchSnapshotResponse(Message):
+class FetchSnapshotResponse(Response):
     """Follows a Fetch that was answered with a snapshot id, because the leader no longer has the log at
     that place. Asked again and again, from the byte reached, until the whole file is there.
 
@@ -270,3 +271,5 @@ FetchSnapshotResponse._layout_ = FieldTable(
     Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
     flexible=0,
 )
+
+FetchSnapshotRequest.response_class = FetchSnapshotResponse

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "Coordinator",
@@ -20,7 +20,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class FindCoordinatorRequest(Message):
+class FindCoordinatorRequest(Request["FindCoordinatorResponse"]):
     """Any broker answers it. It comes before all that only a coordinator answers, and again after each
     NOT_COORDINATOR.
 
@@ -31,6 +31,7 @@ class FindCoordinatorRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 7)
     flexible_versions: ClassVar[range] = range(3, 7)
+    response_class: ClassVar[type[FindCoordinatorResponse]]
 
     key: str = ""
     """The group or transactional id, as key_type says; v4+ has coordinator_keys. (v0-v3)"""
@@ -63,7 +64,7 @@ class Coordinator(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class FindCoordinatorResponse(Message):
+class FindCoordinatorResponse(Response):
     """Any broker answers it. It comes before all that only a coordinator answers, and again after each
     NOT_COORDINATOR.
 
@@ -123,3 +124,5 @@ FindCoordinatorResponse._layout_ = FieldTable(
     Field("coordinators", "struct", 4, array=True, struct=Coordinator, default=()),
     flexible=3,
 )
+
+FindCoordinatorRequest.response_class = FindCoordinatorResponse

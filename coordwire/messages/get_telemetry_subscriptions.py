@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message
+from coordwire.codec import Field, FieldTable, Request, Response
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class GetTelemetrySubscriptionsRequest(Message):
+class GetTelemetrySubscriptionsRequest(Request["GetTelemetrySubscriptionsResponse"]):
     """The first step of client telemetry; PushTelemetry then sends the metrics. Asked again when a push is
     refused for an old subscription.
 
@@ -28,6 +28,7 @@ class GetTelemetrySubscriptionsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[GetTelemetrySubscriptionsResponse]]
 
     client_instance_id: UUID = ZERO_UUID
     """The client's id from an earlier answer; all zeros on the first request."""
@@ -36,7 +37,7 @@ class GetTelemetrySubscriptionsRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class GetTelemetrySubscriptionsResponse(Message):
+class GetTelemetrySubscriptionsResponse(Response):
     """The first step of client telemetry; PushTelemetry then sends the metrics. Asked again when a push is
     refused for an old subscription.
 
@@ -89,3 +90,5 @@ GetTelemetrySubscriptionsResponse._layout_ = FieldTable(
     Field("requested_metrics", "string", array=True, default=()),
     flexible=0,
 )
+
+GetTelemetrySubscriptionsRequest.response_class = GetTelemetrySubscriptionsResponse

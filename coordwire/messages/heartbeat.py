@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message
+from coordwire.codec import Field, FieldTable, Request, Response
 
 __all__ = [
     "HeartbeatRequest",
@@ -15,7 +15,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class HeartbeatRequest(Message):
+class HeartbeatRequest(Request["HeartbeatResponse"]):
     """Sent several times per session timeout; a member that stays silent longer is removed.
     REBALANCE_IN_PROGRESS asks the member to join again.
 
@@ -26,6 +26,7 @@ class HeartbeatRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 5)
     flexible_versions: ClassVar[range] = range(4, 5)
+    response_class: ClassVar[type[HeartbeatResponse]]
 
     group_id: str = ""
     """The member's group."""
@@ -40,7 +41,7 @@ class HeartbeatRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class HeartbeatResponse(Message):
+class HeartbeatResponse(Response):
     """Sent several times per session timeout; a member that stays silent longer is removed.
     REBALANCE_IN_PROGRESS asks the member to join again.
 
@@ -75,3 +76,5 @@ HeartbeatResponse._layout_ = FieldTable(
     Field("error_code", "int16", entity="error_code"),
     flexible=4,
 )
+
+HeartbeatRequest.response_class = HeartbeatResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "AlterConfigsResource",
@@ -46,7 +46,7 @@ class AlterConfigsResource(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class IncrementalAlterConfigsRequest(Message):
+class IncrementalAlterConfigsRequest(Request["IncrementalAlterConfigsResponse"]):
     """Sets, resets or extends the settings named and leaves the rest alone. The changes to one resource
     succeed or fail together.
 
@@ -57,6 +57,7 @@ class IncrementalAlterConfigsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(1, 2)
+    response_class: ClassVar[type[IncrementalAlterConfigsResponse]]
 
     resources: list[AlterConfigsResource] = field(default_factory=list)
     """The resources to change."""
@@ -83,7 +84,7 @@ class AlterConfigsResourceResponse(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class IncrementalAlterConfigsResponse(Message):
+class IncrementalAlterConfigsResponse(Response):
     """Sets, resets or extends the settings named and leaves the rest alone. The changes to one resource
     succeed or fail together.
 
@@ -141,3 +142,5 @@ IncrementalAlterConfigsResponse._layout_ = FieldTable(
     Field("responses", "struct", array=True, struct=AlterConfigsResourceResponse, default=()),
     flexible=1,
 )
+
+IncrementalAlterConfigsRequest.response_class = IncrementalAlterConfigsResponse

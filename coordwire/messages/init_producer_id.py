@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message
+from coordwire.codec import Field, FieldTable, Request, Response
 
 __all__ = [
     "InitProducerIdRequest",
@@ -18,7 +18,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class InitProducerIdRequest(Message):
+class InitProducerIdRequest(Request["InitProducerIdResponse"]):
     """Gives out the producer id and epoch by which brokers drop duplicates and fence zombies (KIP-98).
     With a transactional id, an unfinished transaction of that id is ended first.
 
@@ -30,6 +30,7 @@ class InitProducerIdRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 7)
     flexible_versions: ClassVar[range] = range(2, 7)
+    response_class: ClassVar[type[InitProducerIdResponse]]
 
     transactional_id: str | None = ""
     """The producer's lasting name; null for a merely idempotent producer."""
@@ -48,7 +49,7 @@ class InitProducerIdRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class InitProducerIdResponse(Message):
+class InitProducerIdResponse(Response):
     """Gives out the producer id and epoch by which brokers drop duplicates and fence zombies (KIP-98).
     With a transactional id, an unfinished transaction of that id is ended first.
 
@@ -98,3 +99,5 @@ InitProducerIdResponse._layout_ = FieldTable(
     Field("ongoing_txn_producer_epoch", "int16", 6, default=-1),
     flexible=2,
 )
+
+InitProducerIdRequest.response_class = InitProducerIdResponse

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -47,7 +47,7 @@ class InitializeStateData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class InitializeShareGroupStateRequest(Message):
+class InitializeShareGroupStateRequest(Request["InitializeShareGroupStateResponse"]):
     """Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator
     (KIP-932).
 
@@ -59,6 +59,7 @@ class InitializeShareGroupStateRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[InitializeShareGroupStateResponse]]
 
     group_id: str = ""
     """The share group that the state is for."""
@@ -95,7 +96,7 @@ class InitializeStateResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class InitializeShareGroupStateResponse(Message):
+class InitializeShareGroupStateResponse(Response):
     """Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator
     (KIP-932).
 
@@ -156,3 +157,5 @@ InitializeShareGroupStateResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=InitializeStateResult, default=()),
     flexible=0,
 )
+
+InitializeShareGroupStateRequest.response_class = InitializeShareGroupStateResponse

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "JoinGroupRequest",
@@ -34,7 +34,7 @@ class JoinGroupRequestProtocol(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class JoinGroupRequest(Message):
+class JoinGroupRequest(Request["JoinGroupResponse"]):
     """Opens each rebalance of a classic group: the members offer protocols, the coordinator picks one that
     all of them know, and makes one member the leader. SyncGroup follows.
 
@@ -45,6 +45,7 @@ class JoinGroupRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 10)
     flexible_versions: ClassVar[range] = range(6, 10)
+    response_class: ClassVar[type[JoinGroupResponse]]
 
     group_id: str = ""
     """The group to join."""
@@ -81,7 +82,7 @@ class JoinGroupResponseMember(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class JoinGroupResponse(Message):
+class JoinGroupResponse(Response):
     """Opens each rebalance of a classic group: the members offer protocols, the coordinator picks one that
     all of them know, and makes one member the leader. SyncGroup follows.
 
@@ -166,3 +167,5 @@ JoinGroupResponse._layout_ = FieldTable(
     Field("members", "struct", array=True, struct=JoinGroupResponseMember, default=()),
     flexible=6,
 )
+
+JoinGroupRequest.response_class = JoinGroupResponse

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -82,7 +82,7 @@ class LeaderAndIsrLiveLeader(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderAndIsrRequest(Message):
+class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"]):
     """Sent by the controller to brokers that hold the partitions. Under KRaft the metadata log takes its
     place; Kafka 4.0 dropped the API.
 
@@ -93,6 +93,7 @@ class LeaderAndIsrRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 8)
     flexible_versions: ClassVar[range] = range(4, 8)
+    response_class: ClassVar[type[LeaderAndIsrResponse]]
 
     controller_id: int = 0
     """Node id of the controller that sends."""
@@ -141,7 +142,7 @@ class LeaderAndIsrTopicError(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderAndIsrResponse(Message):
+class LeaderAndIsrResponse(Response):
     """Sent by the controller to brokers that hold the partitions. Under KRaft the metadata log takes its
     place; Kafka 4.0 dropped the API.
 
@@ -239,3 +240,5 @@ LeaderAndIsrResponse._layout_ = FieldTable(
     Field("topics", "struct", 5, array=True, struct=LeaderAndIsrTopicError, default=()),
     flexible=4,
 )
+
+LeaderAndIsrRequest.response_class = LeaderAndIsrResponse

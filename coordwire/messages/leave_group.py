@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "LeaveGroupRequest",
@@ -34,7 +34,7 @@ class MemberIdentity(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaveGroupRequest(Message):
+class LeaveGroupRequest(Request["LeaveGroupResponse"]):
     """Ends memberships of a classic group; a rebalance follows. Operators use it to remove static members,
     who don't take leave when they stop.
 
@@ -45,6 +45,7 @@ class LeaveGroupRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 6)
     flexible_versions: ClassVar[range] = range(4, 6)
+    response_class: ClassVar[type[LeaveGroupResponse]]
 
     group_id: str = ""
     """The group to leave."""
@@ -71,7 +72,7 @@ class MemberResponse(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaveGroupResponse(Message):
+class LeaveGroupResponse(Response):
     """Ends memberships of a classic group; a rebalance follows. Operators use it to remove static members,
     who don't take leave when they stop.
 
@@ -125,3 +126,5 @@ LeaveGroupResponse._layout_ = FieldTable(
     Field("members", "struct", 3, array=True, struct=MemberResponse, default=()),
     flexible=4,
 )
+
+LeaveGroupRequest.response_class = LeaveGroupResponse

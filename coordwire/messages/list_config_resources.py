@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "ConfigResource",
@@ -16,7 +16,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class ListConfigResourcesRequest(Message):
+class ListConfigResourcesRequest(Request["ListConfigResourcesResponse"]):
     """Lists resources; DescribeConfigs then tells their settings. v0 was ListClientMetricsResources and
     knew only client metrics.
 
@@ -27,6 +27,7 @@ class ListConfigResourcesRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
+    response_class: ClassVar[type[ListConfigResourcesResponse]]
 
     resource_types: list[int] = field(default_factory=list)
     """Types wanted, numbered as in the answer; empty for all (KIP-1142). (v1+)"""
@@ -47,7 +48,7 @@ class ConfigResource(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ListConfigResourcesResponse(Message):
+class ListConfigResourcesResponse(Response):
     """Lists resources; DescribeConfigs then tells their settings. v0 was ListClientMetricsResources and
     knew only client metrics.
 
@@ -89,3 +90,5 @@ ListConfigResourcesResponse._layout_ = FieldTable(
     Field("config_resources", "struct", array=True, struct=ConfigResource, default=()),
     flexible=0,
 )
+
+ListConfigResourcesRequest.response_class = ListConfigResourcesResponse

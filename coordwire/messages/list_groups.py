@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "ListGroupsRequest",
@@ -16,7 +16,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class ListGroupsRequest(Message):
+class ListGroupsRequest(Request["ListGroupsResponse"]):
     """For operators. A broker knows only the groups that it coordinates, so a full list takes one request
     per broker.
 
@@ -27,6 +27,7 @@ class ListGroupsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 6)
     flexible_versions: ClassVar[range] = range(3, 6)
+    response_class: ClassVar[type[ListGroupsResponse]]
 
     states_filter: list[str] = field(default_factory=list)
     """Only groups in these states; empty for all (KIP-518). (v4+)"""
@@ -53,7 +54,7 @@ class ListedGroup(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ListGroupsResponse(Message):
+class ListGroupsResponse(Response):
     """For operators. A broker knows only the groups that it coordinates, so a full list takes one request
     per broker.
 
@@ -98,3 +99,5 @@ ListGroupsResponse._layout_ = FieldTable(
     Field("groups", "struct", array=True, struct=ListedGroup, default=()),
     flexible=3,
 )
+
+ListGroupsRequest.response_class = ListGroupsResponse

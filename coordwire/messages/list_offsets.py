@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "ListOffsetsPartition",
@@ -51,7 +51,7 @@ class ListOffsetsTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ListOffsetsRequest(Message):
+class ListOffsetsRequest(Request["ListOffsetsResponse"]):
     """Turns timestamps, or the negative marks for earliest, latest and others, into offsets. Consumers
     reset their positions by it, operators compute lags.
 
@@ -62,6 +62,7 @@ class ListOffsetsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 12)
     flexible_versions: ClassVar[range] = range(6, 12)
+    response_class: ClassVar[type[ListOffsetsResponse]]
 
     replica_id: int = 0
     """Broker id of a follower that asks; -1 for a client."""
@@ -108,7 +109,7 @@ class ListOffsetsTopicResponse(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ListOffsetsResponse(Message):
+class ListOffsetsResponse(Response):
     """Turns timestamps, or the negative marks for earliest, latest and others, into offsets. Consumers
     reset their positions by it, operators compute lags.
 
@@ -177,3 +178,5 @@ ListOffsetsResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=ListOffsetsTopicResponse, default=()),
     flexible=6,
 )
+
+ListOffsetsRequest.response_class = ListOffsetsResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "ListPartitionReassignmentsRequest",
@@ -30,7 +30,7 @@ class ListPartitionReassignmentsTopics(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ListPartitionReassignmentsRequest(Message):
+class ListPartitionReassignmentsRequest(Request["ListPartitionReassignmentsResponse"]):
     """Shows the reassignments under way (KIP-455). Partitions at rest are left out of the answer.
 
     Request of ListPartitionReassignments, api key 46, version 0, flexible from 0.
@@ -40,6 +40,7 @@ class ListPartitionReassignmentsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[ListPartitionReassignmentsResponse]]
 
     timeout_ms: int = 60000
     """How long the controller may take to answer, in ms."""
@@ -78,7 +79,7 @@ class OngoingTopicReassignment(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ListPartitionReassignmentsResponse(Message):
+class ListPartitionReassignmentsResponse(Response):
     """Shows the reassignments under way (KIP-455). Partitions at rest are left out of the answer.
 
     Response of ListPartitionReassignments, api key 46, version 0, flexible from 0.
@@ -139,3 +140,5 @@ ListPartitionReassignmentsResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=OngoingTopicReassignment, default=()),
     flexible=0,
 )
+
+ListPartitionReassignmentsRequest.response_class = ListPartitionReassignmentsResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "ListTransactionsRequest",
@@ -16,7 +16,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class ListTransactionsRequest(Message):
+class ListTransactionsRequest(Request["ListTransactionsResponse"]):
     """For operators. A broker knows only the ids that it coordinates, so a full list takes one request per
     broker.
 
@@ -27,6 +27,7 @@ class ListTransactionsRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(0, 3)
+    response_class: ClassVar[type[ListTransactionsResponse]]
 
     state_filters: list[str] = field(default_factory=list)
     """Only transactions in these states; empty for all."""
@@ -55,7 +56,7 @@ class TransactionState(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ListTransactionsResponse(Message):
+class ListTransactionsResponse(Response):
     """For operators. A broker knows only the ids that it coordinates, so a full list takes one request per
     broker.
 
@@ -104,3 +105,5 @@ ListTransactionsResponse._layout_ = FieldTable(
     Field("transaction_states", "struct", array=True, struct=TransactionState, default=()),
     flexible=0,
 )
+
+ListTransactionsRequest.response_class = ListTransactionsResponse

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -37,7 +37,7 @@ class MetadataRequestTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class MetadataRequest(Message):
+class MetadataRequest(Request["MetadataResponse"]):
     """Tells brokers, controller, and the topics asked for with their partitions and leaders. Any broker
     answers.
 
@@ -48,6 +48,7 @@ class MetadataRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 14)
     flexible_versions: ClassVar[range] = range(9, 14)
+    response_class: ClassVar[type[MetadataResponse]]
 
     topics: list[MetadataRequestTopic] | None = field(default_factory=list)
     """Null for all topics; empty for none, but for all in version 0. (null from v1)"""
@@ -120,7 +121,7 @@ class MetadataResponseTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class MetadataResponse(Message):
+class MetadataResponse(Response):
     """Tells brokers, controller, and the topics asked for with their partitions and leaders. Any broker
     answers.
 
@@ -209,3 +210,5 @@ MetadataResponse._layout_ = FieldTable(
     Field("error_code", "int16", 13, ignorable=True, entity="error_code"),
     flexible=9,
 )
+
+MetadataRequest.response_class = MetadataResponse

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -57,7 +57,7 @@ class OffsetCommitRequestTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetCommitRequest(Message):
+class OffsetCommitRequest(Request["OffsetCommitResponse"]):
     """Stores positions of a group with its coordinator, where they survive the consumer. Commits within a
     transaction are made by TxnOffsetCommit.
 
@@ -69,6 +69,7 @@ class OffsetCommitRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 11)
     flexible_versions: ClassVar[range] = range(8, 11)
+    response_class: ClassVar[type[OffsetCommitResponse]]
 
     group_id: str = ""
     """The group whose positions these are."""
@@ -113,7 +114,7 @@ class OffsetCommitResponseTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetCommitResponse(Message):
+class OffsetCommitResponse(Response):
     """Stores positions of a group with its coordinator, where they survive the consumer. Commits within a
     transaction are made by TxnOffsetCommit.
 
@@ -184,3 +185,5 @@ OffsetCommitResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=OffsetCommitResponseTopic, default=()),
     flexible=8,
 )
+
+OffsetCommitRequest.response_class = OffsetCommitResponse

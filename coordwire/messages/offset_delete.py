@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "OffsetDeleteRequest",
@@ -41,7 +41,7 @@ class OffsetDeleteRequestTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetDeleteRequest(Message):
+class OffsetDeleteRequest(Request["OffsetDeleteResponse"]):
     """For operators: deletes committed offsets of single partitions. Topics that a live group is
     subscribed to are refused.
 
@@ -52,6 +52,7 @@ class OffsetDeleteRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(1, 1)
+    response_class: ClassVar[type[OffsetDeleteResponse]]
 
     group_id: str = ""
     """The group whose positions these are."""
@@ -86,7 +87,7 @@ class OffsetDeleteResponseTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetDeleteResponse(Message):
+class OffsetDeleteResponse(Response):
     """For operators: deletes committed offsets of single partitions. Topics that a live group is
     subscribed to are refused.
 
@@ -143,3 +144,5 @@ OffsetDeleteResponse._layout_ = FieldTable(
     Field("throttle_time_ms", "int32"),
     Field("topics", "struct", array=True, struct=OffsetDeleteResponseTopic, default=()),
 )
+
+OffsetDeleteRequest.response_class = OffsetDeleteResponse

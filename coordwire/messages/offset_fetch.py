@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -71,7 +71,7 @@ class OffsetFetchRequestGroup(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetFetchRequest(Message):
+class OffsetFetchRequest(Request["OffsetFetchResponse"]):
     """Gives back what OffsetCommit stored. Members ask at their start, operators to compute lags.
 
     Request of OffsetFetch, api key 9, versions 0-10, flexible from 6, answered by the group
@@ -82,6 +82,7 @@ class OffsetFetchRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 11)
     flexible_versions: ClassVar[range] = range(6, 11)
+    response_class: ClassVar[type[OffsetFetchResponse]]
 
     group_id: str = ""
     """The group asked about; v8+ has groups. (v0-v7)"""
@@ -172,7 +173,7 @@ class OffsetFetchResponseGroup(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetFetchResponse(Message):
+class OffsetFetchResponse(Response):
     """Gives back what OffsetCommit stored. Members ask at their start, operators to compute lags.
 
     Response of OffsetFetch, api key 9, versions 0-10, flexible from 6, answered by the group
@@ -280,3 +281,5 @@ OffsetFetchResponse._layout_ = FieldTable(
     Field("groups", "struct", 8, array=True, struct=OffsetFetchResponseGroup, default=()),
     flexible=6,
 )
+
+OffsetFetchRequest.response_class = OffsetFetchResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "EpochEndOffset",
@@ -45,7 +45,7 @@ class OffsetForLeaderTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetForLeaderEpochRequest(Message):
+class OffsetForLeaderEpochRequest(Request["OffsetForLeaderEpochResponse"]):
     """Followers find by it where their log leaves the leader's (KIP-101), consumers whether their position
     was truncated away. The leader of each partition answers.
 
@@ -56,6 +56,7 @@ class OffsetForLeaderEpochRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 5)
     flexible_versions: ClassVar[range] = range(4, 5)
+    response_class: ClassVar[type[OffsetForLeaderEpochResponse]]
 
     replica_id: int = -2
     """Broker id of a follower that asks; -1 for a consumer, -2 for a debugging one. (v3+)"""
@@ -94,7 +95,7 @@ class OffsetForLeaderTopicResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetForLeaderEpochResponse(Message):
+class OffsetForLeaderEpochResponse(Response):
     """Followers find by it where their log leaves the leader's (KIP-101), consumers whether their position
     was truncated away. The leader of each partition answers.
 
@@ -158,3 +159,5 @@ OffsetForLeaderEpochResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=OffsetForLeaderTopicResult, default=()),
     flexible=4,
 )
+
+OffsetForLeaderEpochRequest.response_class = OffsetForLeaderEpochResponse

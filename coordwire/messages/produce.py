@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -53,7 +53,7 @@ class TopicProduceData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ProduceRequest(Message):
+class ProduceRequest(Request["ProduceResponse"]):
     """Appends record batches to partitions and learns their offsets. Goes to the leader of each partition.
 
     Request of Produce, api key 0, versions 0-13, flexible from 9.
@@ -63,6 +63,7 @@ class ProduceRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 14)
     flexible_versions: ClassVar[range] = range(9, 14)
+    response_class: ClassVar[type[ProduceResponse]]
 
     transactional_id: str | None = None
     """Null outside a transaction (KIP-98). (v3+)"""
@@ -155,7 +156,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ProduceResponse(Message):
+class ProduceResponse(Response):
     """Appends record batches to partitions and learns their offsets. Goes to the leader of each partition.
 
     Response of Produce, api key 0, versions 0-13, flexible from 9.
@@ -253,3 +254,5 @@ ProduceResponse._layout_ = FieldTable(
     Field("node_endpoints", "struct", 10, array=True, struct=NodeEndpoint, default=(), tag=0),
     flexible=9,
 )
+
+ProduceRequest.response_class = ProduceResponse

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message
+from coordwire.codec import Field, FieldTable, Request, Response
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class PushTelemetryRequest(Message):
+class PushTelemetryRequest(Request["PushTelemetryResponse"]):
     """Sent at the interval of the subscription, and once more when the client ends. A change of
     subscription is answered with UNKNOWN_SUBSCRIPTION_ID.
 
@@ -28,6 +28,7 @@ class PushTelemetryRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[PushTelemetryResponse]]
 
     client_instance_id: UUID = ZERO_UUID
     """The client's id, from GetTelemetrySubscriptions."""
@@ -44,7 +45,7 @@ class PushTelemetryRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class PushTelemetryResponse(Message):
+class PushTelemetryResponse(Response):
     """Sent at the interval of the subscription, and once more when the client ends. A change of
     subscription is answered with UNKNOWN_SUBSCRIPTION_ID.
 
@@ -80,3 +81,5 @@ PushTelemetryResponse._layout_ = FieldTable(
     Field("error_code", "int16", entity="error_code"),
     flexible=0,
 )
+
+PushTelemetryRequest.response_class = PushTelemetryResponse

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -46,7 +46,7 @@ class ReadStateData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ReadShareGroupStateRequest(Message):
+class ReadShareGroupStateRequest(Request["ReadShareGroupStateResponse"]):
     """Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).
 
     Request of ReadShareGroupState, api key 84, version 0, flexible from 0, answered by the share
@@ -57,6 +57,7 @@ class ReadShareGroupStateRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[ReadShareGroupStateResponse]]
 
     group_id: str = ""
     """The share group whose state is wanted."""
@@ -115,7 +116,7 @@ class ReadStateResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ReadShareGroupStateResponse(Message):
+class ReadShareGroupStateResponse(Response):
     """Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).
 
     Response of ReadShareGroupState, api key 84, version 0, flexible from 0, answered by the share
@@ -186,3 +187,5 @@ ReadShareGroupStateResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=ReadStateResult, default=()),
     flexible=0,
 )
+
+ReadShareGroupStateRequest.response_class = ReadShareGroupStateResponse

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -45,7 +45,7 @@ class ReadStateSummaryData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ReadShareGroupStateSummaryRequest(Message):
+class ReadShareGroupStateSummaryRequest(Request["ReadShareGroupStateSummaryResponse"]):
     """Reads the stored state of share-partitions without its batches. Brokers send it to the share
     coordinator (KIP-932).
 
@@ -57,6 +57,7 @@ class ReadShareGroupStateSummaryRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
+    response_class: ClassVar[type[ReadShareGroupStateSummaryResponse]]
 
     group_id: str = ""
     """The share group whose state is wanted."""
@@ -101,7 +102,7 @@ class ReadStateSummaryResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ReadShareGroupStateSummaryResponse(Message):
+class ReadShareGroupStateSummaryResponse(Response):
     """Reads the stored state of share-partitions without its batches. Brokers send it to the share
     coordinator (KIP-932).
 
@@ -165,3 +166,5 @@ ReadShareGroupStateSummaryResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=ReadStateSummaryResult, default=()),
     flexible=0,
 )
+
+ReadShareGroupStateSummaryRequest.response_class = ReadShareGroupStateSummaryResponse

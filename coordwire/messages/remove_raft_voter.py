@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message
+from coordwire.codec import Field, FieldTable, Request, Response
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class RemoveRaftVoterRequest(Message):
+class RemoveRaftVoterRequest(Request["RemoveRaftVoterResponse"]):
     """Asks the quorum's leader for one voter less; the answer follows the commit. A leader that removes
     itself resigns afterwards.
 
@@ -28,6 +28,7 @@ class RemoveRaftVoterRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[RemoveRaftVoterResponse]]
 
     cluster_id: str | None = ""
     """The cluster meant; null for whichever answers."""
@@ -40,7 +41,7 @@ class RemoveRaftVoterRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class RemoveRaftVoterResponse(Message):
+class RemoveRaftVoterResponse(Response):
     """Asks the quorum's leader for one voter less; the answer follows the commit. A leader that removes
     itself resigns afterwards.
 
@@ -77,3 +78,5 @@ RemoveRaftVoterResponse._layout_ = FieldTable(
     Field("error_message", "string", null=0, default=""),
     flexible=0,
 )
+
+RemoveRaftVoterRequest.response_class = RemoveRaftVoterResponse

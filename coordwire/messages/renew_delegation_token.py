@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message
+from coordwire.codec import Field, FieldTable, Request, Response
 
 __all__ = [
     "RenewDelegationTokenRequest",
@@ -15,7 +15,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class RenewDelegationTokenRequest(Message):
+class RenewDelegationTokenRequest(Request["RenewDelegationTokenResponse"]):
     """Prolongs a token up to its greatest lifetime (KIP-48). The owner and the renewers may do so.
 
     Request of RenewDelegationToken, api key 39, versions 0-2, flexible from 2.
@@ -25,6 +25,7 @@ class RenewDelegationTokenRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(2, 3)
+    response_class: ClassVar[type[RenewDelegationTokenResponse]]
 
     hmac: bytes = b""
     """The token's secret, by which it is found."""
@@ -35,7 +36,7 @@ class RenewDelegationTokenRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class RenewDelegationTokenResponse(Message):
+class RenewDelegationTokenResponse(Response):
     """Prolongs a token up to its greatest lifetime (KIP-48). The owner and the renewers may do so.
 
     Response of RenewDelegationToken, api key 39, versions 0-2, flexible from 2.
@@ -70,3 +71,5 @@ RenewDelegationTokenResponse._layout_ = FieldTable(
     Field("throttle_time_ms", "int32"),
     flexible=2,
 )
+
+RenewDelegationTokenRequest.response_class = RenewDelegationTokenResponse

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message
+from coordwire.codec import Field, FieldTable, Request, Response
 
 __all__ = [
     "SaslAuthenticateRequest",
@@ -18,7 +18,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class SaslAuthenticateRequest(Message):
+class SaslAuthenticateRequest(Request["SaslAuthenticateResponse"]):
     """Carries one step of the exchange that SaslHandshake version 1 opens (KIP-152).
 
     Request of SaslAuthenticate, api key 36, versions 0-2, flexible from 2.
@@ -28,6 +28,7 @@ class SaslAuthenticateRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(2, 3)
+    response_class: ClassVar[type[SaslAuthenticateResponse]]
 
     auth_bytes: bytes = b""
     """The client's token; may hold secrets (PLAIN sends the password)."""
@@ -36,7 +37,7 @@ class SaslAuthenticateRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class SaslAuthenticateResponse(Message):
+class SaslAuthenticateResponse(Response):
     """Carries one step of the exchange that SaslHandshake version 1 opens (KIP-152).
 
     Response of SaslAuthenticate, api key 36, versions 0-2, flexible from 2.
@@ -73,3 +74,5 @@ SaslAuthenticateResponse._layout_ = FieldTable(
     Field("session_lifetime_ms", "int64", 1, ignorable=True),
     flexible=2,
 )
+
+SaslAuthenticateRequest.response_class = SaslAuthenticateResponse

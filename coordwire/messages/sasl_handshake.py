@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message
+from coordwire.codec import Field, FieldTable, Request, Response
 
 __all__ = [
     "SaslHandshakeRequest",
@@ -19,7 +19,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class SaslHandshakeRequest(Message):
+class SaslHandshakeRequest(Request["SaslHandshakeResponse"]):
     """Picks the mechanism; the broker agrees or lists those that it takes (KIP-43).
 
     Request of SaslHandshake, api key 17, versions 0-1.
@@ -29,6 +29,7 @@ class SaslHandshakeRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(2, 2)
+    response_class: ClassVar[type[SaslHandshakeResponse]]
 
     mechanism: str = ""
     """The one picked: "PLAIN", "SCRAM-SHA-256", "OAUTHBEARER", …"""
@@ -37,7 +38,7 @@ class SaslHandshakeRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class SaslHandshakeResponse(Message):
+class SaslHandshakeResponse(Response):
     """Picks the mechanism; the broker agrees or lists those that it takes (KIP-43).
 
     Response of SaslHandshake, api key 17, versions 0-1.
@@ -66,3 +67,5 @@ SaslHandshakeResponse._layout_ = FieldTable(
     Field("error_code", "int16", entity="error_code"),
     Field("mechanisms", "string", array=True, default=()),
 )
+
+SaslHandshakeRequest.response_class = SaslHandshakeResponse

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -62,7 +62,7 @@ class AcknowledgeTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareAcknowledgeRequest(Message):
+class ShareAcknowledgeRequest(Request["ShareAcknowledgeResponse"]):
     """Acknowledges acquired records without fetching more (KIP-932). It belongs to the session that
     ShareFetch opened.
 
@@ -73,6 +73,7 @@ class ShareAcknowledgeRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(0, 3)
+    response_class: ClassVar[type[ShareAcknowledgeResponse]]
 
     group_id: str | None = None
     """The share group that reads; null if not given."""
@@ -145,7 +146,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareAcknowledgeResponse(Message):
+class ShareAcknowledgeResponse(Response):
     """Acknowledges acquired records without fetching more (KIP-932). It belongs to the session that
     ShareFetch opened.
 
@@ -247,3 +248,5 @@ ShareAcknowledgeResponse._layout_ = FieldTable(
     Field("node_endpoints", "struct", array=True, struct=NodeEndpoint, default=()),
     flexible=0,
 )
+
+ShareAcknowledgeRequest.response_class = ShareAcknowledgeResponse

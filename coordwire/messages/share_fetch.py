@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -78,7 +78,7 @@ class ForgottenTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareFetchRequest(Message):
+class ShareFetchRequest(Request["ShareFetchResponse"]):
     """Fetches in a share group (KIP-932): records are locked for the member until it acknowledges them or
     the lock runs out. The partitions are kept in a session between the member and the broker, so that a
     request names only what changed.
@@ -90,6 +90,7 @@ class ShareFetchRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(0, 3)
+    response_class: ClassVar[type[ShareFetchResponse]]
 
     group_id: str | None = None
     """The share group that reads; null if not given."""
@@ -198,7 +199,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareFetchResponse(Message):
+class ShareFetchResponse(Response):
     """Fetches in a share group (KIP-932): records are locked for the member until it acknowledges them or
     the lock runs out. The partitions are kept in a session between the member and the broker, so that a
     request names only what changed.
@@ -328,3 +329,5 @@ ShareFetchResponse._layout_ = FieldTable(
     Field("node_endpoints", "struct", array=True, struct=NodeEndpoint, default=()),
     flexible=0,
 )
+
+ShareFetchRequest.response_class = ShareFetchResponse

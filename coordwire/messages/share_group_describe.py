@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupDescribeRequest(Message):
+class ShareGroupDescribeRequest(Request["ShareGroupDescribeResponse"]):
     """Tells the state, the members and the assignments of share groups (KIP-932).
 
     Request of ShareGroupDescribe, api key 77, versions 0-1, flexible from 0, answered by the group
@@ -32,6 +32,7 @@ class ShareGroupDescribeRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
+    response_class: ClassVar[type[ShareGroupDescribeResponse]]
 
     group_ids: list[str] = field(default_factory=list)
     """Whom to tell about."""
@@ -114,7 +115,7 @@ class DescribedGroup(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupDescribeResponse(Message):
+class ShareGroupDescribeResponse(Response):
     """Tells the state, the members and the assignments of share groups (KIP-932).
 
     Response of ShareGroupDescribe, api key 77, versions 0-1, flexible from 0, answered by the group
@@ -187,3 +188,5 @@ ShareGroupDescribeResponse._layout_ = FieldTable(
     Field("groups", "struct", array=True, struct=DescribedGroup, default=()),
     flexible=0,
 )
+
+ShareGroupDescribeRequest.response_class = ShareGroupDescribeResponse

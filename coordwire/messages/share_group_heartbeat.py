@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupHeartbeatRequest(Message):
+class ShareGroupHeartbeatRequest(Request["ShareGroupHeartbeatResponse"]):
     """Keeps a member in its share group, tells what it wants and brings its assignment (KIP-932).
 
     Request of ShareGroupHeartbeat, api key 76, versions 0-1, flexible from 0, answered by the group
@@ -34,6 +34,7 @@ class ShareGroupHeartbeatRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
+    response_class: ClassVar[type[ShareGroupHeartbeatResponse]]
 
     group_id: str = ""
     """The share group to be in."""
@@ -72,7 +73,7 @@ class Assignment(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupHeartbeatResponse(Message):
+class ShareGroupHeartbeatResponse(Response):
     """Keeps a member in its share group, tells what it wants and brings its assignment (KIP-932).
 
     Response of ShareGroupHeartbeat, api key 76, versions 0-1, flexible from 0, answered by the group
@@ -136,3 +137,5 @@ ShareGroupHeartbeatResponse._layout_ = FieldTable(
     Field("assignment", "struct", struct=Assignment, null=0, default=None),
     flexible=0,
 )
+
+ShareGroupHeartbeatRequest.response_class = ShareGroupHeartbeatResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "StopReplicaPartitionError",
@@ -70,7 +70,7 @@ class StopReplicaTopicState(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class StopReplicaRequest(Message):
+class StopReplicaRequest(Request["StopReplicaResponse"]):
     """Sent at a reassignment, the deletion of a topic, or a broker's shutdown. Under KRaft the metadata
     log takes its place; Kafka 4.0 dropped the API.
 
@@ -81,6 +81,7 @@ class StopReplicaRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 5)
     flexible_versions: ClassVar[range] = range(2, 5)
+    response_class: ClassVar[type[StopReplicaResponse]]
 
     controller_id: int = 0
     """Node id of the controller that sends."""
@@ -117,7 +118,7 @@ class StopReplicaPartitionError(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class StopReplicaResponse(Message):
+class StopReplicaResponse(Response):
     """Sent at a reassignment, the deletion of a topic, or a broker's shutdown. Under KRaft the metadata
     log takes its place; Kafka 4.0 dropped the API.
 
@@ -193,3 +194,5 @@ StopReplicaResponse._layout_ = FieldTable(
     Field("partition_errors", "struct", array=True, struct=StopReplicaPartitionError, default=()),
     flexible=2,
 )
+
+StopReplicaRequest.response_class = StopReplicaResponse

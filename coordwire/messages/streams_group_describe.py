@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "Assignment",
@@ -25,7 +25,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupDescribeRequest(Message):
+class StreamsGroupDescribeRequest(Request["StreamsGroupDescribeResponse"]):
     """Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).
 
     Request of StreamsGroupDescribe, api key 89, version 0, flexible from 0, answered by the group
@@ -36,6 +36,7 @@ class StreamsGroupDescribeRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[StreamsGroupDescribeResponse]]
 
     group_ids: list[str] = field(default_factory=list)
     """Whom to tell about."""
@@ -220,7 +221,7 @@ class DescribedGroup(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupDescribeResponse(Message):
+class StreamsGroupDescribeResponse(Response):
     """Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).
 
     Response of StreamsGroupDescribe, api key 89, version 0, flexible from 0, answered by the group
@@ -350,3 +351,5 @@ StreamsGroupDescribeResponse._layout_ = FieldTable(
     Field("groups", "struct", array=True, struct=DescribedGroup, default=()),
     flexible=0,
 )
+
+StreamsGroupDescribeRequest.response_class = StreamsGroupDescribeResponse

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "CopartitionGroup",
@@ -145,7 +145,7 @@ class TaskOffset(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupHeartbeatRequest(Message):
+class StreamsGroupHeartbeatRequest(Request["StreamsGroupHeartbeatResponse"]):
     """Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it
     shall run (KIP-1071).
 
@@ -157,6 +157,7 @@ class StreamsGroupHeartbeatRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[StreamsGroupHeartbeatResponse]]
 
     group_id: str = ""
     """The group, which is the application's id."""
@@ -261,7 +262,7 @@ class EndpointToPartitions(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupHeartbeatResponse(Message):
+class StreamsGroupHeartbeatResponse(Response):
     """Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it
     shall run (KIP-1071).
 
@@ -481,3 +482,5 @@ StreamsGroupHeartbeatResponse._layout_ = FieldTable(
     ),
     flexible=0,
 )
+
+StreamsGroupHeartbeatRequest.response_class = StreamsGroupHeartbeatResponse

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "SyncGroupRequest",
@@ -31,7 +31,7 @@ class SyncGroupRequestAssignment(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class SyncGroupRequest(Message):
+class SyncGroupRequest(Request["SyncGroupResponse"]):
     """Closes each rebalance of a classic group, after JoinGroup. The coordinator passes the leader's bytes
     on and does not look inside.
 
@@ -42,6 +42,7 @@ class SyncGroupRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 6)
     flexible_versions: ClassVar[range] = range(4, 6)
+    response_class: ClassVar[type[SyncGroupResponse]]
 
     group_id: str = ""
     """The member's group."""
@@ -62,7 +63,7 @@ class SyncGroupRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class SyncGroupResponse(Message):
+class SyncGroupResponse(Response):
     """Closes each rebalance of a classic group, after JoinGroup. The coordinator passes the leader's bytes
     on and does not look inside.
 
@@ -126,3 +127,5 @@ SyncGroupResponse._layout_ = FieldTable(
     ),
     flexible=4,
 )
+
+SyncGroupRequest.response_class = SyncGroupResponse

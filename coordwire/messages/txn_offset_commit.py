@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "TxnOffsetCommitRequest",
@@ -50,7 +50,7 @@ class TxnOffsetCommitRequestTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class TxnOffsetCommitRequest(Message):
+class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"]):
     """Makes reading and writing one unit: the offsets become visible with the producer's records. Before
     v5 AddOffsetsToTxn must come first.
 
@@ -62,6 +62,7 @@ class TxnOffsetCommitRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 6)
     flexible_versions: ClassVar[range] = range(3, 6)
+    response_class: ClassVar[type[TxnOffsetCommitResponse]]
 
     transactional_id: str = ""
     """Whose transaction it is."""
@@ -108,7 +109,7 @@ class TxnOffsetCommitResponseTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class TxnOffsetCommitResponse(Message):
+class TxnOffsetCommitResponse(Response):
     """Makes reading and writing one unit: the offsets become visible with the producer's records. Before
     v5 AddOffsetsToTxn must come first.
 
@@ -178,3 +179,5 @@ TxnOffsetCommitResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=TxnOffsetCommitResponseTopic, default=()),
     flexible=3,
 )
+
+TxnOffsetCommitRequest.response_class = TxnOffsetCommitResponse

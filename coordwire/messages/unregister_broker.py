@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message
+from coordwire.codec import Field, FieldTable, Request, Response
 
 __all__ = [
     "UnregisterBrokerRequest",
@@ -15,7 +15,7 @@ __all__ = [
 
 
 @dataclass(slots=True, kw_only=True)
-class UnregisterBrokerRequest(Message):
+class UnregisterBrokerRequest(Request["UnregisterBrokerResponse"]):
     """Takes a broker's registration out of the metadata, for KRaft clusters only. One that still runs can
     register again.
 
@@ -26,6 +26,7 @@ class UnregisterBrokerRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[UnregisterBrokerResponse]]
 
     broker_id: int = 0
     """Node id of the broker to remove."""
@@ -34,7 +35,7 @@ class UnregisterBrokerRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class UnregisterBrokerResponse(Message):
+class UnregisterBrokerResponse(Response):
     """Takes a broker's registration out of the metadata, for KRaft clusters only. One that still runs can
     register again.
 
@@ -69,3 +70,5 @@ UnregisterBrokerResponse._layout_ = FieldTable(
     Field("error_message", "string", null=0, default=""),
     flexible=0,
 )
+
+UnregisterBrokerRequest.response_class = UnregisterBrokerResponse

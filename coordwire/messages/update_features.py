@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "FeatureUpdateKey",
@@ -33,7 +33,7 @@ class FeatureUpdateKey(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateFeaturesRequest(Message):
+class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"]):
     """Fixes levels such as metadata.version once all nodes support them. New message and record formats
     come into use only then.
 
@@ -44,6 +44,7 @@ class UpdateFeaturesRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(0, 3)
+    response_class: ClassVar[type[UpdateFeaturesResponse]]
 
     timeout_ms: int = 60000
     """How long the controller may take, in ms."""
@@ -70,7 +71,7 @@ class UpdatableFeatureResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateFeaturesResponse(Message):
+class UpdateFeaturesResponse(Response):
     """Fixes levels such as metadata.version once all nodes support them. New message and record formats
     come into use only then.
 
@@ -127,3 +128,5 @@ UpdateFeaturesResponse._layout_ = FieldTable(
     Field("results", "struct", 0, 1, array=True, struct=UpdatableFeatureResult, default=(), ignorable=True),
     flexible=0,
 )
+
+UpdateFeaturesRequest.response_class = UpdateFeaturesResponse

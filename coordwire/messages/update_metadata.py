@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -95,7 +95,7 @@ class UpdateMetadataBroker(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateMetadataRequest(Message):
+class UpdateMetadataRequest(Request["UpdateMetadataResponse"]):
     """Carries live brokers and changed partitions to the brokers' caches. Under KRaft the metadata log
     takes its place; Kafka 4.0 dropped the API.
 
@@ -106,6 +106,7 @@ class UpdateMetadataRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 9)
     flexible_versions: ClassVar[range] = range(6, 9)
+    response_class: ClassVar[type[UpdateMetadataResponse]]
 
     controller_id: int = 0
     """Node id of the controller that sends."""
@@ -128,7 +129,7 @@ class UpdateMetadataRequest(Message):
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateMetadataResponse(Message):
+class UpdateMetadataResponse(Response):
     """Carries live brokers and changed partitions to the brokers' caches. Under KRaft the metadata log
     takes its place; Kafka 4.0 dropped the API.
 
@@ -213,3 +214,5 @@ UpdateMetadataResponse._layout_ = FieldTable(
     Field("error_code", "int16", entity="error_code"),
     flexible=6,
 )
+
+UpdateMetadataRequest.response_class = UpdateMetadataResponse

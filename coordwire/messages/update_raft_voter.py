@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -46,7 +46,7 @@ class KRaftVersionFeature(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateRaftVoterRequest(Message):
+class UpdateRaftVoterRequest(Request["UpdateRaftVoterResponse"]):
     """Sent by a voter whose entry in the set of voters is out of date, as after a restart with other
     listeners or newer software.
 
@@ -57,6 +57,7 @@ class UpdateRaftVoterRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
+    response_class: ClassVar[type[UpdateRaftVoterResponse]]
 
     cluster_id: str | None = ""
     """The cluster meant; null for no check."""
@@ -91,7 +92,7 @@ class CurrentLeader(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateRaftVoterResponse(Message):
+class UpdateRaftVoterResponse(Response):
     """Sent by a voter whose entry in the set of voters is out of date, as after a restart with other
     listeners or newer software.
 
@@ -155,3 +156,5 @@ UpdateRaftVoterResponse._layout_ = FieldTable(
     Field("current_leader", "struct", struct=CurrentLeader, tag=0),
     flexible=0,
 )
+
+UpdateRaftVoterRequest.response_class = UpdateRaftVoterResponse

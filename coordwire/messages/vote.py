@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -58,7 +58,7 @@ class VoteRequestTopicData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class VoteRequest(Message):
+class VoteRequest(Request["VoteResponse"]):
     """Sent to every other voter at an election; a majority makes the sender leader. A voter grants one
     vote in each epoch, and only to a log at least as new as its own.
 
@@ -69,6 +69,7 @@ class VoteRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(0, 3)
+    response_class: ClassVar[type[VoteResponse]]
 
     cluster_id: str | None = None
     """The cluster meant; null for no check."""
@@ -125,7 +126,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class VoteResponse(Message):
+class VoteResponse(Response):
     """Sent to every other voter at an election; a majority makes the sender leader. A voter grants one
     vote in each epoch, and only to a log at least as new as its own.
 
@@ -207,3 +208,5 @@ VoteResponse._layout_ = FieldTable(
     Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
     flexible=0,
 )
+
+VoteRequest.response_class = VoteResponse

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -70,7 +70,7 @@ class WriteStateData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class WriteShareGroupStateRequest(Message):
+class WriteShareGroupStateRequest(Request["WriteShareGroupStateResponse"]):
     """Stores what changed in the state of share-partitions. Brokers send it to the share coordinator
     (KIP-932).
 
@@ -82,6 +82,7 @@ class WriteShareGroupStateRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
+    response_class: ClassVar[type[WriteShareGroupStateResponse]]
 
     group_id: str = ""
     """The share group that the state is of."""
@@ -118,7 +119,7 @@ class WriteStateResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class WriteShareGroupStateResponse(Message):
+class WriteShareGroupStateResponse(Response):
     """Stores what changed in the state of share-partitions. Brokers send it to the share coordinator
     (KIP-932).
 
@@ -191,3 +192,5 @@ WriteShareGroupStateResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=WriteStateResult, default=()),
     flexible=0,
 )
+
+WriteShareGroupStateRequest.response_class = WriteShareGroupStateResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message, Struct
+from coordwire.codec import Field, FieldTable, Request, Response, Struct
 
 __all__ = [
     "WritableTxnMarker",
@@ -52,7 +52,7 @@ class WritableTxnMarker(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class WriteTxnMarkersRequest(Message):
+class WriteTxnMarkersRequest(Request["WriteTxnMarkersResponse"]):
     """Between brokers: partition leaders append a control record per partition, and readers of committed
     records go on. Clients have no use for it.
 
@@ -63,6 +63,7 @@ class WriteTxnMarkersRequest(Message):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(1, 3)
+    response_class: ClassVar[type[WriteTxnMarkersResponse]]
 
     markers: list[WritableTxnMarker] = field(default_factory=list)
     """All ends to be written."""
@@ -107,7 +108,7 @@ class WritableTxnMarkerResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class WriteTxnMarkersResponse(Message):
+class WriteTxnMarkersResponse(Response):
     """Between brokers: partition leaders append a control record per partition, and readers of committed
     records go on. Clients have no use for it.
 
@@ -175,3 +176,5 @@ WriteTxnMarkersResponse._layout_ = FieldTable(
     Field("markers", "struct", array=True, struct=WritableTxnMarkerResult, default=()),
     flexible=1,
 )
+
+WriteTxnMarkersRequest.response_class = WriteTxnMarkersResponse

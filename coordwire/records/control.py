@@ -96,7 +96,7 @@ def _read_value(known: type[Message], value: bytes | None, offset: int, path: st
         return value
     body = value if _has_version(known) else value[2:]
     try:
-        return known.decode(body, version=version, lenient=True)
+        return known.decode(body, version=version, strict=False)
     except DecodeError as error:
         where = f"{path}.{error.path}" if error.path else path
         raise CorruptBatch(f"{known.__name__}: {error.reason}", offset, where) from None

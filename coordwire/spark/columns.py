@@ -104,7 +104,7 @@ FRAMES = (
     Column("header_tags", "string", "Unknown tagged fields of the header, JSON."),
     Column("raw", "binary", "Its bytes, where anything was refused or odd or wouldn't be written so again."),
     Column("redacted", "array<string>", "Paths of what isn't shown; showSecrets shows it."),
-    Column("deviations", "string", "What a lenient decode tolerated, JSON."),
+    Column("deviations", "string", "Deviations from the protocol that were tolerated, JSON."),
 )
 
 OFFSETS = (

@@ -8,7 +8,7 @@
     startingTimestamp, endingTimestamp    milliseconds since 1970, or ISO 8601 (UTC unless it says otherwise)
     splitSize                             bytes of a part that one task reads (default 128 MB)
     batchSize                             bytes of keys and values in one Arrow batch (default 8 MB)
-    lenient, showSecrets                  for captures, as `coordwire decode` has them
+    strict, showSecrets                   for captures, as `coordwire decode` has them
     joinRotated                           whether rotated captures are read as one (default true)
     log                                   for kafka-offsets: which log it is, whatever the folders are called
     recursive                             whether folders are searched to their bottom (default true)
@@ -51,7 +51,7 @@ class Options:
     ending_timestamp: int | None = None
     split_size: int = 128 * MEBI
     batch_size: int = 8 * MEBI
-    lenient: bool = False
+    strict: bool = False
     show_secrets: bool = False
     join_rotated: bool = True
     log: str | None = None
@@ -130,7 +130,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "ending_timestamp": milliseconds,
     "split_size": _size,
     "batch_size": _size,
-    "lenient": _flag,
+    "strict": _flag,
     "show_secrets": _flag,
     "join_rotated": _flag,
     "log": _log,

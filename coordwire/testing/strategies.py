@@ -214,7 +214,7 @@ def _hostile(cls: Any, version: int) -> st.SearchStrategy[bytes]:
 
     @st.composite
     def mutated(draw: _Draw) -> bytes:
-        data: bytes = draw(valid).encode(version)
+        data: bytes = draw(valid).encode(version=version)
         marks: list[Mark] = []
         Reader(data, 0, version, marks=marks).message(cls)
         for _ in range(draw(st.integers(1, 2))):

@@ -102,7 +102,7 @@ def messages() -> Calls:
     """Messages read and written; bytes cut at every sort of place, and mutated; budgets that don't do."""
     found: Calls = []
     for message, version in CASES:
-        cls, wire = type(message), message.encode(version)
+        cls, wire = type(message), message.encode(version=version)
         program = message_program(cls, version)
         found += (partial(cls.decode, wire, version=version), partial(message.encode, version))
         found += [partial(_decode, cls, version, data) for data in mutated(wire, 2)]

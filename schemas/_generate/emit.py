@@ -26,10 +26,14 @@ def module_text(module: ModuleRow) -> str:
     body = Text()
     imports: set[str] = set()
     for struct in module.structs:
-        _class(body, struct, imports)
+        _class(body, struct, module, imports)
     body.add("")
     for struct in module.structs:
         _layout(body, struct)
+    for struct in module.structs:
+        response = module.response(struct)
+        if response is not None:
+            body.add("", f"{struct.name}.response_class = {response.name}")
     return str(_head(module, imports)) + str(body)
 
 
@@ -41,8 +45,8 @@ def _head(module: ModuleRow, imports: set[str]) -> Text:
     head.add("from typing import ClassVar")
     if "UUID" in imports:
         head.add("from uuid import UUID")
-    nested = any(struct.message is None for struct in module.structs)
-    head.add("", f"from coordwire.codec import Field, FieldTable, Message{', Struct' if nested else ''}")
+    bases = sorted({_base(struct) for struct in module.structs})
+    head.add("", f"from coordwire.codec import Field, FieldTable, {', '.join(bases)}")
     if "ZERO_UUID" in imports:
         head.add("from coordwire.codec.primitives import ZERO_UUID")
     names = sorted(struct.name for struct in module.structs)
@@ -64,10 +68,20 @@ def _docstring(doc: str) -> list[str]:
 # --- classes ---
 
 
-def _class(text: Text, struct: StructRow, imports: set[str]) -> None:
+def _base(struct: StructRow) -> str:
+    """The base class; the drafts' requests, which have no api key, may be without a response."""
     message = struct.message
+    if message is None:
+        return "Struct"
+    return message.direction.capitalize() if message.api else "Message"
+
+
+def _class(text: Text, struct: StructRow, module: ModuleRow, imports: set[str]) -> None:
+    message = struct.message
+    response = module.response(struct)
+    base = _base(struct) + (f'["{response.name}"]' if response else "")
     text.add("", "", "@dataclass(slots=True, kw_only=True)")
-    with text.block(f"class {struct.name}({'Message' if message else 'Struct'}):"):
+    with text.block(f"class {struct.name}({base}):"):
         doc = struct.about
         if message:
             doc += "\n\n" + _facts(struct)
@@ -80,8 +94,10 @@ def _class(text: Text, struct: StructRow, imports: set[str]) -> None:
                 f'direction: ClassVar[str] = "{message.direction}"',
                 f"versions: ClassVar[range] = range({first}, {stop})",
                 f"flexible_versions: ClassVar[range] = range({flexible}, {stop})",
-                "",
             )
+            if response is not None:
+                text.add(f"response_class: ClassVar[type[{response.name}]]")
+            text.add("")
         for row in struct.fields:
             head = f"{row.name}: {_annotation(row, imports)} = "
             default = _default(row, imports)
@@ -237,10 +253,12 @@ def index_text(modules: list[ModuleRow]) -> str:
         "from __future__ import annotations",
         "",
         "from importlib import import_module",
-        "from typing import TYPE_CHECKING",
+        "from typing import TYPE_CHECKING, Any, Literal, overload",
+        "",
+        "from coordwire.suggestions import full_name",
         "",
         "if TYPE_CHECKING:",
-        "    from coordwire.codec import Message",
+        "    from coordwire.codec import Message, Request, Response",
     )
     for module in modules:
         names = sorted(message.name for message in module.messages)
@@ -268,21 +286,25 @@ def index_text(modules: list[ModuleRow]) -> str:
         "",
         "",
         "def __dir__() -> list[str]:",
-        "    return sorted(set(globals()) | set(__all__))",
+        "    return sorted(__all__)",
         "",
         "",
+        "@overload",
+        'def find_message(key: int, direction: Literal["request"]) -> type[Request[Any]]: ...',
+        "@overload",
+        'def find_message(key: int, direction: Literal["response"]) -> type[Response]: ...',
+        "@overload",
+        "def find_message(key: int | str, direction: str | None = None) -> type[Message]: ...",
         "def find_message(key: int | str, direction: str | None = None) -> type[Message]:",
-        '    """The class of a message, by key and direction or by name: `find_message(11, "request")`.',
+        '    """The class of a message: `find_message(11, "request")`, `find_message("JoinGroupRequest")`.',
         "",
-        "    Raises `KeyError` if there is none.",
+        '    key: an api key, an API\'s name or a message\'s own. direction: "request" or "response"; only a',
+        "    message's own name does without.",
+        "",
+        "    Raises `KeyError` if there is none, with the reason and the nearest name.",
         '    """',
-        "    if isinstance(key, str):",
-        "        if key not in _MODULES:",
-        "            raise KeyError(key)",
-        "        return globals().get(key) or __getattr__(key)",
-        '    if key not in _APIS or direction not in ("request", "response"):',
-        "        raise KeyError((key, direction))",
-        "    name = _APIS[key] + direction.capitalize()",
+        "    whole = direction is None and key in _MODULES",
+        "    name = str(key) if whole else full_name(key, direction, _APIS, _MODULES)",
         "    return globals().get(name) or __getattr__(name)",
     )
     return str(text)

@@ -82,6 +82,16 @@ class ModuleRow:
     def api(self) -> Api | None:
         return next((row.message.api for row in self.messages if row.message and row.message.api), None)
 
+    def response(self, request: StructRow) -> StructRow | None:
+        """The response to an API's request; None for whatever is not one."""
+        message = request.message
+        if message is None or message.api is None or message.direction != "request":
+            return None
+        for row in self.messages:
+            if row.message and row.message.api is message.api and row.message.direction == "response":
+                return row
+        raise SchemaError(f"{self.source}: {request.name} has no response")
+
 
 def modules() -> list[ModuleRow]:
     """All modules, by name."""

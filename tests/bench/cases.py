@@ -132,7 +132,9 @@ def cases() -> list[Case]:
         ("OffsetCommit request v8, 10 topics × 20", _offset_commit(), 8),
         ("Metadata response v12, 20 brokers, 50 topics × 12", _metadata(), 12),
     ]
-    return [Case(label, message, version, message.encode(version)) for label, message, version in made]
+    return [
+        Case(label, message, version, message.encode(version=version)) for label, message, version in made
+    ]
 
 
 def commits(count: int) -> list[Case]:
@@ -156,11 +158,13 @@ def commits(count: int) -> list[Case]:
         message = OffsetCommitRequest(
             group_id=f"payments-{number}", member_id=f"{number:06}-{MEMBER}", topics=topics
         )
-        made.append(Case("OffsetCommit request v8, nothing comes twice", message, 8, message.encode(8)))
+        made.append(
+            Case("OffsetCommit request v8, nothing comes twice", message, 8, message.encode(version=8))
+        )
     return made
 
 
 def metadata(size: int) -> Case:
     """A Metadata response of so many partitions, ten a topic."""
     message = _metadata(topics=size // 10, partitions=10)
-    return Case(f"Metadata response v12, {size:,} partitions", message, 12, message.encode(12))
+    return Case(f"Metadata response v12, {size:,} partitions", message, 12, message.encode(version=12))

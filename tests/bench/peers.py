@@ -77,7 +77,7 @@ def reading(peer: str, case: Case, decode: Call) -> Call:
 
 def _coordwire(case: Case) -> tuple[Call, Call]:
     cls, message, version, wire = type(case.message), case.message, case.version, case.wire
-    return lambda: cls.decode(wire, version=version), lambda: message.encode(version)
+    return lambda: cls.decode(wire, version=version), lambda: message.encode(version=version)
 
 
 def _python(case: Case) -> tuple[Call, Call]:
@@ -85,7 +85,7 @@ def _python(case: Case) -> tuple[Call, Call]:
     decode, encode = vars(Message)["decode"].__func__, Message.encode
     cls._decoders_ = {version: compiled_decoder(cls, version)}  # which only these two functions look at
     cls._encoders_ = {version: compiled_encoder(cls, version)}
-    return lambda: decode(cls, wire, version=version), lambda: encode(message, version)
+    return lambda: decode(cls, wire, version=version), lambda: encode(message, version=version)
 
 
 def _kafka_python(case: Case) -> tuple[Call, Call]:

@@ -28,7 +28,7 @@ from coordwire.capture.tcp.reassembly import HELD, PIECE, WINDOW, reassemble
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.codec import Message
 from coordwire.errors import UnreadableRange
-from coordwire.groups.timeline import timeline
+from coordwire.groups.capture_timeline import timeline
 from coordwire.groups.timeline_events import Unanswered
 from coordwire.messages import (
     HeartbeatRequest,

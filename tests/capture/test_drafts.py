@@ -119,7 +119,7 @@ def test_every_byte_is_in_one_entry(name: str, data: st.DataObject) -> None:
         wire = data.draw(st.sampled_from([wire for _, _, wire in said]))
         wire[data.draw(st.integers(0, len(wire) - 1))] = data.draw(st.integers(0, 255))
     changed = [(sender, message, bytes(wire)) for sender, message, wire in said]
-    found = entries(recorded(changed), dialect, lenient=data.draw(st.booleans()), ports=(9092,))
+    found = entries(recorded(changed), dialect, strict=data.draw(st.booleans()), ports=(9092,))
     size = sum(entry.size + 4 if isinstance(entry, FrameEntry) else entry.length for entry in found)
     assert size == sum(len(wire) for _, _, wire in changed)
 

@@ -54,8 +54,8 @@ def conversation(
     return build.pcap(packets)
 
 
-def entries(data: bytes, *, ports: tuple[int, ...] = (), lenient: bool = False) -> list[Entry]:
-    return list(Capture(io.BytesIO(data), "test", ports=ports, lenient=lenient).entries())
+def entries(data: bytes, *, ports: tuple[int, ...] = (), strict: bool = False) -> list[Entry]:
+    return list(Capture(io.BytesIO(data), "test", ports=ports, strict=strict).entries())
 
 
 def frames(found: Iterable[Entry]) -> list[FrameEntry]:
@@ -224,9 +224,9 @@ def test_every_byte_is_in_one_entry(cuts: list[int], drop: frozenset[int], syn: 
 @given(st.binary(max_size=400))
 def test_whatever_the_bytes_nothing_else_is_raised(noise: bytes) -> None:
     for data in (noise, request(1) + noise, noise + request(1), conversation([request(1) + noise], [noise])):
-        for lenient in (False, True):
+        for strict in (True, False):
             try:
-                found = entries(data, lenient=lenient)
+                found = entries(data, strict=strict)
             except Malformed:
                 continue
             assert all(isinstance(entry, (FrameEntry, UnreadableRange)) for entry in found)

@@ -161,7 +161,7 @@ def test_usage(run: Run, arguments: list[str]) -> None:
     assert result.status == 2
     assert result.err
     assert result.out == b""
-    assert "JoinGroup meant?" in run("api", "JoinGrop").err
+    assert "did you mean JoinGroup?" in run("api", "JoinGrop").err
 
 
 def test_every_field_has_its_words() -> None:

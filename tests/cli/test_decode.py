@@ -57,12 +57,12 @@ def group(captures: Path) -> Path:
 
 def test_a_line_has_the_keys_in_their_order(run: Run, group: Path) -> None:
     result = run("decode", group)
-    assert result.status == 1  # the mock broker's ApiVersions and Metadata answers are odd
+    assert result.status == 1  # the mock broker's ApiVersions response is cut off
     assert result.err == ""
     forms = result.forms
     for form in forms:
         assert [key for key in form if key in KEYS] == KEYS
-        assert set(form) <= {*KEYS, "bodyVersion", "latencyMs", "raw"}
+        assert set(form) <= {*KEYS, "bodyVersion", "latencyMs", "raw", "deviations"}
     join = next(form for form in forms if form["api"] == "JoinGroup")
     assert join["capture"] == str(group)
     assert join["time"] == "2026-11-21T02:46:20.663935Z"
@@ -114,14 +114,20 @@ def test_a_response_to_nobody_keeps_its_bytes(run: Run) -> None:
     assert form["raw"] == "7f000008" + ANSWER[8:].hex()
 
 
-def test_lenient_says_what_was_odd(run: Run, group: Path) -> None:
-    strict = [form for form in run("decode", group, "--api", "Metadata").forms if form["error"]]
-    forms = {form["frame"]: form for form in run("decode", group, "--api", "Metadata", "--lenient").forms}
-    assert strict
-    for form in strict:
-        lenient = forms[form["frame"]]
-        assert lenient["error"] is None
-        assert lenient["deviations"] == [form["error"]]
+def test_deviations_are_listed_and_strict_refuses_them(run: Run, group: Path) -> None:
+    result = run("decode", group, "--api", "Metadata")
+    assert result.status == 0
+    strict = run("decode", group, "--api", "Metadata", "--strict")
+    assert strict.status == 1
+    refused = [form for form in strict.forms if form["error"]]
+    assert refused
+    forms = {form["frame"]: form for form in result.forms}
+    for form in refused:
+        accepted = forms.pop(form["frame"])
+        assert accepted["error"] is None
+        assert accepted["body"] == form["body"]
+        assert accepted["deviations"] == [form["error"]]
+    assert not any("deviations" in form for form in forms.values())
 
 
 def test_a_cut_capture_says_what_is_missing(run: Run, group: Path, tmp_path: Path) -> None:
@@ -175,7 +181,11 @@ def test_tree_has_every_frame_once(run: Run, group: Path) -> None:
 def test_tree_tells_unanswered_requests_and_deviations(run: Run, group: Path) -> None:
     tree = run("decode", "-", "--format", "tree", stdin=HEARTBEAT.hex().encode()).text
     assert "no response shown" in tree
-    assert "! odd, at byte" in run("decode", group, "--format", "tree", "--lenient").text
+    assert "! deviation at byte" in run("decode", group, "--format", "tree").text
+    assert "! deviation: " in run("decode", group, "--format", "hex").text
+    for form in ("tree", "hex"):
+        text = run("decode", group, "--format", form, "--strict").text
+        assert "! deviation" not in text
 
 
 def test_tree_keeps_what_waits_bounded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -454,6 +464,10 @@ def test_a_produce_without_acks_does_not_wait(run: Run) -> None:
 def test_version_and_help(run: Run) -> None:
     assert run("--version").text.startswith("coordwire ")
     assert "decode" in run("--help").text
-    assert "--lenient" in run("decode", "--help").text
+    for name in ("decode", "explain", "timeline", "pipeline"):
+        text = run(name, "--help").text
+        assert "--strict" in text
+        assert "--lenient" not in text
+    assert run("decode", "--lenient", "-").status == 2
     assert run().status == 2
     assert main(["nonsense"]) == 2

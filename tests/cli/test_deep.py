@@ -123,8 +123,8 @@ def test_a_bare_token(run: Run) -> None:
 
 
 def test_user_data_inside_a_subscription(run: Run) -> None:
-    data = CooperativeStickyAssignorUserData(generation=41).encode(0)
-    metadata = b"\0\3" + ConsumerProtocolSubscription(topics=["t"], user_data=data).encode(3)
+    data = CooperativeStickyAssignorUserData(generation=41).encode(version=0)
+    metadata = b"\0\3" + ConsumerProtocolSubscription(topics=["t"], user_data=data).encode(version=3)
     offer = JoinGroupRequestProtocol(name="cooperative-sticky", metadata=metadata)
     frame = asked(JoinGroupRequest(group_id="g", protocol_type="consumer", protocols=[offer]), 9, 1)
     (form,) = run("decode", "--deep", "-", stdin=frame).forms
@@ -177,7 +177,7 @@ def test_what_nobody_knows_in_the_metadata_log_is_hidden() -> None:
 
 
 def test_a_groups_record_opens() -> None:
-    metadata = b"\0\1" + ConsumerProtocolSubscription(topics=["t"]).encode(1)
+    metadata = b"\0\1" + ConsumerProtocolSubscription(topics=["t"]).encode(version=1)
     group = GroupMetadataValue(
         protocol_type="consumer", protocol="range", members=[MemberMetadata(subscription=metadata)]
     )

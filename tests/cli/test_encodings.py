@@ -66,9 +66,11 @@ BAD = {
 
 def exchanges() -> list[tuple[Message, int, Message]]:
     """A member's life; every name in it is hostile."""
-    subscription = b"\0\1" + ConsumerProtocolSubscription(topics=[EVIL], user_data=b"\x1b[31m").encode(1)
+    subscription = b"\0\1" + ConsumerProtocolSubscription(topics=[EVIL], user_data=b"\x1b[31m").encode(
+        version=1
+    )
     owned = ConsumerProtocolAssignmentTopicPartition(topic=EVIL, partitions=[0, 1])
-    assignment = b"\0\1" + ConsumerProtocolAssignment(assigned_partitions=[owned]).encode(1)
+    assignment = b"\0\1" + ConsumerProtocolAssignment(assigned_partitions=[owned]).encode(version=1)
     member = f"{EVIL}m"
     records = encode_batch([Record(key=EVIL.encode(), value=EVIL.encode(), headers=((EVIL, EVIL.encode()),))])
     return [
@@ -202,7 +204,7 @@ def commands(path: Path, log: Path) -> list[tuple[str, ...]]:
     reading = [
         ("decode", "--format", form, *more, str(path))
         for form in ("tree", "json", "hex")
-        for more in ((), ("--deep",), ("--lenient", "--show-secrets"))
+        for more in ((), ("--deep",), ("--strict", "--show-secrets"))
     ]
     return [
         *reading,
@@ -232,7 +234,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A segment of `__consumer_offsets` whose commits are of a hostile group."""
     key = OffsetCommitKey(group=EVIL, topic=EVIL, partition=1)
     value = OffsetCommitValue(offset=7, metadata=EVIL)
-    record = Record(key=b"\0\1" + key.encode(0), value=b"\0\3" + value.encode(3))
+    record = Record(key=b"\0\1" + key.encode(version=0), value=b"\0\3" + value.encode(version=3))
     path = tmp_path_factory.mktemp("log") / "__consumer_offsets-0" / "00000000000000000000.log"
     path.parent.mkdir()
     path.write_bytes(encode_batch([record], base_offset=0))

@@ -69,9 +69,10 @@ def test_usage(run: Run, arguments: list[str]) -> None:
     assert result.out == b""
 
 
-def test_lenient(run: Run) -> None:
+def test_strict(run: Run) -> None:
     body = RESPONSE[4:] + b"\0"
-    strict = run("explain", REQUEST.hex(), (len(body).to_bytes(4, "big") + body).hex())
-    lenient = run("explain", "--lenient", REQUEST.hex(), (len(body).to_bytes(4, "big") + body).hex())
-    assert (strict.status, lenient.status) == (1, 0)
-    assert "! odd: -: 1 trailing bytes" in lenient.text
+    strict = run("explain", "--strict", REQUEST.hex(), (len(body).to_bytes(4, "big") + body).hex())
+    tolerant = run("explain", REQUEST.hex(), (len(body).to_bytes(4, "big") + body).hex())
+    assert (strict.status, tolerant.status) == (1, 0)
+    assert "! deviation: -: 1 trailing bytes" in tolerant.text
+    assert "! deviation" not in strict.text

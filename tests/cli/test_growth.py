@@ -80,7 +80,7 @@ def records(n: int) -> bytes:
 
 def members(n: int) -> bytes:
     """Members with a subscription each."""
-    metadata = b"\0\1" + ConsumerProtocolSubscription(topics=["t"], user_data=b"").encode(1)
+    metadata = b"\0\1" + ConsumerProtocolSubscription(topics=["t"], user_data=b"").encode(version=1)
     found = [DescribedGroupMember(member_id=f"m{index}", member_metadata=metadata) for index in range(n)]
     group = DescribedGroup(group_id="g", protocol_type="consumer", protocol_data="range", members=found)
     asked = encode_request(DescribeGroupsRequest(groups=["g"]), version=5, correlation_id=1)
@@ -300,8 +300,9 @@ def test_offsets(run: Run, tmp_path: Path, flags: tuple[str, ...]) -> None:
         found = [
             Record(
                 offset=index,
-                key=b"\0\1" + OffsetCommitKey(group=f"g{index}", topic="t", partition=index).encode(0),
-                value=b"\0\3" + OffsetCommitValue(offset=index).encode(3),
+                key=b"\0\1"
+                + OffsetCommitKey(group=f"g{index}", topic="t", partition=index).encode(version=0),
+                value=b"\0\3" + OffsetCommitValue(offset=index).encode(version=3),
             )
             for index in range(n)
         ]

@@ -182,8 +182,8 @@ def test_captured_frames_are_real_and_hold_no_secrets() -> None:
         answered = read_response(response, keys[name], version)
         assert (asked.api_name, asked.api_version) == (name, version)
         assert asked.correlation_id == answered.correlation_id
-        assert request.endswith(asked.message.encode(version))
-        assert response.endswith(answered.message.encode(version))
+        assert request.endswith(asked.message.encode(version=version))
+        assert response.endswith(answered.message.encode(version=version))
     assert "SaslAuthenticate" not in captured()
     assert not {f"{name}Request" for name in captured()} & {
         name for name in FIELDS if find_message(name).api_key in (36, 38, 39, 40, 51, 58)

@@ -80,8 +80,8 @@ KEPT = 8
 
 FLAGS = (
     ("--format", "json"), ("--format", "tree"), ("--format", "hex"),
-    ("--format", "json", "--lenient", "--deep"), ("--format", "tree", "--lenient", "--deep"),
-    ("--format", "hex", "--lenient"),
+    ("--format", "json", "--strict"), ("--format", "tree", "--strict"), ("--format", "hex", "--strict"),
+    ("--format", "json", "--deep"), ("--format", "tree", "--deep"),
 )  # fmt: skip
 SEEDS = 60
 
@@ -238,7 +238,7 @@ def test_harmless_answers_to_nobody_are_shown(run: Run) -> None:
 def test_the_metadata_log_in_an_answer_to_nobody() -> None:
     """By its records, if neither its topic's name nor its id says so."""
     credential = UserScramCredentialRecord(name="u", salt=SECRET, stored_key=SECRET, server_key=SECRET)
-    value = b"\1\x0b\0" + credential.encode(0)
+    value = b"\1\x0b\0" + credential.encode(version=0)
     records = encode_batch([Record(value=value)], base_offset=0)
     other = encode_batch([Record(value=b"x")], base_offset=0)
     for data, hides in ((records, True), (other, False), (other[:-1], False)):

@@ -38,8 +38,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     (folder / "frames").write_bytes(
         encode_request(DeleteRecordsRequest(topics=topics), version=2, correlation_id=1)
     )
-    key = b"\0\1" + OffsetCommitKey(group="g", topic="t", partition=1).encode(0)
-    value = b"\0\3" + OffsetCommitValue(offset=7).encode(3)
+    key = b"\0\1" + OffsetCommitKey(group="g", topic="t", partition=1).encode(version=0)
+    value = b"\0\3" + OffsetCommitValue(offset=7).encode(version=3)
     log = folder / "__consumer_offsets-0" / "00000000000000000000.log"
     log.parent.mkdir()
     log.write_bytes(encode_batch([Record(offset=index, key=key, value=value) for index in range(5000)]))

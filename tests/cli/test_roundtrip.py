@@ -38,8 +38,8 @@ def test_every_frame_comes_back(path: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_lenient_lines_come_back_too(path: Path, run: Run) -> None:
-    result = run("decode", path, "--show-secrets", "--lenient")
+def test_strict_lines_come_back_too(path: Path, run: Run) -> None:
+    result = run("decode", path, "--show-secrets", "--strict")
     back = run("encode", "-", stdin=result.out)
     assert back.text.split() == [(SIZE(len(body)) + body).hex() for body in bodies(path)]
 
@@ -48,7 +48,7 @@ def test_bodies_of_sound_frames_say_their_bytes(run: Run, captures: Path) -> Non
     """Without `raw`, so that the body alone must do."""
     path = captures / "confluent__rdmock__group-range.pcap"
     frames = bodies(path)
-    for form in run("decode", path, "--deep").forms:
+    for form in run("decode", path, "--deep", "--strict").forms:
         if form["error"] is None:
             assert "raw" not in form
             back = run("encode", "-", stdin=json.dumps(form).encode())

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from coordwire import encode_request, encode_response
 from coordwire.groups.timeline_events import EVENTS
+from coordwire.messages import HeartbeatRequest, HeartbeatResponse
 from tests.broker_sample import broker_sample
 from tests.cli.conftest import Run
 from tests.groups.logs import commit, plain
@@ -52,6 +54,24 @@ def test_every_event_has_its_line(run: Run, captures: Path) -> None:
     for form in result.forms:
         assert list(form) == BASE + KEYS[form["event"]]
     assert set(KEYS) == set(EVENTS.values())
+
+
+def test_deviations_are_counted_and_strict_refuses_them(run: Run) -> None:
+    request = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+    frames = []
+    for number in (1, 2):
+        asked = encode_request(request, version=1, correlation_id=number)
+        told = encode_response(HeartbeatResponse(error_code=27), version=1, correlation_id=number)
+        frames += [asked, struct.pack(">i", len(told) - 3) + told[4:] + b"?"]  # a stray byte at the end
+    data = b"".join(frames)
+    result = run("timeline", "--input", "frames", "-", stdin=data)
+    errors = [form["error"] for form in result.forms if form["event"] == "errorMet"]
+    assert errors == ["REBALANCE_IN_PROGRESS"] * 2
+    assert result.status == 0
+    assert "2 frames deviate from the protocol" in result.err
+    strict = run("timeline", "--strict", "--input", "frames", "-", stdin=data)
+    assert strict.status == 1
+    assert "2 parts of the input" in strict.err
 
 
 def test_a_rebalance_in_json(run: Run, captures: Path) -> None:

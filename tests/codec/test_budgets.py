@@ -90,7 +90,7 @@ TINY: list[tuple[Message, int]] = [
     ("message", "version"), TINY, ids=[f"{type(m).__name__}-{n}" for n, (m, _) in enumerate(TINY)]
 )
 def test_what_is_accepted_costs_no_more_than_was_charged(message: Message, version: int) -> None:
-    cls, wire = type(message), message.encode(version)
+    cls, wire = type(message), message.encode(version=version)
     low, high = 0, 64 * MEBI  # the least budget with which it still decodes
     while high - low > 1024:
         middle = (low + high) // 2
@@ -139,7 +139,7 @@ def test_oddities_are_listed_up_to_a_number() -> None:
     topics = [MetadataResponseTopic(name="", is_internal=True) for _ in range(3 * MOST_DEVIATIONS)]
     wire = MetadataResponse(topics=topics).encode(version=1).replace(b"\1\0\0\0\0", b"\2\0\0\0\0")
     deviations: list[Deviation] = []
-    found = MetadataResponse.decode(wire, version=1, lenient=True, deviations=deviations)
+    found = MetadataResponse.decode(wire, version=1, strict=False, deviations=deviations)
     assert found.topics is not None
     assert len(found.topics) == len(topics)
     assert len(deviations) == MOST_DEVIATIONS + 1

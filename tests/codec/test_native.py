@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
@@ -24,7 +25,7 @@ from tests.conformance.engines import MESSAGES
 pytestmark = pytest.mark.skipif(native is None, reason="the native engine isn't built, or Python is forced")
 
 REQUEST = HeartbeatRequest(group_id="payments", generation_id=300, member_id="till-3", tags={7: b"x"})
-WIRE = REQUEST.encode(4)
+WIRE = REQUEST.encode(version=4)
 
 
 @pytest.fixture(autouse=True)
@@ -73,10 +74,10 @@ def test_every_message_has_a_program() -> None:
 
 def test_what_stands_in_a_class_tells_of_itself() -> None:
     assert str(inspect.signature(HeartbeatRequest.decode)).startswith(
-        "(data: 'Buffer', *, version: 'int', lenient"
+        "(data: 'Buffer', *, version: 'int', strict"
     )
-    assert str(inspect.signature(HeartbeatRequest().encode)) == "(version: 'int') -> 'bytes'"
-    assert str(inspect.signature(HeartbeatRequest.encode)) == "(self, version: 'int') -> 'bytes'"
+    assert str(inspect.signature(HeartbeatRequest().encode)) == "(*, version: 'int') -> 'bytes'"
+    assert str(inspect.signature(HeartbeatRequest.encode)) == "(self, *, version: 'int') -> 'bytes'"
     for name in ("decode", "encode"):
         here, there = getattr(HeartbeatRequest, name), getattr(Message, name)
         assert (here.__doc__, here.__name__, here.__qualname__) == (
@@ -90,7 +91,7 @@ def test_what_stands_in_a_class_tells_of_itself() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"version": 4}, {"version": 4, "lenient": True}, {"deviations": [], "version": 4}, {"version": True},
+        {"version": 4}, {"version": 4, "strict": False}, {"deviations": [], "version": 4}, {"version": True},
         {"version": 99}, {"version": -1}, {"version": 1 << 70}, {"version": "4"}, {"version": None}, {},
         {"version": 4, "other": 1}, {"version": 4.0},
     ],
@@ -103,10 +104,18 @@ def test_any_call_has_the_outcome_of_python(data: Any, arguments: dict[str, Any]
     assert outcome(lambda: HeartbeatRequest.decode(data, **arguments)) == expected
     if "version" in arguments:
         version = arguments["version"]
-        expected = outcome(lambda: Message.encode(REQUEST, version))
-        assert outcome(lambda: REQUEST.encode(version)) == expected
+        expected = outcome(lambda: Message.encode(REQUEST, version=version))
         assert outcome(lambda: REQUEST.encode(version=version)) == expected
-        assert outcome(lambda: HeartbeatRequest.encode(REQUEST, version)) == expected
+        assert outcome(lambda: HeartbeatRequest.encode(REQUEST, version=version)) == expected
+
+
+def test_the_version_is_a_keyword() -> None:
+    for encode in (cast(Any, REQUEST.encode), partial(cast(Any, Message.encode), REQUEST)):
+        for positional in ((4,), (4, 4)):
+            with pytest.raises(TypeError, match="takes 1 positional argument"):
+                encode(*positional)
+        with pytest.raises(TypeError, match="version"):
+            encode()
 
 
 def test_the_keyword_need_not_be_interned() -> None:
@@ -164,8 +173,8 @@ def test_any_value_has_the_outcome_of_python(cls: type[Message], name: str, valu
     message = cls()
     setattr(message, name, value)
     for version in cls.versions:
-        expected = outcome(lambda: Message.encode(message, version))  # noqa: B023
-        assert outcome(lambda: message.encode(version)) == expected  # noqa: B023
+        expected = outcome(lambda: Message.encode(message, version=version))  # noqa: B023
+        assert outcome(lambda: message.encode(version=version)) == expected  # noqa: B023
         assert program(cls, version).encode(message) in (None, expected)
 
 
@@ -176,8 +185,8 @@ IDS: list[Any] = [UUID(int=5), Id(int=5), UUID(int=0), None, "x", UUID(int=(1 <<
 def test_uuids(topic_id: Any) -> None:
     message = FetchResponse(responses=[FetchableTopicResponse(topic_id=topic_id)])
     for version in (12, 13):
-        expected = outcome(lambda: Message.encode(message, version))  # noqa: B023
-        assert outcome(lambda: message.encode(version)) == expected  # noqa: B023
+        expected = outcome(lambda: Message.encode(message, version=version))  # noqa: B023
+        assert outcome(lambda: message.encode(version=version)) == expected  # noqa: B023
 
 
 def test_a_uuid_that_is_none() -> None:
@@ -192,15 +201,15 @@ def test_an_attribute_that_was_deleted_is_an_error_as_in_python() -> None:
     del message.group_id
     assert program(HeartbeatRequest, 4).encode(message) is None
     with pytest.raises(AttributeError):
-        message.encode(4)
+        message.encode(version=4)
 
 
 @pytest.mark.parametrize("elements", [0, 1, 2, 3, 10**30])
 @pytest.mark.parametrize("memory", [0, 199, 200, 400, 10**30])
 @pytest.mark.parametrize("factor", [0, 9, 10, 11, 10**30])
 def test_budgets_are_those_of_python_to_the_last_byte(elements: int, memory: int, factor: int) -> None:
-    two = HeartbeatRequest(tags={1: b"", 2: b"y"}).encode(4)
-    many = JoinGroupRequest(protocols=[JoinGroupRequestProtocol()] * 2).encode(9)
+    two = HeartbeatRequest(tags={1: b"", 2: b"y"}).encode(version=4)
+    many = JoinGroupRequest(protocols=[JoinGroupRequestProtocol()] * 2).encode(version=9)
     with limits(elements=elements, memory=memory, memory_factor=factor):
         for cls, data, version in (
             (HeartbeatRequest, two, 4),
@@ -231,8 +240,8 @@ class Doubling(HeartbeatRequest):
     def decode(cls, data: Any, **arguments: Any) -> Any:
         return [super().decode(data, **arguments)] * 2
 
-    def encode(self, version: int) -> bytes:
-        return super().encode(version) * 2
+    def encode(self, *, version: int) -> bytes:
+        return super().encode(version=version) * 2
 
 
 @pytest.mark.parametrize("cls", [Slotted, Loose])
@@ -240,20 +249,20 @@ def test_a_subclass_is_read_and_written(cls: type[HeartbeatRequest]) -> None:
     message = cls.decode(WIRE, version=4)
     assert type(message) is cls
     assert type(python_decode(cls, WIRE, version=4)) is cls
-    assert type(cls.decode(WIRE + b"?", version=4, lenient=True)) is cls
+    assert type(cls.decode(WIRE + b"?", version=4, strict=False)) is cls
     assert (message.group_id, message.tags) == (REQUEST.group_id, REQUEST.tags)
-    assert message.encode(4) == WIRE
+    assert message.encode(version=4) == WIRE
     with pytest.raises(AttributeError):
         message.extra  # type: ignore[attr-defined] # noqa: B018
 
 
 def test_what_a_subclass_overrides_is_kept() -> None:
     assert Own.decode(WIRE, version=4).group_id == "own"
-    assert Own().encode(4) == HeartbeatRequest(group_id="own").encode(4)
+    assert Own().encode(version=4) == HeartbeatRequest(group_id="own").encode(version=4)
     one, two = cast(Any, Doubling.decode(WIRE, version=4))
     assert type(one) is Doubling
     assert one == two
-    assert one.encode(4) == WIRE * 2
+    assert one.encode(version=4) == WIRE * 2
 
     class Deeper(Doubling):
         pass
@@ -266,8 +275,8 @@ def test_a_decoder_is_found_on_objects_and_classes_alike() -> None:
     for _ in range(100):  # so that the interpreter specializes the calls
         assert message.decode(WIRE, version=4) == REQUEST
         assert type(loose.decode(WIRE, version=4)) is Loose
-        assert message._decode_at(b"?" + WIRE, 1, 4, False, None) == REQUEST
-        assert type(loose._decode_at(WIRE, 0, 4, False, None)) is Loose
+        assert message._decode_at(b"?" + WIRE, 1, 4, True, None) == REQUEST
+        assert type(loose._decode_at(WIRE, 0, 4, True, None)) is Loose
         assert len(cast(Any, own.decode(WIRE, version=4))) == 2
         assert type(super(Loose, loose).decode(WIRE, version=4)) is Loose
         assert type(super(Loose, Loose).decode(WIRE, version=4)) is Loose

@@ -85,11 +85,11 @@ def test_bytes_that_were_changed(in_python: InPython) -> None:
             for _ in range(chance.randrange(1, 3)):
                 changed[chance.randrange(len(raw))] = chance.choice((0, 1, 2, 3, 4, 12, 127, 128, 255))
             cut = bytes(changed[: chance.choice((len(raw), len(raw), chance.randrange(len(raw))))])
-            for lenient in (False, True):
+            for strict in (True, False):
                 for call in (
-                    lambda: frames.decode_request(cut, lenient=lenient),  # noqa: B023
-                    lambda: frames.read_request(cut[4:], lenient=lenient),  # noqa: B023
-                    lambda: frames.decode_response(cut, api_key=12, version=4, lenient=lenient),  # noqa: B023
+                    lambda: frames.decode_request(cut, strict=strict),  # noqa: B023
+                    lambda: frames.read_request(cut[4:], strict=strict),  # noqa: B023
+                    lambda: frames.decode_response(cut, api_key=12, version=4, strict=strict),  # noqa: B023
                 ):
                     assert outcome(call) == in_python(call)
 

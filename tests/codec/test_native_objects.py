@@ -76,7 +76,7 @@ def test_a_cycle_through_a_message_is_collected() -> None:
 
     seen = Seen()
     gone = weakref.ref(seen)
-    message = cast(Any, MetadataRequest.decode(MetadataRequest().encode(12), version=12))
+    message = cast(Any, MetadataRequest.decode(MetadataRequest().encode(version=12), version=12))
     message.topics = [message, seen]
     del message, seen
     gc.collect()
@@ -115,7 +115,7 @@ def test_a_class_of_a_moment_is_collected() -> None:
     class Moment(HeartbeatRequest):
         __slots__ = ()
 
-    Moment.decode(WIRE, version=4).encode(4)
+    Moment.decode(WIRE, version=4).encode(version=4)
     gone = weakref.ref(Moment)
     del Moment
     gc.collect()
@@ -130,7 +130,7 @@ def test_what_comes_again_is_shared_and_equal() -> None:
         for name in names
     ]
     many = MetadataResponse(topics=rows * 4)
-    found = [MetadataResponse.decode(many.encode(12), version=12) for _ in range(3)]
+    found = [MetadataResponse.decode(many.encode(version=12), version=12) for _ in range(3)]
     assert found == [many] * 3
     for name, one, again in zip(names, found[2].topics, found[2].topics[18:], strict=False):
         assert (again.name is one.name) == (name.isascii() and len(name) <= 96)
@@ -143,12 +143,12 @@ def test_texts_that_differ_in_one_place_are_told_apart() -> None:
         texts = ["a" * place + "b" + "a" * (size - place - 1) for place in range(size)]
         many = MetadataResponse(topics=[MetadataResponseTopic(name=text) for text in texts for _ in range(3)])
         for _ in range(2):
-            assert MetadataResponse.decode(many.encode(12), version=12) == many
+            assert MetadataResponse.decode(many.encode(version=12), version=12) == many
 
 
 def test_a_uuid_that_somebody_forced_is_not_shared() -> None:
     many = MetadataResponse(topics=[MetadataResponseTopic(topic_id=UUID(int=77)) for _ in range(9)])
-    wire = many.encode(12)
+    wire = many.encode(version=12)
     broken = MetadataResponse.decode(wire, version=12).topics[-1].topic_id
     gone = weakref.ref(broken)
     object.__setattr__(broken, "int", 5)
@@ -156,7 +156,7 @@ def test_a_uuid_that_somebody_forced_is_not_shared() -> None:
     del broken
     for number in range(2000):  # others take its place
         one = MetadataResponseTopic(topic_id=UUID(int=number << 32))
-        MetadataResponse.decode(MetadataResponse(topics=[one] * 3).encode(12), version=12)
+        MetadataResponse.decode(MetadataResponse(topics=[one] * 3).encode(version=12), version=12)
     assert gone() is None
 
 
@@ -197,7 +197,7 @@ def test_no_reference_is_lost_or_kept() -> None:
             run.decode(wire, 0, 10**6, 10)
         for case in cases():
             message: Any = type(case.message).decode(case.wire, version=case.version)
-            assert message.encode(case.version) == case.wire
+            assert message.encode(version=case.version) == case.wire
             message.tags = {5: "wrong"}
             assert program(type(message), case.version).encode(message) is None
 
@@ -251,13 +251,13 @@ import sys
 import _testcapi
 from coordwire.messages.heartbeat import HeartbeatRequest
 
-wire = HeartbeatRequest(group_id="g").encode(4)
+wire = HeartbeatRequest(group_id="g").encode(version=4)
 code = '''
 import sys
 sys.path[:] = %r
 from coordwire.messages.heartbeat import HeartbeatRequest
 found = [HeartbeatRequest.decode(%r, version=4) for _ in range(1000)]
-assert found[0].encode(4) == %r
+assert found[0].encode(version=4) == %r
 from coordwire.records import Record, batches, encode_batch
 (batch,) = batches(encode_batch([Record(value=b"v")] * 1000))
 assert [record.value for record in batch] == [b"v"] * 1000

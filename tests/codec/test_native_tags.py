@@ -35,7 +35,7 @@ TAGGED = list(tagged())
 
 def default(cls: type[Message], version: int) -> bytes:
     """A message of defaults, up to its count of tagged fields, which is the last byte."""
-    wire: bytes = cls().encode(version)
+    wire: bytes = cls().encode(version=version)
     assert wire[-1] == 0
     return wire[:-1]
 
@@ -96,9 +96,9 @@ def test_an_unknown_number_that_is_known(cls: Any, version: int, tag: int) -> No
     message: Any = cls(tags={tag: b"x"})
     assert program.encode(message) is None
     with pytest.raises(EncodeError, match="tag"):
-        message.encode(version)
+        message.encode(version=version)
     beside = {max(field.tag or 0 for field in cls._layout_.fields) + 1: b"x"}
-    assert program.encode(cls(tags=beside)) == vars(Message)["encode"](cls(tags=beside), version)
+    assert program.encode(cls(tags=beside)) == vars(Message)["encode"](cls(tags=beside), version=version)
 
 
 def test_numbers_and_counts() -> None:

@@ -80,7 +80,7 @@ def test_all_engines_agree_on_hostile_bytes(row: StructRow, version: int) -> Non
             assert 0 <= caught.value.position <= len(data)
             return
         message = cls.decode(data, version=version)
-        assert declaration.build(parsed, version=version) == message.encode(version)
+        assert declaration.build(parsed, version=version) == message.encode(version=version)
         assert compiled_decoder(cls, version)(data, 0, 10**6, 10**9) == (message, len(data))
         assert native_decode(cls, version, data) == message
 
@@ -91,9 +91,9 @@ def test_the_documents_layouts_byte_by_byte() -> None:
     consulted = Draft1ConsultResponse(
         coordinator_id=3, brokers_info=[Draft1Broker(creator_id="c", id=3, host="h", port=9092)]
     )
-    assert consulted.encode(0) == bytes.fromhex("0000 0003 0001 000163 00000003 000168 00002384")
-    assert Draft1PingResponse().encode(0) == b""
-    assert Draft1PingResponse().encode(1) == b"\0\0"
+    assert consulted.encode(version=0) == bytes.fromhex("0000 0003 0001 000163 00000003 000168 00002384")
+    assert Draft1PingResponse().encode(version=0) == b""
+    assert Draft1PingResponse().encode(version=1) == b"\0\0"
     start = Draft2StartFetcherRequest(
         consumer_id="c",
         ownership_info=[
@@ -104,18 +104,22 @@ def test_the_documents_layouts_byte_by_byte() -> None:
         ],
         brokers_info=[Draft2Broker(id=1, host="h", port=9092)],
     )
-    assert start.encode(0) == bytes.fromhex(
+    assert start.encode(version=0) == bytes.fromhex(
         "000163 0001 0003632d30 0001 000174 0003302d31 0000000000000007 0001 00000001 000168 00002384"
     )
     metadata = Draft3MetadataRequest(correlation_id=5, client_id="c", topics=["t"], group_ids=["g"])
-    assert metadata.encode(0) == bytes.fromhex("0000 0000000000000005 000163 00000001 000174 00000001 000167")
+    assert metadata.encode(version=0) == bytes.fromhex(
+        "0000 0000000000000005 000163 00000001 000174 00000001 000167"
+    )
     produce = Kafka07ProduceRequest(topic="t", messages=b"mm")
-    assert produce.encode(0) == bytes.fromhex("000174 ffffffff 00000002 6d6d")
+    assert produce.encode(version=0) == bytes.fromhex("000174 ffffffff 00000002 6d6d")
     sets = Kafka07MultiMessageSetSend(
         message_sets=[Kafka07MessageSetSend(messages=b"ab"), Kafka07MessageSetSend(error_code=1)]
     )
-    assert sets.encode(0) == bytes.fromhex("0000 00000004 0000 6162 00000002 0001")
-    assert Kafka07OffsetsResponse(offsets=[9]).encode(0) == bytes.fromhex("0000 00000001 0000000000000009")
+    assert sets.encode(version=0) == bytes.fromhex("0000 00000004 0000 6162 00000002 0001")
+    assert Kafka07OffsetsResponse(offsets=[9]).encode(version=0) == bytes.fromhex(
+        "0000 00000001 0000000000000009"
+    )
 
 
 def test_a_null_string_is_null() -> None:
@@ -143,7 +147,7 @@ def test_a_count_beyond_int16_is_refused() -> None:
     many = Draft1PingResponse(offset_info=[])
     many.offset_info = [object()] * 32768  # type: ignore[list-item]
     with pytest.raises(EncodeError) as caught:
-        many.encode(1)
+        many.encode(version=1)
     assert caught.value.path == "offset_info"
     with pytest.raises(DecodeError) as refused:
         Draft1PingResponse.decode(struct.pack(">h", -1), version=1)

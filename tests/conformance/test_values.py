@@ -41,13 +41,13 @@ def check(cls: type[Message], version: int, message: Message) -> None:
     assert Writer(version).message(message) == wire
     assert declaration(cls).build(to_container(message), version=version) == wire
     assert native_encode(cls, version, message) == wire
-    assert message.encode(version) == wire
+    assert message.encode(version=version) == wire
 
     assert same(fast_decode(cls, version, wire), message)
     assert same(native_decode(cls, version, wire), message)
     assert same(Reader(wire, 0, version).message(cls), message)
     assert same(from_container(cls, declaration(cls).parse(wire, version=version)), message)
-    assert same(cls.decode(wire, version=version, lenient=True), message)
+    assert same(cls.decode(wire, version=version, strict=False), message)
 
     form = json.loads(json.dumps(to_json(message, version=version), allow_nan=False))
     assert same(from_json(cls, form, version=version), message)

@@ -74,7 +74,7 @@ def check(cls: type[Message], version: int, message: Message) -> None:
     except EncodeError as error:
         refused(cls, version, message, error)
         return
-    assert message.encode(version) == wire
+    assert message.encode(version=version) == wire
     assert native_encode(cls, version, message) in (None, wire)
     try:
         assert compiled_encoder(cls, version)(message) == wire
@@ -82,14 +82,14 @@ def check(cls: type[Message], version: int, message: Message) -> None:
         raise
     except Exception:
         pass  # the interpreter is the judge
-    assert from_json(cls, to_json(message, version=version), version=version).encode(version) == wire
+    assert from_json(cls, to_json(message, version=version), version=version).encode(version=version) == wire
 
 
 def refused(cls: type[Message], version: int, message: Message, error: EncodeError) -> None:
     assert error.reason
     assert native_encode(cls, version, message) is None, f"the native engine takes it: {error}"
     with pytest.raises(EncodeError) as caught:
-        message.encode(version)
+        message.encode(version=version)
     assert (type(caught.value), caught.value.reason, caught.value.path) == (
         type(error),
         error.reason,
@@ -102,6 +102,6 @@ def refused(cls: type[Message], version: int, message: Message, error: EncodeErr
     else:  # numbers and lengths are left to from_json and encode
         assert not isinstance(error, NotInVersion)
         with pytest.raises(EncodeError) as caught:
-            from_json(cls, form, version=version).encode(version)
+            from_json(cls, form, version=version).encode(version=version)
         assert same(caught.value.path, error.path)
         assert type(caught.value) is type(error)

@@ -61,7 +61,7 @@ def test_nothing_is_remembered() -> None:
 
 
 def test_an_unknown_number_can_be_sent() -> None:
-    body = HeartbeatResponse(error_code=ErrorCode(999)).encode(4)
+    body = HeartbeatResponse(error_code=ErrorCode(999)).encode(version=4)
     assert HeartbeatResponse.decode(body, version=4).error_code == ErrorCode(999)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.errors import Malformed
-from coordwire.groups.timeline import timeline
+from coordwire.groups.capture_timeline import timeline
 from coordwire.groups.timeline_events import (
     ErrorMet,
     MemberJoined,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.groups.timeline import timeline
+from coordwire.groups.capture_timeline import timeline
 from coordwire.groups.timeline_events import (
     ErrorMet,
     MemberJoined,

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.capture.reader import Capture
+from coordwire.groups.capture_timeline import timeline
 from coordwire.groups.story import stories
-from coordwire.groups.timeline import timeline
 from coordwire.groups.timeline_events import (
     CoordinatorFound,
     ErrorMet,
@@ -71,7 +71,7 @@ GROUPS = Path(__file__).parent.parent / "data" / "groups"
 
 def capture_events(name: str) -> list[GroupEvent]:
     with (CAPTURES / name).open("rb") as stream:
-        return list(timeline(Capture(stream, name, lenient=True).entries()))
+        return list(timeline(Capture(stream, name).entries()))
 
 
 # --- real captures ---

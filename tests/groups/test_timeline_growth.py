@@ -14,7 +14,7 @@ import pytest
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.codec import Message
 from coordwire.groups import commits, lag
-from coordwire.groups.timeline import timeline
+from coordwire.groups.capture_timeline import timeline
 from coordwire.groups.timeline_events import LagMeasured
 from coordwire.messages import (
     AddOffsetsToTxnRequest,

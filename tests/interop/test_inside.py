@@ -89,7 +89,7 @@ def subscriptions(draw: st.DrawFn) -> bytes:
     data.version = version
     if version > 2:
         data.latest_supported_version = draw(st.integers(version, 99))
-    return data.encode(version)
+    return data.encode(version=version)
 
 
 def test_streams_subscriptions() -> None:
@@ -155,7 +155,7 @@ def assignments(draw: st.DrawFn) -> bytes:
     named = any(one.partitions for one in [*info.partitions_by_host, *info.standby_partitions_by_host])
     if version > 4 and named:
         info.topics = [streams.AssignmentTopicIndex(index=0, topic=topic)]
-    return info.encode(version)
+    return info.encode(version=version)
 
 
 def test_streams_assignments() -> None:
@@ -163,7 +163,7 @@ def test_streams_assignments() -> None:
 
 
 def prefixed(message: Message, version: int) -> bytes:
-    return struct.pack(">h", version) + message.encode(version)
+    return struct.pack(">h", version) + message.encode(version=version)
 
 
 @st.composite

@@ -20,7 +20,7 @@ from coordwire.codec import Message
 from coordwire.jsonform import from_json, to_json
 from coordwire.messages import HeartbeatRequest
 from coordwire.testing import strategies
-from tests.conformance.test_barred_tags import CASES
+from tests.conformance.test_reserved_tags import CASES
 from tests.interop.cells import (
     CELLS,
     GREATEST,
@@ -89,7 +89,7 @@ def test_kafka_agrees_at_the_edges(cls: type[Message], version: int) -> None:
 def agree(asked: JavaOracle, message: Message, version: int) -> None:
     """Kafka's bytes and JSON are ours, both ways."""
     cls = type(message)
-    wire, form = message.encode(version), to_json(message, version=version)
+    wire, form = message.encode(version=version), to_json(message, version=version)
     readable = without_tags(cls, form)
     plain = from_json(cls, readable, version=version)
     name = java_name(cls)
@@ -102,7 +102,7 @@ def agree(asked: JavaOracle, message: Message, version: int) -> None:
     assert left == b"0"
     assert again.hex() == wire.hex()
     assert text(json.loads(said)) == text(as_kafka(cls, form))
-    assert written[0].hex() == plain.encode(version).hex()
+    assert written[0].hex() == plain.encode(version=version).hex()
     assert cls.decode(written[0], version=version) == plain
 
 
@@ -115,7 +115,7 @@ def test_the_tags_that_kafka_refuses() -> None:
         (GREATEST, "as an undefined tag"),
         (GREATEST + 1, "raw tag"),
     ]:
-        wire = HeartbeatRequest(tags={tag: b"x"}).encode(4)
+        wire = HeartbeatRequest(tags={tag: b"x"}).encode(version=4)
         assert HeartbeatRequest.decode(wire, version=4).tags == {tag: b"x"}
         (found,) = asked.ask([Command("B", "HeartbeatRequestData", 4, wire)])
         if complaint is None:

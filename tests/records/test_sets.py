@@ -49,10 +49,10 @@ def test_a_fetch_response() -> None:
 def test_produce_by_name_and_by_id() -> None:
     data = produce.PartitionProduceData(index=0, records=BATCH)
     named = ProduceRequest(topic_data=[produce.TopicProduceData(name="orders", partition_data=[data])])
-    (found,) = record_sets(ProduceRequest.decode(named.encode(9), version=9))
+    (found,) = record_sets(ProduceRequest.decode(named.encode(version=9), version=9))
     assert (found.topic, found.topic_id, found.partition) == ("orders", None, 0)
     by_id = ProduceRequest(topic_data=[produce.TopicProduceData(topic_id=TOPIC, partition_data=[data])])
-    (found,) = record_sets(ProduceRequest.decode(by_id.encode(13), version=13))
+    (found,) = record_sets(ProduceRequest.decode(by_id.encode(version=13), version=13))
     assert (found.topic_id, found.partition, found.dialect) == (TOPIC, 0, "kafka")
 
 
@@ -78,7 +78,7 @@ def test_a_piece_of_a_snapshot_may_begin_within_a_batch() -> None:
 
 def test_a_bad_batch_is_no_error_of_the_message() -> None:
     bad = BATCH[:-1] + b"\xff"
-    (found,) = record_sets(FetchResponse.decode(fetched(bad + BATCH).encode(12), version=12))
+    (found,) = record_sets(FetchResponse.decode(fetched(bad + BATCH).encode(version=12), version=12))
     with pytest.raises(CorruptBatch, match="CRC"):
         [list(batch) for batch in found.batches()]
     first, second = found.batches(on_error="report")
@@ -97,7 +97,7 @@ def test_kafka_07() -> None:
         (Kafka07MultiProduceRequest(produces=[request]), ("produces[0].messages", "orders", None, 1)),
         (sets, ("message_sets[0].messages", None, None, None)),
     ):
-        (found,) = record_sets(type(message).decode(message.encode(0), version=0))
+        (found,) = record_sets(type(message).decode(message.encode(version=0), version=0))
         assert found[:4] == place
         assert found.dialect == "kafka-0.7"
         assert [record.value for batch in found.batches() for record in batch] == [b"one", b"two", b"three"]

@@ -116,10 +116,16 @@ def api() -> Api:
 
 def test_a_sound_declaration() -> None:
     part = Struct("x" / Int32 * "X.", about="A part.")
-    request = api().request("parts" / Nullable(Array(part), since=1) * "Parts.")
-    text = module_text(_Walk(declared(Part=part, MadeUpRequest=request)).run())
+    made_up = api()
+    request = made_up.request("parts" / Nullable(Array(part), since=1) * "Parts.")
+    row = _Walk(declared(Part=part, MadeUpRequest=request, MadeUpResponse=made_up.response())).run()
+    text = module_text(row)
     compile(text, "made_up.py", "exec")
     assert "parts: list[Part] | None = None" in text
+    assert 'class MadeUpRequest(Request["MadeUpResponse"]):' in text
+    assert "response_class: ClassVar[type[MadeUpResponse]]" in text
+    assert "class MadeUpResponse(Response):" in text
+    assert text.endswith("\nMadeUpRequest.response_class = MadeUpResponse\n")
     assert '"""Parts. (null from v1)"""' in text
     assert (
         """
@@ -133,9 +139,17 @@ MadeUpRequest._layout_ = FieldTable(
     )
 
 
+def test_a_request_without_its_response() -> None:
+    row = _Walk(declared(MadeUpRequest=api().request())).run()
+    with pytest.raises(SchemaError, match="MadeUpRequest has no response"):
+        module_text(row)
+
+
 def test_null_up_to_a_version() -> None:
-    request = api().request("x" / Default(Nullable(String, until=1), "") * "X.")
-    text = module_text(_Walk(declared(MadeUpRequest=request)).run())
+    made_up = Data("MadeUp", versions=(0, 3), about="Made up.")(
+        "x" / Default(Nullable(String, until=1), "") * "X."
+    )
+    text = module_text(_Walk(declared(MadeUp=made_up)).run())
     assert '"""X. (null up to v1)"""' in text
     assert "null=0, null_until=1" in text
 
@@ -145,17 +159,17 @@ def test_null_up_to_a_version_is_refused_behind_it() -> None:
         partition = PartitionData(records=records)
         return ShareFetchResponse(responses=[ShareFetchableTopicResponse(partitions=[partition])])
 
-    assert ShareFetchResponse.decode(response(None).encode(0), version=0) == response(None)
+    assert ShareFetchResponse.decode(response(None).encode(version=0), version=0) == response(None)
     assert to_json(response(None), version=0)
     for version in (1, 2):
-        wire = response(b"\xaa").encode(version)
+        wire = response(b"\xaa").encode(version=version)
         assert ShareFetchResponse.decode(wire, version=version) == response(b"\xaa")
         null = wire.replace(b"\x02\xaa", b"\x00")
         with pytest.raises(Malformed, match="null") as caught:
             ShareFetchResponse.decode(null, version=version)
         assert caught.value.path == "responses[0].partitions[0].records"
         with pytest.raises(NotInVersion, match="can't be null"):
-            response(None).encode(version)
+            response(None).encode(version=version)
         with pytest.raises(NotInVersion, match="can't be null"):
             to_json(response(None), version=version)
 

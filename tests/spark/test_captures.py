@@ -84,6 +84,18 @@ def test_times_and_secrets(tmp_path: Path) -> None:
     assert not [row for row in shown if row["redacted"]]
 
 
+def test_strict_refuses_what_is_otherwise_a_deviation() -> None:
+    path = str(CAPTURES / "confluent__rdmock__group-range.pcap")
+    rows = frames(parse_options({"path": path}))
+    strict = frames(parse_options({"path": path, "strict": "true"}))
+    deviating = [row["frame"] for row in rows if row["deviations"]]
+    assert deviating
+    assert not [row for row in rows if row["deviations"] and row["error_reason"]]
+    assert not [row for row in strict if row["deviations"]]
+    refused = {row["frame"] for row in strict if row["error_reason"]}
+    assert refused == {*deviating, *(row["frame"] for row in rows if row["error_reason"])}
+
+
 def test_what_is_no_capture(tmp_path: Path) -> None:
     (tmp_path / "x.pcap").write_bytes(b"\x01" * 100_000)
     (tmp_path / "empty.pcap").touch()

@@ -107,7 +107,7 @@ def test_options() -> None:
     for name, text in [
         ("mode", "strict"),
         ("splitSize", "0"),
-        ("lenient", "yes"),
+        ("strict", "yes"),
         ("log", "x"),
         ("nmae", ""),
     ]:

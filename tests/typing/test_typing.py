@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import assert_never, assert_type
+from typing import Any, TypeVar, assert_never, assert_type
 
 import coordwire
 from coordwire import Connection, RequestFrame, ResponseFrame, Role
-from coordwire.codec import Message
+from coordwire.codec import Message, Request, Response
 from coordwire.events import (
     ConnectionClosed,
     ConnectionFailed,
@@ -16,8 +16,16 @@ from coordwire.events import (
     TokenReceived,
     VersionsRefused,
 )
-from coordwire.messages import HeartbeatRequest, JoinGroupRequest
+from coordwire.messages import HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, JoinGroupResponse
 from coordwire.messages.join_group import JoinGroupRequestProtocol
+
+R = TypeVar("R", bound=Response)
+
+
+def answered(request: Request[R], body: bytes, version: int) -> R:
+    """What a client with types would do."""
+    response = request.response_class.decode(body, version=version)
+    return response  # type: ignore[return-value]
 
 
 def test_messages() -> None:
@@ -27,8 +35,18 @@ def test_messages() -> None:
     assert_type(request.protocols, list[JoinGroupRequestProtocol])
     assert_type(request.tags, dict[int, bytes] | None)
     assert_type(request.encode(version=9), bytes)
-    assert_type(JoinGroupRequest.decode(request.encode(9), version=9), JoinGroupRequest)
+    assert_type(JoinGroupRequest.decode(request.encode(version=9), version=9), JoinGroupRequest)
     assert_type(JoinGroupRequest.versions, range)
+
+
+def test_a_request_names_its_response() -> None:
+    request = HeartbeatRequest(group_id="g")
+    assert_type(HeartbeatRequest.response_class, type[HeartbeatResponse])
+    assert_type(JoinGroupRequest.response_class, type[JoinGroupResponse])
+    body = HeartbeatResponse(error_code=27).encode(version=4)
+    response = answered(request, body, 4)
+    assert_type(response, HeartbeatResponse)
+    assert response.error_code == 27
 
 
 def test_frames() -> None:
@@ -43,7 +61,10 @@ def test_frames() -> None:
             assert_type(group, str)
         case _:
             raise AssertionError
-    assert_type(coordwire.find_message(12, "request"), type[Message])
+    assert_type(coordwire.find_message(12, "request"), type[Request[Any]])
+    assert_type(coordwire.find_message(12, "response"), type[Response])
+    assert_type(coordwire.find_message("JoinGroup", "request"), type[Message])
+    assert_type(coordwire.find_message("RequestHeader"), type[Message])
     answer = coordwire.encode_response(coordwire.find_message(12, "response")(), version=4, correlation_id=1)
     assert_type(coordwire.decode_response(answer, api_key=12, version=4), ResponseFrame)
 

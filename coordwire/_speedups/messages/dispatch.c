@@ -170,7 +170,7 @@ static PyObject *decode(PyObject *self, PyObject *const *args, size_t count, PyO
         PyObject *name = PyTuple_GET_ITEM(names, i);
         if (name == engine->version)
             version = args[1 + i];
-        else if (name != engine->lenient && name != engine->deviations)
+        else if (name != engine->strict && name != engine->deviations)
             goto python;
     }
     if (version == NULL)
@@ -182,7 +182,7 @@ python:
     return call_python(caller, args, count, names);
 }
 
-/* (data, start, version, lenient, deviations) */
+/* (data, start, version, strict, deviations) */
 static PyObject *decode_at(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
 {
     Caller *caller = (Caller *)self;
@@ -201,14 +201,12 @@ static PyObject *decode_at(PyObject *self, PyObject *const *args, size_t count, 
 
 /* --- encode --- */
 
-/* (message, version) */
+/* (message, version=) */
 static PyObject *encode(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
 {
     Caller *caller = (Caller *)self;
-    Py_ssize_t given = PyVectorcall_NARGS(count);
-    if ((given == 2 && names == NULL)
-        || (given == 1 && names != NULL && PyTuple_GET_SIZE(names) == 1
-            && PyTuple_GET_ITEM(names, 0) == caller->engine->version)) {
+    if (PyVectorcall_NARGS(count) == 1 && names != NULL && PyTuple_GET_SIZE(names) == 1
+        && PyTuple_GET_ITEM(names, 0) == caller->engine->version) {
         const Program *program = program_of(caller, args[1]);
         PyObject *wire = program == NULL ? NULL : engine_encode(program, args[0], NULL, NULL);
         if (wire != NULL)

@@ -80,10 +80,10 @@ int engine_exec(PyObject *module)
     if ((engine->interned.empty = PyUnicode_New(0, 0)) == NULL)
         return -1;
     engine->version = PyUnicode_InternFromString("version");
-    engine->lenient = PyUnicode_InternFromString("lenient");
+    engine->strict = PyUnicode_InternFromString("strict");
     engine->deviations = PyUnicode_InternFromString("deviations");
     engine->api_key = PyUnicode_InternFromString("api_key");
-    if (engine->version == NULL || engine->lenient == NULL || engine->deviations == NULL || engine->api_key == NULL)
+    if (engine->version == NULL || engine->strict == NULL || engine->deviations == NULL || engine->api_key == NULL)
         return -1;
     return PyModule_AddFunctions(module, functions);
 }
@@ -117,7 +117,7 @@ int engine_clear(PyObject *module)
         Py_CLEAR(engine->smalls[i]);
     clear_interned(&engine->interned);
     Py_CLEAR(engine->version);
-    Py_CLEAR(engine->lenient);
+    Py_CLEAR(engine->strict);
     Py_CLEAR(engine->deviations);
     Py_CLEAR(engine->api_key);
     return 0;

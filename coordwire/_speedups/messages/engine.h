@@ -104,7 +104,7 @@ struct Engine {
     InternTable interned;
     PyTypeObject *program_type, *decoder_type, *encoder_type;
     PyTypeObject *framer_type;
-    PyObject *version, *lenient, *deviations, *api_key; /* names of arguments, and of an attribute */
+    PyObject *version, *strict, *deviations, *api_key; /* names of arguments, and of an attribute */
     /* What bind() was given; NULL before. */
     PyTypeObject *uuid_type, *limits_type;
     PyObject *safety;  /* of every UUID */

@@ -109,7 +109,7 @@ def _keys(direction: str) -> tuple[int, ...]:
 def is_itself(body: bytes, cls: type[Message], version: int) -> bool:
     """Whether the bytes read leniently as a message of this class, but for a few too many at their end."""
     try:
-        reading = Reader(body, _head(body, cls, version), version, lenient=True)
+        reading = Reader(body, _head(body, cls, version), version, strict=False)
     except DecodeError:
         return False
     try:
@@ -127,7 +127,7 @@ def _head(body: bytes, cls: type[Message], version: int) -> int:
     """Where the message begins. Raises `DecodeError`."""
     assert cls.api_key is not None
     header: Any = RequestHeader if cls.direction == "request" else ResponseHeader
-    reader = Reader(body, 0, header_version(cls.api_key, version, cls.direction), lenient=True)
+    reader = Reader(body, 0, header_version(cls.api_key, version, cls.direction), strict=False)
     reader.message(header, whole=False)
     return reader.pos
 
@@ -139,7 +139,7 @@ def _reads_as(body: bytes, cls: Any, version: int, work: _Work) -> bool:
     except DecodeError as error:
         work.spend(error.position)
         return False
-    reading = _Reading(body, start, version, lenient=True)
+    reading = _Reading(body, start, version, strict=False)
     path: str | None = None
     try:
         found: Any = reading.message(cls, whole=False)

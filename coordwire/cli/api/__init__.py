@@ -13,7 +13,6 @@ import shutil
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
-from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from coordwire.cli.api.field_docs import about, possible_errors, rows, versions
 from coordwire.cli.inputs import failure, shown
 from coordwire.codec import Message
 from coordwire.messages.keys import FACTS
+from coordwire.suggestions import suggestion
 
 Form = dict[str, Any]
 NARROW, WIDE = 60, 120
@@ -95,9 +95,8 @@ def _find(name: str) -> PageEntry:
         return replace(entry, name=word, messages=(word,))
     if name.lower() in whole:
         return whole[name.lower()]
-    near = get_close_matches(name.lower(), [*whole, *alone], 1)
-    hint = f"; {whole[near[0]].name if near[0] in whole else alone[near[0]][0]} meant?" if near else ""
-    raise Failure(f"api: nothing is called {name!r}{hint}")
+    names = [*(entry.name for entry in whole.values()), *(word for word, _ in alone.values())]
+    raise Failure(f"api: nothing is called {name!r}{suggestion(name, names)}")
 
 
 # --- as dicts ---

@@ -17,7 +17,7 @@ from itertools import groupby
 from typing import Protocol
 
 from coordwire.capture.detect import HEAD, sniff
-from coordwire.capture.entries import Entry
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import FORMATS, Capture
 from coordwire.capture.rotated import rejoined
 from coordwire.capture.tcp.streams import read_streams
@@ -25,10 +25,10 @@ from coordwire.cli import Failure, filters
 from coordwire.cli.inputs import failure, opened, shown
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
+from coordwire.groups.capture_timeline import TOLD_BY, timeline
 from coordwire.groups.coordinator_log import LogItem, read_file
 from coordwire.groups.log_files import LogFile, find_files
 from coordwire.groups.log_timeline import log_timeline, topic_names
-from coordwire.groups.timeline import TOLD_BY, timeline
 from coordwire.groups.timeline_events import (
     ErrorMet,
     GroupEvent,
@@ -62,6 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dialect", choices=[str(name) for name in Dialect], default="kafka", help="what is spoken"
     )
+    parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
     group = parser.add_argument_group("filters", "all given ones must hold")
     group.add_argument("--group", action="append", metavar="ID", help="only this group")
     group.add_argument("--errors", action="store_true", help="only what went wrong")
@@ -113,6 +114,7 @@ class _Reading:
         self._logs: list[LogFile] = []
         self._status = 0
         self._unread = 0
+        self._deviating = 0
         for name in options.files:
             try:
                 self._add(name)
@@ -141,7 +143,10 @@ class _Reading:
         print(f"coordwire: {text}", file=sys.stderr)
 
     def conclude(self) -> int:
-        """The status; what wasn't read is told."""
+        """The status; report what wasn't read and what deviates."""
+        if self._deviating:
+            frames = "1 frame deviates" if self._deviating == 1 else f"{self._deviating} frames deviate"
+            self._tell(0, f"{frames} from the protocol as Apache Kafka tolerates; coordwire decode shows how")
         if self._unread:
             parts = "1 part" if self._unread == 1 else f"{self._unread} parts"
             self._tell(1, f"{parts} of the input couldn't be read; coordwire decode shows what and why")
@@ -173,8 +178,9 @@ class _Reading:
 
     def _counted(self) -> Iterator[Entry]:
         """All captures' entries; those that a story may lack are counted."""
-        for entry in rejoined(self._entries(), lenient=True):
+        for entry in rejoined(self._entries(), strict=self._options.strict):
             self._unread += _missed(entry)
+            self._deviating += _deviates(entry)
             yield entry
 
     def _entries(self) -> Iterator[Entry]:
@@ -206,7 +212,7 @@ class _Reading:
         try:
             with opened(name) as stream:
                 capture = Capture(
-                    stream, name, input=options.input, lenient=True, ports=frozenset(options.port),
+                    stream, name, input=options.input, strict=options.strict, ports=frozenset(options.port),
                     dialect=options.dialect,
                 )  # fmt: skip
                 yield from capture.entries()
@@ -224,6 +230,11 @@ def _missed(entry: Entry) -> bool:
         return True
     drafts = entry.dialect is not Dialect.KAFKA
     return entry.error is not None and (drafts or entry.api_key is None or entry.api_key in TOLD_BY)
+
+
+def _deviates(entry: Entry) -> bool:
+    """Whether a group's story uses a frame that a strict reading refuses."""
+    return isinstance(entry, FrameEntry) and bool(entry.deviations) and entry.api_key in TOLD_BY
 
 
 def _start(name: str, head: bytes) -> int:

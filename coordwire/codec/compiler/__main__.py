@@ -21,8 +21,8 @@ def main(arguments: list[str] | None = None) -> int:
     find_message = import_module("coordwire.messages").find_message  # from above: this is a command
     try:
         cls = find_message(options.name)
-    except KeyError:
-        parser.error(f"there is no message {options.name}")
+    except KeyError as error:
+        parser.error(error.args[0])
     if options.version not in cls.versions:
         parser.error(f"{options.name} has versions {cls.versions[0]} to {cls.versions[-1]}")
     for direction in ("decode", "encode"):

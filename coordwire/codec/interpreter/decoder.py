@@ -1,10 +1,10 @@
 """The exact decoder: walks bytes by the field tables, and words every refusal.
 
 Strategy: one method a wire type; a path of names and indexes is kept while walking, objects are attached to
-their parents before they are filled, so that a refusal carries what was decoded before it. Strict is the
-house's rules (DecodeError for whatever isn't canonical); lenient is what Apache Kafka's decoder does,
-deviation by deviation: Java's int arithmetic, negative lengths as null, any non-zero boolean, sizes of known
-tags ignored.
+their parents before they are filled, so that a refusal carries what was decoded before it. A strict
+decode refuses whatever isn't canonical; strict=False accepts what Apache Kafka's decoder accepts, deviation
+by deviation: Java's int arithmetic, negative lengths as null, any non-zero boolean, sizes of known tags
+ignored.
 
 Rules: every claim of a length or count is checked against the bytes left, and charged to the budgets, before
 anything is allocated. No other exception leaves.
@@ -85,7 +85,7 @@ class Reader:
         start: int,
         version: int,
         *,
-        lenient: bool = False,
+        strict: bool = True,
         deviations: list[Deviation] | None = None,
         marks: list[Mark] | None = None,
     ) -> None:
@@ -93,7 +93,7 @@ class Reader:
         self.pos = start
         self.end = len(data)
         self.version = version
-        self.lenient = lenient
+        self.strict = strict
         self.deviations = deviations
         self.marks = marks
         self.keeps = not isinstance(marks, PassingMarks)
@@ -121,8 +121,8 @@ class Reader:
         return kind(reason, at, self.path())
 
     def odd(self, reason: str, at: int) -> None:
-        """Something that only a lenient decode accepts."""
-        if not self.lenient:
+        """Something that a strict decode refuses."""
+        if self.strict:
             raise self.refuse(Malformed, reason, at)
         if self.deviations is None or len(self.deviations) > MOST_DEVIATIONS:
             return
@@ -158,7 +158,7 @@ class Reader:
     # --- lengths ---
 
     def uvarint(self, what: str) -> int:
-        """An unsigned varint; when lenient, Java's: a signed int of which high bits fall off."""
+        """An unsigned varint; unless strict, Java's: a signed int that drops the high bits."""
         at = self.pos
         value = byte = 0
         for index in range(5):
@@ -172,7 +172,7 @@ class Reader:
             self.odd(f"the varint of {what} overflows 32 bits", at)
         elif byte == 0 and self.pos - at > 1:
             self.odd(f"the varint of {what} is over-long", at)
-        if not self.lenient:
+        if self.strict:
             return value
         return (value & 0xFFFF_FFFF ^ 0x8000_0000) - 0x8000_0000
 
@@ -373,7 +373,7 @@ class Reader:
     def known_tag(self, value: Any, field: Field, layout: VersionLayout, tag: int, size: int) -> None:
         start, end = self.pos, self.end
         self.steps.append(field.name)
-        if not self.lenient:  # a strict field may not look beyond its size
+        if self.strict:  # a strict field may not look beyond its size
             if size > end - start:
                 raise self.refuse(Truncated, f"tag {tag} needs {size} bytes, {end - start} left", start)
             self.end = start + size

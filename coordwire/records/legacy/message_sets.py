@@ -155,7 +155,7 @@ class LegacyBatch(RecordBatch):
     def _base(self, data: bytes, place: Origin) -> int:
         """What the inner offsets of magic 1 count from."""
         last = 0
-        for _, offset, _ in _entries(data, place, lenient=True):
+        for _, offset, _ in _entries(data, place, strict=False):
             last = offset
         outer = self._head[0]
         if outer and outer < last:
@@ -165,8 +165,8 @@ class LegacyBatch(RecordBatch):
         return outer - last if outer else 0
 
 
-def _entries(data: bytes, place: Origin, *, lenient: bool = False) -> Iterator[tuple[int, int, int]]:
-    """The messages of an inner set: position, offset, end. `lenient`: stop at what isn't whole."""
+def _entries(data: bytes, place: Origin, *, strict: bool = True) -> Iterator[tuple[int, int, int]]:
+    """The messages of an inner set: position, offset, end. strict=False stops at what isn't whole."""
     pos, number, size = 0, 0, len(data)
     while pos < size:
         path = f"records[{number}]"
@@ -181,9 +181,9 @@ def _entries(data: bytes, place: Origin, *, lenient: bool = False) -> Iterator[t
             elif end > size:
                 reason = f"a message of {length} bytes, {size - pos - ENTRY.size} are left"
         if reason:
-            if lenient:
-                return
-            raise place.refusal(reason, pos, path)
+            if strict:
+                raise place.refusal(reason, pos, path)
+            return
         yield pos, offset, end
         pos = end
         number += 1

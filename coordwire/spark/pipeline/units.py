@@ -200,11 +200,11 @@ class _Work:
 
     def _capture(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
         from coordwire.capture.entries import FrameEntry
-        from coordwire.groups.timeline import Timeline
+        from coordwire.groups.capture_timeline import Timeline
         from coordwire.spark.readers.captures import read_frames
-        from coordwire.spark.readers.group_stories import STORIES, EventRows, Lenient
+        from coordwire.spark.readers.group_stories import STORIES, EventRows
 
-        timeline, lenient = Timeline(), Lenient()
+        timeline = Timeline()
         stories = EventRows(self.tables, self.options.batch_size)
         told: list[tuple[str, pyarrow.RecordBatch]] = []
         telling = any(name in self.tables for name in STORIES)
@@ -216,7 +216,7 @@ class _Work:
                 self.refused += entry.error is not None
                 self.apis[entry.api_name or "unknown", entry.error is not None] += 1
             if telling:
-                told.extend(stories.add(timeline.feed(lenient(entry))))
+                told.extend(stories.add(timeline.feed(entry)))
 
         columns = [column.name for column in TABLES["frames"]]
         if "frames" not in self.tables:

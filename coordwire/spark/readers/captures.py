@@ -101,7 +101,7 @@ def entries(part: Part, options: Options, failed: Callable[[str, OSError], None]
             stream = cast(BinaryIO, stack.enter_context(joined))
         else:
             stream = stack.enter_context(open_stream(part.path))
-        yield from Capture(stream, part.path, lenient=options.lenient).entries()
+        yield from Capture(stream, part.path, strict=options.strict).entries()
 
 
 def read_frames(

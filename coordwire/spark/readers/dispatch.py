@@ -31,7 +31,7 @@ FRAME_READER = "captures:read_frames"
 
 @dataclass(frozen=True, slots=True)
 class SourceDefinition:
-    """A data source. readers: by kind of file, as "module:function" of this package.
+    """A data source. readers: by kind of file, as "module:function" of this folder.
 
     least: the columns that a reader is asked for where only the bad ranges matter.
     """
@@ -98,9 +98,8 @@ def guarded(
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """As `guarded_call`, by a reader's name."""
     module, _, name = reader.partition(":")
-    return guarded_call(
-        getattr(import_module(f"coordwire.spark.readers.{module}"), name), part, options, columns
-    )
+    function = getattr(import_module(f"coordwire.spark.readers.{module}"), name)
+    return guarded_call(function, part, options, columns)
 
 
 def guarded_call(

@@ -7,21 +7,15 @@ the columns' names. Rules: a story is told for one capture (rotated files joined
 
 from __future__ import annotations
 
-__all__ = ["EventRows", "Lenient", "log_events"]
+__all__ = ["EventRows", "log_events"]
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.jsonlines import text
-from coordwire.dialects.grammar import Dialect
-from coordwire.errors import DecodeError, UnreadableRange
-from coordwire.frames import read_request, read_response
+from coordwire.errors import UnreadableRange
 from coordwire.groups.coordinator_log import LogItem, read_records
-from coordwire.groups.group import remember
 from coordwire.groups.log_timeline import log_timeline
 from coordwire.groups.timeline_events import EVENTS, GroupEvent, LagMeasured, OffsetCommitted
 from coordwire.spark.columns import TABLES, arrow_schema
@@ -30,9 +24,6 @@ from coordwire.spark.readers.rows import Builder, microseconds
 
 if TYPE_CHECKING:
     import pyarrow
-
-MOST_WAITING = 10_000
-"""So many requests that only a lenient reading accepts wait for their answers."""
 
 STORIES = ("groups", "offset_commits", "lag")
 _TABLES: dict[type[GroupEvent], str] = {OffsetCommitted: "offset_commits", LagMeasured: "lag"}
@@ -64,39 +55,6 @@ class EventRows:
         for name, builder in self._builders.items():
             if (batch := builder.take()) is not None:
                 yield name, batch
-
-
-class Lenient:
-    """Entries of a strict reading as a lenient one has them, frame by frame.
-
-    A story wants what Apache Kafka's own decoder would accept, though a strict reading refuses it; so does
-    `coordwire timeline`.
-    """
-
-    def __init__(self) -> None:
-        self._requests: OrderedDict[int, FrameEntry] = OrderedDict()
-
-    def __call__(self, entry: Entry) -> Entry:
-        if not isinstance(entry, FrameEntry) or entry.dialect is not Dialect.KAFKA:
-            return entry
-        asked = entry.request and self._requests.pop(entry.request.number, None)
-        if asked is not None:
-            entry = replace(entry, request=asked)
-        if entry.error is None:
-            return entry
-        key, version = entry.api_key, entry.api_version
-        try:
-            if entry.direction == "request":
-                asking = read_request(entry.body, lenient=True)
-                told = replace(entry, message=asking.message, error=None, client_id=asking.client_id)
-                remember(self._requests, entry.number, told, MOST_WAITING)
-                return told
-            if key is not None and version is not None:
-                answer = read_response(entry.body, key, version, lenient=True)
-                return replace(entry, message=answer.message, error=None)
-        except DecodeError:
-            return entry
-        return entry
 
 
 def _value(event: Any, column: str) -> Any:

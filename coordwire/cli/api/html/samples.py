@@ -130,7 +130,7 @@ def _record(page: PageEntry) -> list[Sample] | None:
 
 def _prefixed(cls: type[Message], version: int, data: bytes, heads: tuple[str, ...]) -> Sample:
     """A message of a log, behind an int16, or behind numbers that are a byte each."""
-    body = example(cls, version).encode(version)
+    body = example(cls, version).encode(version=version)
     start = len(data) - len(body)
     width = start // len(heads)
     kind = "int16" if width == 2 else "uvarint"
@@ -144,7 +144,7 @@ def _prefixed(cls: type[Message], version: int, data: bytes, heads: tuple[str, .
 
 def _alone(cls: type[Message]) -> Sample:
     version = cls.versions[-1]
-    body = example(cls, version).encode(version)
+    body = example(cls, version).encode(version=version)
     return Sample(f"{cls.__name__} v{version}", MADE, body, 0, message_spans(body, cls, version))
 
 
