@@ -31,7 +31,7 @@ from coordwire.codec import NEVER, Field, Message, Struct, VersionLayout
 from coordwire.codec.message import refused_version
 from coordwire.codec.primitives import as_uuid, new
 from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
-from coordwire.names import suggestion
+from coordwire.message_names import suggestion
 
 __all__ = ["Json", "from_json", "to_json"]
 

@@ -18,8 +18,8 @@ from typing import Any
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.codec import Field, Struct
 from coordwire.dialects.grammar import CALLS
+from coordwire.message_names import suggestion
 from coordwire.messages.keys import FACTS
-from coordwire.names import suggestion
 
 GROUPS = frozenset({"group_id", "group_ids", "groups_names"})
 MEMBERS = frozenset({"consumer_id", "member_id", "group_instance_id", "instance_id"})

@@ -24,8 +24,8 @@ from coordwire.cli.api.contents import API, Entry, entries
 from coordwire.cli.api.field_docs import about, rows, versions
 from coordwire.cli.inputs import failure, shown
 from coordwire.codec import Message
+from coordwire.message_names import suggestion
 from coordwire.messages.keys import FACTS
-from coordwire.names import suggestion
 
 Form = dict[str, Any]
 NARROW, WIDE = 60, 120
