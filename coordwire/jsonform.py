@@ -37,7 +37,7 @@ from coordwire.jsonvalues import (
     write_bytes,
     wrong,
 )
-from coordwire.suggestions import suggestion
+from coordwire.message_names import suggestion
 
 __all__ = ["Json", "from_json", "to_json"]
 

@@ -20,7 +20,7 @@ from coordwire.codec.entities import entity_values
 from coordwire.dialects.grammar import CALLS
 from coordwire.errors import UnreadableRange
 from coordwire.messages.keys import FACTS
-from coordwire.suggestions import suggestion
+from coordwire.message_names import suggestion
 
 SECOND = 1_000_000_000
 DAY = 86_400 * SECOND

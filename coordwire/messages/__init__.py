@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from coordwire.suggestions import full_name
+from coordwire.message_names import full_name
 
 if TYPE_CHECKING:
     from coordwire.codec import Message, Request, Response

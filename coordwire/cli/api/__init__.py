@@ -24,8 +24,9 @@ from coordwire.cli.api.contents import API, PageEntry, entries
 from coordwire.cli.api.field_docs import about, possible_errors, rows, versions
 from coordwire.cli.inputs import failure, shown
 from coordwire.codec import Message
+from coordwire.message_names import suggestion
 from coordwire.messages.keys import FACTS
-from coordwire.suggestions import suggestion
+from coordwire.message_names import suggestion
 
 Form = dict[str, Any]
 NARROW, WIDE = 60, 120
