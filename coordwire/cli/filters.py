@@ -19,8 +19,8 @@ from coordwire.codec import Struct
 from coordwire.codec.entities import entity_values
 from coordwire.dialects.grammar import CALLS
 from coordwire.errors import UnreadableRange
-from coordwire.messages.keys import FACTS
 from coordwire.message_names import suggestion
+from coordwire.messages.keys import FACTS
 
 SECOND = 1_000_000_000
 DAY = 86_400 * SECOND

@@ -26,7 +26,6 @@ from coordwire.cli.inputs import failure, shown
 from coordwire.codec import Message
 from coordwire.message_names import suggestion
 from coordwire.messages.keys import FACTS
-from coordwire.message_names import suggestion
 
 Form = dict[str, Any]
 NARROW, WIDE = 60, 120

@@ -154,11 +154,7 @@ def inputs_of(output: Output, inputs: Sequence[str], options: Options) -> list[F
 
     Raises `FileNotFoundError` for an input that isn't there, `CoordwireError` for one inside of the output.
     """
-    for path in inputs:
-        if _is_inside(output, path):
-            raise CoordwireError(
-                f"{printable(path)} is inside of {printable(output.shown)}, the output folder"
-            )
+    _check_inputs(output, inputs)
     inside = cache(lambda folder: _is_inside(output, folder))
     found = find_files(inputs, recursive=options.recursive)
     return [file for file in found if not inside(file.path.rpartition("/")[0])]
