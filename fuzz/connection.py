@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire import Connection, ConnectionState, EncodeError, Role
+from coordwire.codec import Message
 from coordwire.events import ConnectionClosed, ConnectionFailed, RequestReceived, TokenReceived
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import (
@@ -59,13 +60,16 @@ def story(role: Role, strict: bool, refuse: bool, tokens: int, pieces: list[byte
         for message, version in SENT:
             connection.send(message, version=version)
     found: list[object] = []
+    owed: list[RequestReceived] = []
     left = tokens
     for piece in [*pieces, b""]:
         connection.receive_data(piece)
         for event in connection.events():
             found.append((event, connection.state))
+            if isinstance(event, RequestReceived) and event.expects_response:
+                owed.append(event)
             if connection.state is ConnectionState.HANDSHAKING and isinstance(event, RequestReceived):
-                found.append(answered(connection, event, refuse, found))
+                found.append(answered(connection, owed, refuse))
             if connection.state is ConnectionState.AUTHENTICATING and isinstance(event, TokenReceived):
                 left -= 1
                 if left <= 0:
@@ -76,20 +80,16 @@ def story(role: Role, strict: bool, refuse: bool, tokens: int, pieces: list[byte
     return found
 
 
-def answered(connection: Connection, event: RequestReceived, refuse: bool, found: list[object]) -> bytes:
-    """The answers to all requests so far, of which the last is a handshake."""
+def answered(connection: Connection, owed: list[RequestReceived], refuse: bool) -> bytes:
+    """The answers to all requests that wait, of which the last is a handshake."""
     data = b""
-    for item in found:
-        if isinstance(item, tuple) and isinstance(item[0], RequestReceived) and item[0].expects_response:
-            request = item[0]
-            version = request.frame.api_version
-            name = type(request.request).__name__.removesuffix("Request")
-            message = SaslHandshakeResponse(error_code=33) if refuse else SaslHandshakeResponse()
-            try:
-                answer = message if request is event else find_message(f"{name}Response")()
-                data += connection.send(answer, version=version, request=request)
-            except EncodeError as error:
-                assert "waits for no answer" in error.reason  # it was answered before
+    for request in owed:
+        if request is owed[-1]:
+            answer: Message = SaslHandshakeResponse(error_code=33 if refuse else 0)
+        else:
+            answer = find_message(f"{type(request.request).__name__.removesuffix('Request')}Response")()
+        data += connection.send(answer, request=request)
+    owed.clear()
     return data
 
 
