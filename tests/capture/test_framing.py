@@ -78,7 +78,7 @@ def test_frames_have_their_positions_and_the_time_of_their_last_byte() -> None:
     ]
     assert seen(*cutter.feed(b"e" + frame(b"f"), LATER)) == [(11, b"de", LATER), (17, b"f", LATER)]
     assert cutter.finish(LATER) == []
-    assert (cutter.position, cutter.at, cutter.counted, cutter.buffer) == (22, 0, 0, b"")
+    assert (cutter.position, cutter.at, cutter.counted, bytes(cutter.buffer)) == (22, 0, 0, b"")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from uuid import SafeUUID, UUID
+from typing import Any
+from uuid import UUID, SafeUUID
 
 import pytest
 
@@ -192,7 +193,8 @@ def test_unknown_tags_are_written_between_the_known_in_order() -> None:
     assert p.write_tags(list(known), None) == p.write_tags(list(known), {})
     assert p.write_tags(list(known), None) == b"\x02\x00\x04zero\x05\x04five"
     assert p.write_tags(list(known), {2: b"two"}) == b"\x03\x00\x04zero\x02\x03two\x05\x04five"
-    assert p.write_tags([], {9: bytearray(b"n")}) == b"\x01\x09\x01n"
+    other: Any = bytearray(b"n")
+    assert p.write_tags([], {9: other}) == b"\x01\x09\x01n"
     assert p.write_tags([], {(1 << 32) - 1: b""}) == b"\x01\xff\xff\xff\xff\x0f\x00"
     assert p.write_tags([], {0: b""}, (1,)) == b"\x01\x00\x00"
 
