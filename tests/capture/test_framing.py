@@ -78,7 +78,8 @@ def test_frames_have_their_positions_and_the_time_of_their_last_byte() -> None:
     ]
     assert seen(*cutter.feed(b"e" + frame(b"f"), LATER)) == [(11, b"de", LATER), (17, b"f", LATER)]
     assert cutter.finish(LATER) == []
-    assert (cutter.position, cutter.at, cutter.counted, bytes(cutter.buffer)) == (22, 0, 0, b"")
+    assert seen(*cutter.feed(frame(b""), LATER)) == [(22, b"", LATER)]
+    assert (cutter.position, cutter.at, cutter.counted, bytes(cutter.buffer)) == (26, 0, 0, b"")
 
 
 @pytest.mark.parametrize(
@@ -194,8 +195,9 @@ def test_what_may_be_decoded_on_trial_is_spent_to_the_last_byte() -> None:
     assert effort.spend(SPARE)
     assert not effort.spend(1)
     assert effort.refused == 1
-    effort.succeeded(1)
-    assert effort.spend(1)
+    effort.succeeded(3)
+    effort.succeeded(2)
+    assert effort.spend(5)
     assert (effort.left, effort.refused) == (0, 1)
 
 
@@ -236,6 +238,14 @@ def test_a_request_is_numbered_from_0_and_its_client_id_is_text() -> None:
         (1, "é".encode(), True),
     ):
         assert may_be_request(request(number, client_id)) is may, (number, client_id)
+
+
+def test_a_client_id_whose_last_bytes_have_not_come_may_be_text() -> None:
+    head = struct.pack(">ihhih", 13, 18, 0, 1, 3)
+    text = "a\u20ac".encode()
+    for cut in range(len(text)):
+        assert may_be_request(head + text[:cut])
+    assert not may_be_request(head + b"\xe2\x28")
 
 
 def test_a_request_is_within_the_budget_of_a_frame() -> None:
