@@ -11,11 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordwire.records import checksums
 from coordwire.records.checksums import BLOCK, CRC32, CRC32C, SHORT, Checksums, Kind
 
 DATA = random.Random(7).randbytes(40 * BLOCK + 77)
 PLACES = st.integers(0, len(DATA))
 KINDS = pytest.mark.parametrize(("kind", "wanted"), [(CRC32, zlib.crc32), (CRC32C, crc32c.crc32c)])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fresh(half: str) -> None:
+    """The tables are made anew."""
+    checksums._tables.cache_clear()
+    checksums._columns.cache_clear()
 
 
 @KINDS

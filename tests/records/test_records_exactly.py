@@ -191,7 +191,7 @@ def test_the_exact_reading_begins_where_it_is_asked_to() -> None:
 def test_a_promise_of_records() -> None:
     def count_refusal(data: bytes, count: int) -> tuple[str, int, str] | None:
         error = StrictReader(data, count, Place(3, False)).count_refusal()
-        return error and (error.reason, error.position, error.path)
+        return None if error is None else (error.reason, error.position, error.path)
 
     assert count_refusal(b"", 0) is None
     assert count_refusal(b"", -1) == ("a batch can't have -1 records", 3, "records")
