@@ -97,7 +97,8 @@ def test_what_waits_is_found_by_its_serial_and_counted_by_its_size() -> None:
 
 
 def test_what_is_forgotten_is_counted_and_its_owner_told() -> None:
-    waiting, gone = PendingRequests(), []
+    waiting = PendingRequests()
+    gone: list[AwaitedRequest] = []
     first, second, third = asked(10, gone=gone), one_way(gone), asked(10, gone=gone)
     for one in (first, second, third):
         waiting.add(one)
@@ -176,7 +177,8 @@ def test_one_way_requests_are_not_reduced_again() -> None:
 
 
 def test_those_that_waited_longest_are_forgotten() -> None:
-    waiting, gone = PendingRequests(3 * REDUCED), []
+    waiting = PendingRequests(3 * REDUCED)
+    gone: list[AwaitedRequest] = []
     those = [asked(5000, gone=gone) for _ in range(6)]
     for count, one in enumerate(those, 1):
         waiting.add(one)
@@ -185,7 +187,8 @@ def test_those_that_waited_longest_are_forgotten() -> None:
 
 
 def test_who_was_answered_is_passed_over_when_others_are_forgotten() -> None:
-    waiting, gone = PendingRequests(3 * REDUCED), []
+    waiting = PendingRequests(3 * REDUCED)
+    gone: list[AwaitedRequest] = []
     those = [asked(5000, gone=gone) for _ in range(7)]
     for one in those[:4]:
         waiting.add(one)
@@ -199,7 +202,8 @@ def test_who_was_answered_is_passed_over_when_others_are_forgotten() -> None:
 
 
 def test_the_last_is_never_forgotten() -> None:
-    waiting, gone = PendingRequests(0), []
+    waiting = PendingRequests(0)
+    gone: list[AwaitedRequest] = []
     first, second = asked(10, gone=gone), asked(10, gone=gone)
     waiting.add(first)
     assert (gone, state(waiting)) == ([], (REDUCED, 1, 1, 0))

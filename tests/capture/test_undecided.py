@@ -145,7 +145,12 @@ def chunk(data: bytes, flow: Flow = FLOW) -> Chunk:
 def test_what_is_held_is_counted() -> None:
     holds = held()
     assert (holds.size, holds.cost, holds.events) == (0, 0, [])
-    events = [chunk(b"abcdef"), chunk(b"gh"), chunk(b"xyz", FLOW.reverse), Lost(FLOW, 0, 8, 5, "lost")]
+    events: list[Chunk | Lost] = [
+        chunk(b"abcdef"),
+        chunk(b"gh"),
+        chunk(b"xyz", FLOW.reverse),
+        Lost(FLOW, 0, 8, 5, "lost"),
+    ]
     finders = [holds.add(event) for event in events[:3]]
     assert finders[0] is finders[1] is not finders[2]
     assert [bytes(one.buffer) for one in finders] == [b"abcdefgh", b"abcdefgh", b"xyz"]

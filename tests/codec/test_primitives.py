@@ -119,6 +119,20 @@ def test_numbers_in_a_row(
             unpackers[count](wire[1:], 0)
 
 
+def test_a_table_makes_what_it_lacks() -> None:
+    made: Any = type(p.LENGTHS)(p.uvarint)
+    assert (made == p.LENGTHS) and max(made) == 126
+    assert made[300] == p.uvarint(301)
+    wire = struct.pack(">3h", 7, -8, 9)
+    unpackers: Any = type(p.UNPACK_INT16S)
+    for less in (0, 1):
+        table = unpackers("h", less)
+        assert table[3 + less](wire, 0) == table[3 + less](wire, 0) == (7, -8, 9)
+    assert unpackers("h")[3](wire, 0) == (7, -8, 9)
+    packers: Any = type(p.PACK_INT16S)
+    assert packers("h")[3](7, -8, 9) == wire
+
+
 def test_the_compact_count_of_numbers_is_one_more() -> None:
     wire = struct.pack(">3i", 7, -8, 9)
     assert p.UNPACK_COMPACT_INT32S[4](wire, 0) == (7, -8, 9)

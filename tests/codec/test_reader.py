@@ -125,6 +125,11 @@ def test_a_boolean_is_0_or_1() -> None:
     assert tolerant(one("bool"), FIXED, b"\x02") == ({"x": True}, [("a boolean is 2", 0, "x")])
 
 
+def test_a_decode_is_strict_unless_asked_otherwise() -> None:
+    with pytest.raises(Malformed, match="trailing"):
+        Reader(b"\x05ab", 0, FIXED).message(one("int8"))
+
+
 def test_what_stands_behind_a_message() -> None:
     data = b"\x05ab"
     assert refused(one("int8"), FIXED, data) == (Malformed, "2 trailing bytes", 1, "")
