@@ -145,21 +145,17 @@ def chunk(data: bytes, flow: Flow = FLOW) -> Chunk:
 def test_what_is_held_is_counted() -> None:
     holds = held()
     assert (holds.size, holds.cost, holds.events) == (0, 0, [])
-    events: list[Chunk | Lost] = [
-        chunk(b"abcdef"),
-        chunk(b"gh"),
-        chunk(b"xyz", FLOW.reverse),
-        Lost(FLOW, 0, 8, 5, "lost"),
-    ]
-    finders = [holds.add(event) for event in events[:3]]
+    lost = Lost(FLOW, 0, 8, 5, "lost")
+    chunks = [chunk(b"abcdef"), chunk(b"gh"), chunk(b"xyz", FLOW.reverse)]
+    finders = [holds.add(event) for event in chunks]
     assert finders[0] is finders[1] is not finders[2]
     assert [bytes(one.buffer) for one in finders] == [b"abcdefgh", b"abcdefgh", b"xyz"]
     assert (holds.head(CLIENT), holds.head(BROKER), holds.head(Endpoint("", 1))) == (b"abcd", b"xyz", b"")
     assert (holds.size, holds.cost) == (11, 3 * PIECE + 22)
-    assert holds.add(events[3]) is finders[0]
+    assert holds.add(lost) is finders[0]
     assert (holds.head(CLIENT), holds.head(BROKER)) == (b"", b"xyz")
     assert (holds.size, holds.cost) == (11, 4 * PIECE + 22)
-    assert holds.events == events
+    assert holds.events == [*chunks, lost]
 
 
 def test_what_is_held_is_bounded_in_bytes() -> None:
