@@ -314,3 +314,16 @@ def test_a_record_ends_where_it_says_and_within_the_bytes() -> None:
     ends = record(b"\0\0\1\1" + varint(1) + b"\0" + varint(5), b"zzzzz")
     assert fast(ends)[0].headers == (("", b"zzzzz"),)
     doubted(ends[:-1])
+
+
+@pytest.mark.parametrize("size", [3, 5, 7, 9, 13, 17, 401, 20_001, 3_000_001])
+def test_an_odd_length_is_not_the_even_one_below_it(size: int) -> None:
+    wire = raw(size) + bytes(size >> 1)
+    doubted(whole(key=wire))
+    doubted(whole(value=wire))
+    doubted(whole(headers=varint(1) + wire + b"\1"))
+    doubted(whole(headers=varint(1) + b"\0" + wire))
+    for count in (0, 1, 2, 70, 10_000):
+        body = b"\0\0\0\1" + field(bytes(count)) + b"\0"
+        assert fast(raw(2 * len(body)) + body)
+        doubted(raw(2 * len(body) + 1) + body)
