@@ -140,6 +140,58 @@ def test_a_measure_is_never_more_than_the_guess() -> None:
     assert waiting.cost <= waiting.budget
 
 
+def test_a_measure_that_meets_the_budget_is_enough() -> None:
+    """Whether it is of the guess's magnitude or below."""
+    for text in ("", "x" * 1100):
+        size = 10
+        cost = REDUCED + size + getsizeof(None) + getsizeof(text)
+        assert (cost.bit_length() == guessed(size).bit_length()) is bool(text)
+        for budget, whole in ((cost, True), (cost - 1, False)):
+            waiting = PendingRequests(budget)
+            one = asked(size, text)
+            waiting.add(one)
+            assert one.cost == (cost if whole else REDUCED)
+            assert reduced(one) == [not whole]
+
+
+def test_a_request_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    measures: list[int] = []
+
+    def counted(entry: FrameEntry, guess: int) -> int:
+        measures.append(len(entry.body))
+        return memory_of(entry, guess)
+
+    monkeypatch.setattr(pending, "memory_of", counted)
+    waiting = PendingRequests(measured(6000) + REDUCED)
+    for size in (5000, 6000, 7000):
+        waiting.add(asked(size))
+    assert sorted(measures) == [5000, 6000, 7000]
+    assert waiting.reduced == 3
+
+
+def test_a_request_of_many_values_counts_as_guessed() -> None:
+    waiting = PendingRequests(guessed(10) + REDUCED)
+    small, large = asked(0), asked(10, [0] * VALUES)
+    waiting.add(small)
+    waiting.add(large)
+    assert state(waiting) == (guessed(10) + REDUCED, 2, 0, 0)
+    more = asked(0)
+    waiting.add(more)
+    assert reduced(small, large, more) == [False, True, False]
+
+
+def test_who_was_answered_is_passed_over_when_others_are_reduced() -> None:
+    waiting = PendingRequests(measured(9000) + measured(5000) + REDUCED)
+    first, second, third = asked(9000), asked(5000), asked(4000)
+    waiting.add(first)
+    waiting.add(second)
+    waiting.remove(first)
+    waiting.add(asked(8000))
+    assert waiting.reduced == 0
+    waiting.add(third)
+    assert (waiting.reduced, waiting.forgotten, len(waiting)) == (1, 0, 3)
+
+
 def test_the_dearest_are_reduced_first_and_among_their_like_the_oldest() -> None:
     sizes = (5000, 40_000, 5001, 41_000, 5002)
     those = [asked(size) for size in sizes]
