@@ -401,3 +401,56 @@ def test_longer_record_headers_are_searched_too() -> None:
     assert datas(read(capture)[0]) == [b"one", b"two", b"three"]
     cut = "the file ends within a packet's header: 23 of 24 bytes"
     assert found(head + patched(b"")[:-1]) == [(24, 23, cut)]
+
+
+@ORDERS
+def test_a_search_compares_with_the_time_of_the_last_packet_even_if_that_is_0(order: str) -> None:
+    head = build.pcap([], order=order) + record(b"first", order=order, seconds=0)
+    bad = record(b"", order=order, fraction=2**32 - 1)
+    for seconds, sound in ((86_400, True), (86_401, False)):
+        found = datas(read(head + bad + record(b"tried", order=order, seconds=seconds))[0])
+        assert found == [b"first", b"tried"][: 1 + sound]
+
+
+@ORDERS
+def test_a_search_takes_a_record_of_line_feeds(order: str) -> None:
+    bad = record(b"", order=order, fraction=2**32 - 1)
+    feeds = b"\n" * 0x0A0A
+    tried = record(feeds, order=order, seconds=0x0A0A0A0A, fraction=0x000A0A0A)
+    assert datas(read(build.pcap([], order=order) + bad + tried + tried)[0]) == [feeds, feeds]
+
+
+@ORDERS
+@pytest.mark.parametrize(
+    ("fields", "sound"),
+    [
+        ({}, True),
+        ({"wire": 2 * MOST}, True),
+        ({"wire": 2 * MOST + 1}, False),
+        ({"length": 0, "wire": 9}, False),
+        ({"length": USUAL}, True),
+        ({"length": USUAL + 1}, False),
+    ],
+)
+def test_what_follows_a_record_that_is_searched_must_be_sound(
+    order: str, fields: dict[str, int], sound: bool
+) -> None:
+    bad = record(b"", order=order, fraction=2**32 - 1)
+    follows = record(b"z", order=order, **fields)
+    tried = record(b"tried", order=order)
+    found = datas(read(build.pcap([], order=order) + bad + tried + follows)[0])
+    assert (b"tried" in found) is sound
+
+
+def test_a_search_reads_to_the_end_of_the_header_that_follows() -> None:
+    bad = record(b"", order=">", fraction=2**32 - 1)
+    tried = record(b"tried", order=">", wire=500)
+    capture = build.pcap([], order=">") + bad + tried + record(bytes(1000), order=">")
+    pipe = build.Pipe(capture, 1)
+    items = read_packets(pipe)
+    assert isinstance(next(items), Unreadable)
+    packet = next(items)
+    assert isinstance(packet, Packet)
+    assert packet.data == b"tried"
+    left = b"".join(iter(lambda: pipe.read(1), b""))
+    assert len(capture) - len(left) == 40 + len(tried) + 16

@@ -156,6 +156,8 @@ def test_what_is_held_is_counted() -> None:
     assert (holds.head(CLIENT), holds.head(BROKER)) == (b"", b"xyz")
     assert (holds.size, holds.cost) == (11, 4 * PIECE + 22)
     assert holds.events == [*chunks, lost]
+    holds.finders[CLIENT].buffer += b"a004"
+    assert holds.finders[CLIENT].search() is None
 
 
 def test_what_is_held_is_bounded_in_bytes() -> None:
