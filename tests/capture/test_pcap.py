@@ -220,3 +220,239 @@ def test_dpkt_reads_the_same(make: Make) -> None:
     reader = (dpkt.pcap if make is build.pcap else dpkt.pcapng).Reader(io.BytesIO(capture))
     theirs = [(round(seconds * 10**6), data) for seconds, data in reader]
     assert theirs == [(each.time_ns // 1000, each.data) for each in read(capture)[0]]
+
+
+# --- classic pcap: what is said of each fault, and each bound of a record's header
+
+ORDERS = pytest.mark.parametrize("order", ["<", ">"])
+RESOLUTIONS = pytest.mark.parametrize("nano", [False, True])
+USUAL, MOST = 256 << 10, 16 << 20
+
+
+def record(
+    data: bytes = b"abcd",
+    *,
+    order: str = "<",
+    seconds: int = 1,
+    fraction: int = 0,
+    length: int | None = None,
+    wire: int | None = None,
+) -> bytes:
+    length = len(data) if length is None else length
+    return struct.pack(f"{order}IIII", seconds, fraction, length, length if wire is None else wire) + data
+
+
+def found(data: bytes) -> list[tuple[object, ...]]:
+    """Packets as (position, bytes), what could not be read as (position, length, reason)."""
+    return [
+        (item.position, item.data) if isinstance(item, Packet) else (item.position, item.length, item.reason)
+        for item in read_packets(io.BytesIO(data))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason", "position"),
+    [
+        (b"", "the capture is empty", 0),
+        (b"abcdefgh", "no capture: it starts with 61 62 63 64, which is neither pcap nor pcapng", 0),
+        (struct.pack("<IHH", 0xA1B2C3D4, 1, 9) + bytes(16), "pcap version 1.9 is not known", 4),
+    ],
+)
+def test_what_is_no_capture_is_said_in_full(data: bytes, reason: str, position: int) -> None:
+    with pytest.raises(Malformed) as refusal:
+        read(data)
+    assert (refusal.value.reason, refusal.value.position) == (reason, position)
+
+
+def test_a_file_that_ends_is_told_in_full() -> None:
+    head = build.pcap([])
+    assert found(head[:23]) == [(0, 23, "the file ends within its header: 23 of 24 bytes")]
+    assert found(head) == []
+    whole = head + record()
+    cut = "the file ends within a packet's header: 15 of 16 bytes"
+    assert found(whole + record()[:15]) == [(40, b"abcd"), (44, 15, cut)]
+    cut = "the file ends within a packet: 19 of 20 bytes, its header included"
+    assert found(whole + record()[:19]) == [(40, b"abcd"), (44, 19, cut)]
+
+
+@ORDERS
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"length": USUAL + 1}, f"a captured length of {USUAL + 1} bytes can't be: the limit is {USUAL}"),
+        ({"fraction": 10**9}, "a time stamp's fraction of 1000000000 is beyond a second"),
+        ({"seconds": 0, "length": 0, "wire": 0}, "zeros instead of a packet's header"),
+        ({"seconds": 0, "length": 0, "wire": 0, "fraction": 7}, "zeros instead of a packet's header"),
+    ],
+)
+def test_a_header_that_cannot_be_is_told_in_full(order: str, fields: dict[str, int], reason: str) -> None:
+    good = record(b"good", order=order)
+    bad = record(b"bad", order=order, **fields)
+    capture = build.pcap([], order=order) + good + bad + good + good
+    assert found(capture) == [(40, b"good"), (44, 19, reason), (79, b"good"), (99, b"good")]
+
+
+@ORDERS
+def test_a_header_with_one_thing_in_it_is_sound(order: str) -> None:
+    for fields in ({"seconds": 5, "length": 0}, {"seconds": 0, "length": 0, "wire": 9}):
+        capture = build.pcap([], order=order) + record(b"", order=order, **fields)
+        assert found(capture) == [(40, b"")]
+    assert found(build.pcap([], order=order) + record(b"a", order=order, seconds=0, wire=0)) == [(40, b"a")]
+
+
+def test_a_snap_length_raises_the_limit_up_to_a_bound() -> None:
+    for snap, most in ((0, USUAL), (100, USUAL), (USUAL + 5, USUAL + 5), (MOST, MOST), (MOST + 9, MOST)):
+        head = bytearray(build.pcap([]))
+        struct.pack_into("<I", head, 16, snap)
+        assert found(bytes(head) + record(bytes(most))) == [(40, bytes(most))]
+        over = found(bytes(head) + record(b"", length=most + 1))
+        reason = f"a captured length of {most + 1} bytes can't be: the limit is {most}"
+        assert over == [(24, 16, reason)]
+
+
+def test_the_link_type_has_16_bits() -> None:
+    head = bytearray(build.pcap([]))
+    struct.pack_into("<I", head, 20, 0x5400_0071)
+    assert read(bytes(head) + record())[0][0].link == 0x71
+
+
+def test_a_length_on_the_wire_is_not_below_what_was_captured() -> None:
+    for wire, told in ((3, 4), (4, 4), (5, 5)):
+        assert read(build.pcap([]) + record(wire=wire))[0][0].wire_length == told
+
+
+@ORDERS
+@RESOLUTIONS
+def test_a_time_is_seconds_and_its_fraction(order: str, nano: bool) -> None:
+    capture = build.pcap([], order=order, nano=nano) + record(order=order, seconds=7, fraction=89)
+    tally = CaptureCounts()
+    assert read(capture, tally)[0][0].time_ns == 7 * 10**9 + 89 * (1 if nano else 1000)
+    assert (tally.digits, tally.packets) == (9 if nano else 6, 1)
+
+
+@ORDERS
+@RESOLUTIONS
+def test_a_search_takes_the_next_record_whose_every_field_is_sound(order: str, nano: bool) -> None:
+    """Each field on both sides of its bound, behind a record that can't be, with a sound one after it."""
+
+    def taken(data: bytes = b"abcd", **fields: int) -> bool:
+        first = record(b"first", order=order, seconds=200_000)
+        bad = record(b"", order=order, fraction=2**32 - 1)
+        last = record(b"last", order=order, seconds=200_000)
+        tried = record(data, order=order, **{"seconds": 200_000, **fields})
+        capture = build.pcap([], order=order, nano=nano) + first + bad + tried + last
+        datas = [packet.data for packet in read(capture)[0]]
+        assert datas in ([b"first", data, b"last"], [b"first", b"last"])
+        return len(datas) == 3
+
+    most = 10**9 if nano else 10**6
+    assert taken()
+    assert taken(fraction=most - 1)
+    assert not taken(fraction=most)
+    assert taken(seconds=200_000 + 86_400)
+    assert not taken(seconds=200_000 + 86_401)
+    assert taken(seconds=200_000 - 86_400)
+    assert not taken(seconds=200_000 - 86_401)
+    assert not taken(b"", length=0)
+    assert taken(wire=4)
+    assert not taken(wire=3)
+    assert taken(wire=2 * MOST - 1)
+    assert not taken(wire=2 * MOST + 1)
+    assert taken(bytes(300), fraction=0x10203)
+    assert taken(b"z", length=1)
+
+
+@ORDERS
+def test_a_search_believes_what_the_next_record_follows(order: str) -> None:
+    """Or the end of the file, which may come within that record's header."""
+    head = build.pcap([], order=order) + record(b"", order=order, fraction=2**32 - 1)
+    tried = record(b"abcd", order=order)
+    for behind, sound in (
+        (b"", True),
+        (b"\xff" * 15, True),
+        (b"\xff" * 16, False),
+        (record(b"more", order=order), True),
+    ):
+        packets, _ = read(head + tried + behind)
+        assert (b"abcd" in [packet.data for packet in packets]) is sound
+    assert read(head + tried[:-1])[0] == []
+
+
+@ORDERS
+def test_any_second_will_do_before_the_first_packet(order: str) -> None:
+    head = build.pcap([], order=order) + record(b"", order=order, fraction=2**32 - 1)
+    for seconds in (0, 1, 2**31, 2**32 - 1):
+        assert datas(read(head + record(order=order, seconds=seconds))[0]) == [b"abcd"]
+
+
+def test_a_search_reads_on_for_a_record_that_is_long() -> None:
+    long = bytes(200_000)
+    capture = build.pcap([]) + record(b"", fraction=2**32 - 1) + record(long) + record(b"last")
+    for step in (1000, 1 << 20):
+        packets, unreadable = read(build.Pipe(capture, step))
+        assert datas(packets) == [long, b"last"]
+        assert [(one.position, one.length) for one in unreadable] == [(24, 16)]
+
+
+def test_longer_record_headers_are_searched_too() -> None:
+    def patched(data: bytes, fraction: int = 2) -> bytes:
+        return struct.pack("<IIIIIHBB", 1, fraction, len(data), len(data), 0, 0, 0, 0) + data
+
+    head = struct.pack("<IHHIIII", 0xA1B2CD34, 2, 4, 0, 0, 0, 1)
+    capture = head + patched(b"one") + patched(b"", 2**32 - 1) + patched(b"two") + patched(b"three")
+    assert datas(read(capture)[0]) == [b"one", b"two", b"three"]
+    cut = "the file ends within a packet's header: 23 of 24 bytes"
+    assert found(head + patched(b"")[:-1]) == [(24, 23, cut)]
+
+
+@ORDERS
+def test_a_search_compares_with_the_time_of_the_last_packet_even_if_that_is_0(order: str) -> None:
+    head = build.pcap([], order=order) + record(b"first", order=order, seconds=0)
+    bad = record(b"", order=order, fraction=2**32 - 1)
+    for seconds, sound in ((86_400, True), (86_401, False)):
+        found = datas(read(head + bad + record(b"tried", order=order, seconds=seconds))[0])
+        assert found == [b"first", b"tried"][: 1 + sound]
+
+
+@ORDERS
+def test_a_search_takes_a_record_of_line_feeds(order: str) -> None:
+    bad = record(b"", order=order, fraction=2**32 - 1)
+    feeds = b"\n" * 0x0A0A
+    tried = record(feeds, order=order, seconds=0x0A0A0A0A, fraction=0x000A0A0A)
+    assert datas(read(build.pcap([], order=order) + bad + tried + tried)[0]) == [feeds, feeds]
+
+
+@ORDERS
+@pytest.mark.parametrize(
+    ("fields", "sound"),
+    [
+        ({}, True),
+        ({"wire": 2 * MOST}, True),
+        ({"wire": 2 * MOST + 1}, False),
+        ({"length": 0, "wire": 9}, False),
+        ({"length": USUAL}, True),
+        ({"length": USUAL + 1}, False),
+    ],
+)
+def test_what_follows_a_record_that_is_searched_must_be_sound(
+    order: str, fields: dict[str, int], sound: bool
+) -> None:
+    bad = record(b"", order=order, fraction=2**32 - 1)
+    follows = record(b"z", order=order, **fields)
+    tried = record(b"tried", order=order)
+    found = datas(read(build.pcap([], order=order) + bad + tried + follows)[0])
+    assert (b"tried" in found) is sound
+
+
+def test_a_search_reads_to_the_end_of_the_header_that_follows() -> None:
+    bad = record(b"", order=">", fraction=2**32 - 1)
+    tried = record(b"tried", order=">", wire=500)
+    capture = build.pcap([], order=">") + bad + tried + record(bytes(1000), order=">")
+    pipe = build.Pipe(capture, 1)
+    items = read_packets(pipe)
+    assert isinstance(next(items), UnreadableRange)
+    packet = next(items)
+    assert isinstance(packet, Packet)
+    assert packet.data == b"tried"
+    left = b"".join(iter(lambda: pipe.read(1), b""))
+    assert len(capture) - len(left) == 40 + len(tried) + 16

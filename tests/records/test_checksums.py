@@ -11,11 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordwire.records import checksums
 from coordwire.records.checksums import BLOCK, CRC32, CRC32C, SHORT, ChecksumKind, Checksums
 
 DATA = random.Random(7).randbytes(40 * BLOCK + 77)
 PLACES = st.integers(0, len(DATA))
 KINDS = pytest.mark.parametrize(("kind", "wanted"), [(CRC32, zlib.crc32), (CRC32C, crc32c.crc32c)])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fresh(half: str) -> None:
+    """The tables are made anew."""
+    checksums._tables.cache_clear()
+    checksums._columns.cache_clear()
 
 
 @KINDS
@@ -43,3 +51,32 @@ def test_at_the_edges_of_blocks(kind: ChecksumKind, wanted: Callable[[bytes], in
 def test_a_range_that_a_page_of_zeros_ends() -> None:
     data = DATA[:100] + bytes(1 << 20)
     assert Checksums(memoryview(data), CRC32C).of(1, len(data)) == crc32c.crc32c(data[1:])
+
+
+@KINDS
+def test_what_is_read(kind: ChecksumKind, wanted: Callable[[bytes], int]) -> None:
+    """A short range as it is; of a long one the blocks once, and then at most what begins and ends it."""
+    read = 0
+
+    def update(data: memoryview, before: int) -> int:
+        nonlocal read
+        read += len(data)
+        return kind.update(data, before)
+
+    def costs(start: int, end: int) -> int:
+        nonlocal read
+        read = 0
+        assert sums.of(start, end) == wanted(DATA[start:end])
+        return read
+
+    sums = Checksums(memoryview(DATA), ChecksumKind(kind.polynomial, update))
+    assert costs(BLOCK, BLOCK + SHORT) == SHORT
+    assert costs(0, 10 * BLOCK) == 10 * BLOCK
+    for start in (0, 1, BLOCK - 1, BLOCK, BLOCK + 1):
+        for end in (8 * BLOCK, 9 * BLOCK - 1):
+            assert costs(start, end) == -start % BLOCK + end % BLOCK
+    assert costs(0, 20 * BLOCK) == 10 * BLOCK
+    assert costs(0, 20 * BLOCK) == 0
+    sums = Checksums(memoryview(DATA), ChecksumKind(kind.polynomial, update), 5 * BLOCK + 1)
+    assert costs(5 * BLOCK + 1, 9 * BLOCK + 3) == 3 * BLOCK + 2 + BLOCK
+    assert costs(5 * BLOCK, 9 * BLOCK + 3) == 4 * BLOCK + 3

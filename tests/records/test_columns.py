@@ -238,3 +238,21 @@ def test_a_batch_in_a_value_at_the_end(many: bool, monkeypatch: pytest.MonkeyPat
     tables = list(iter_batches(data, max_bytes=2000, on_error="skip", skipped=skipped))
     assert sum(table.num_rows for table in tables) == 30 * 20
     assert skipped == []
+
+
+def test_threads_begin_at_the_first_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "SPREAD", 2)
+    monkeypatch.setattr(native, "MANY", 10_000)
+    begun: list[int] = []
+    tables = native._Spread.tables
+
+    def noted(self: native._Spread, begin: int) -> Any:
+        begun.append(begin)
+        return tables(self, begin)
+
+    monkeypatch.setattr(native._Spread, "tables", noted)
+    part = encode_batch(FREE[:20])
+    stretch = part * (20_000 // len(part))
+    found = iter_batches(stretch, columns=["offset"])
+    assert sum(table.num_rows for table in found) == 20 * (20_000 // len(part))
+    assert begun == ([0] if backend.columns is not None else [])

@@ -76,3 +76,11 @@ def test_a_right_checksum_vouches_for_the_length(after: bytes) -> None:
     reader = batches(bytes(outer) + after + encode_batch([Record(5)], base_offset=5), on_error="skip")
     assert [batch.base_offset for batch in reader] == [5]
     assert reader.skipped[0][:2] == (0, len(outer))
+
+
+def test_moving_on_ends_at_a_batch_that_is_cut() -> None:
+    part = encode_batch([Record(value=b"v")])
+    data = part * 3 + part[:-1]
+    reader = batches(data)
+    assert reader.advance(len(data)) == 3 * len(part)
+    assert next(reader, None) is None

@@ -210,7 +210,7 @@ class Reader:
         if field.array:
             self.array(value, field, layout)
         elif field.struct is not None:
-            self.struct(value, field, layout)
+            self.struct(value, field)
         else:
             setattr(value, field.name, self.leaf(field, layout, null=field.nullable(self.version)))
 
@@ -254,7 +254,7 @@ class Reader:
             self.odd(f"invalid UTF-8: {error.reason}", at + error.start)
             return _java_text(data)
 
-    def struct(self, value: Any, field: Field, layout: VersionLayout) -> None:
+    def struct(self, value: Any, field: Field) -> None:
         assert field.struct is not None
         if field.nullable(self.version):
             at = self.pos

@@ -1,0 +1,181 @@
+"""The search of a connection that nobody knows yet: each place once, each claim when it is whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from coordwire.capture import framing, undecided
+from coordwire.capture.framing import SPARE, TRIES
+from coordwire.capture.model import Chunk, Flow, Gap, NetworkAddress
+from coordwire.capture.undecided import PIECE, PIECES, WINDOW, Finder, Held
+
+CLIENT, BROKER = NetworkAddress("10.0.0.1", 53412), NetworkAddress("10.0.0.2", 9092)
+FLOW = Flow(CLIENT, BROKER)
+HEAD = 4
+
+
+class Talk:
+    """Takes a letter for the beginning of a frame as long as its number says, and a capital for a true one.
+
+    asked: the places that it was asked about; tried: the (at, end) that it was to decode.
+    """
+
+    head = HEAD
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.tried: list[tuple[int, int]] = []
+
+    def claims(self, buffer: bytearray, at: int) -> int:
+        self.asked.append(at)
+        letter = bytes(buffer[at : at + 1])
+        return at + int(buffer[at + 1 : at + 4]) if letter.isalpha() else -1
+
+    def sender(self, buffer: bytearray, at: int, end: int) -> str | None:
+        self.tried.append((at, end))
+        return f"sender {chr(buffer[at])}" if bytes(buffer[at : at + 1]).isupper() else None
+
+
+def finder() -> tuple[Any, Talk]:
+    talk = Talk()
+    return Finder(talk), talk  # type: ignore[arg-type]
+
+
+def feed(search: Any, data: bytes) -> str | None:
+    search.buffer += data
+    found: str | None = search.search()
+    return found
+
+
+def test_each_place_is_asked_about_once() -> None:
+    search, talk = finder()
+    assert feed(search, b"...") is None
+    assert talk.asked == []
+    assert feed(search, b".") is None
+    assert talk.asked == [0]
+    assert feed(search, b"") is None
+    assert feed(search, b".....") is None
+    assert talk.asked == [0, 1, 2, 3, 4, 5]
+    assert talk.tried == []
+
+
+def test_a_frame_that_is_whole_is_tried_at_once() -> None:
+    search, talk = finder()
+    assert feed(search, b".a006..B007...") == "sender B"
+    assert talk.tried == [(1, 7), (7, 14)]
+    assert talk.asked == list(range(8))
+
+
+def test_a_frame_that_has_begun_is_tried_when_it_is_whole() -> None:
+    search, talk = finder()
+    assert feed(search, b"a012") is None
+    assert feed(search, b".......") is None
+    assert talk.tried == []
+    assert feed(search, b".") is None
+    assert talk.tried == [(0, 12)]
+    assert feed(search, b"....") is None
+    assert talk.tried == [(0, 12)]
+
+
+def test_frames_that_become_whole_together_are_tried_in_their_order() -> None:
+    search, talk = finder()
+    feed(search, b"a040b020c030D024")
+    assert talk.tried == []
+    assert feed(search, b"." * 24) == "sender D"
+    assert talk.tried == [(0, 40), (4, 24), (8, 38), (12, 36)]
+
+
+def test_the_first_true_frame_tells_who_sends() -> None:
+    search, talk = finder()
+    feed(search, b"a020B012C010")
+    assert feed(search, b"." * 12) == "sender B"
+    assert talk.tried == [(0, 20), (4, 16)]
+
+
+def test_lost_bytes_end_what_was_begun() -> None:
+    search, talk = finder()
+    feed(search, b"..a010..")
+    search.lose()
+    assert search.buffer == b""
+    assert feed(search, b"b004" + b"." * 20) is None
+    assert talk.tried == [(0, 4)]
+    assert talk.asked == [*range(5), *range(21)]
+
+
+def test_so_many_beginnings_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(undecided, "PLACES", 2)
+    search, talk = finder()
+    feed(search, b"a020b020c020d004")
+    assert talk.tried == [(12, 16)]
+    feed(search, b"." * 20)
+    assert talk.tried == [(12, 16), (0, 20), (4, 24)]
+    feed(search, b"e020" * 3)
+    feed(search, b"." * 20)
+    assert talk.tried[3:] == [(36, 56), (40, 60)]
+
+
+@pytest.mark.parametrize("spare", [0, 1000])
+def test_what_is_tried_is_bounded_by_what_was_searched(monkeypatch: pytest.MonkeyPatch, spare: int) -> None:
+    monkeypatch.setattr(framing, "SPARE", spare)
+    search, talk = finder()
+    feed(search, b"a010......" * 100)
+    wanted, left = [], spare
+    for at in range(1000 - HEAD + 1):
+        left += TRIES
+        if at % 10 == 0 and left >= 10:
+            left -= 10
+            wanted.append((at, at + 10))
+    assert talk.tried == wanted
+    assert SPARE > 1000
+
+
+# --- what is held
+
+
+def held() -> Held:
+    return Held(Talk())  # type: ignore[arg-type]
+
+
+def chunk(data: bytes, flow: Flow = FLOW) -> Chunk:
+    return Chunk(flow, 0, 0, data)
+
+
+def test_what_is_held_is_counted() -> None:
+    holds = held()
+    assert (holds.size, holds.cost, holds.events) == (0, 0, [])
+    lost = Gap(FLOW, 0, 8, 5, "lost")
+    chunks = [chunk(b"abcdef"), chunk(b"gh"), chunk(b"xyz", FLOW.reverse)]
+    finders = [holds.add(event) for event in chunks]
+    assert finders[0] is finders[1] is not finders[2]
+    assert [bytes(one.buffer) for one in finders] == [b"abcdefgh", b"abcdefgh", b"xyz"]
+    assert (holds.head(CLIENT), holds.head(BROKER), holds.head(NetworkAddress("", 1))) == (
+        b"abcd",
+        b"xyz",
+        b"",
+    )
+    assert (holds.size, holds.cost) == (11, 3 * PIECE + 22)
+    assert holds.add(lost) is finders[0]
+    assert (holds.head(CLIENT), holds.head(BROKER)) == (b"", b"xyz")
+    assert (holds.size, holds.cost) == (11, 4 * PIECE + 22)
+    assert holds.events == [*chunks, lost]
+    holds.finders[CLIENT].buffer += b"a004"
+    assert holds.finders[CLIENT].search() is None
+
+
+def test_what_is_held_is_bounded_in_bytes() -> None:
+    holds = held()
+    holds.add(chunk(bytes(WINDOW)))
+    assert not holds.is_full
+    holds.add(chunk(b"."))
+    assert holds.is_full
+
+
+def test_what_is_held_is_bounded_in_pieces() -> None:
+    holds = held()
+    for _ in range(PIECES):
+        holds.add(chunk(b""))
+    assert not holds.is_full
+    holds.add(chunk(b""))
+    assert holds.is_full
