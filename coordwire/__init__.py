@@ -6,8 +6,8 @@
 
 Messages are plain dataclasses for all versions; the version is an argument. Whole frames: `encode_request`,
 `decode_request`, `encode_response`, `decode_response`. A conversation without its socket: `Connection`.
-Bytes are hostile: every refusal is a `CoordwireError` that says where, what and why, and `limits` bounds what
-a decode may cost. Names that need message modules are imported when they are first used.
+Bytes are untrusted: every refusal is a `CoordwireError` that says where, what and why, and `limits` bounds
+what a decode may cost. Names that need message modules are imported when they are first used.
 """
 
 from typing import TYPE_CHECKING

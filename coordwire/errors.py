@@ -14,7 +14,7 @@
     │   └── WrongType          a value of a Python type that the field doesn't take
     └── CodecUnavailable       a compression codec whose library isn't installed
 
-Rule: decoding bytes from strangers raises nothing outside this tree, encoding values nothing outside
+Rule: decoding untrusted bytes raises nothing outside this tree, encoding values nothing outside
 ``EncodeError``. A `DecodeError` always says where (byte position), what (field path) and why.
 """
 
@@ -54,7 +54,7 @@ class DecodeError(CoordwireError):
     """Bytes that were refused.
 
     reason: why, in words.
-    position: where, in bytes from the start of what was given (of a frame: from behind its size prefix).
+    position: where, in bytes from the start of what was given (of a frame: from after its size prefix).
     path: what, as a field path ("topics[3].partitions[0].metadata"); "" for the whole.
     partial: the value as far as it was decoded, where there is one.
     """

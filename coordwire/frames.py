@@ -1,8 +1,8 @@
 """Frames: size + header + message, both directions.
 
 Strategy: a frame's body (what follows its size prefix) is read in place: the header by its
-decoder, the message behind it by its own, without a copy. Where the native engine runs, it does all of it in
-one call, and hands on what it dislikes. Rules: offsets count from the byte behind the size prefix; the
+decoder, the message after it by its own, without a copy. Where the native engine runs, it does all of it in
+one call, and hands on what it declines. Rules: offsets count from the byte after the size prefix; the
 answer's API and version are the caller's to know; error 35 of ApiVersions is read as the version 0 that it
 is, whatever was asked for. Nothing but `CoordwireError` leaves.
 """
@@ -71,7 +71,7 @@ class _Frame(Generic[H]):
 
 @dataclass(slots=True, kw_only=True)
 class RequestFrame(_Frame[RequestHeader]):
-    """A request as it came: `header`, `message`, and its `size` in bytes behind the prefix."""
+    """A request as it came: `header`, `message`, and its `size` in bytes after the prefix."""
 
     @property
     def client_id(self) -> str | None:
@@ -200,7 +200,7 @@ def _framed(body: bytes, header: bytes) -> bytes:
 
 
 def read_request(body: bytes, *, strict: bool = True, marks: list[Mark] | None = None) -> RequestFrame:
-    """`decode_request` of what stands behind the size prefix; `marks` collects where every part stands."""
+    """`decode_request` of what follows the size prefix; `marks` collects where every part is."""
     if _requests is not None and marks is None:
         frame: RequestFrame | None = _requests.read(body, False)
         if frame is not None:
@@ -249,7 +249,7 @@ def _unknown_version(
 def read_response(
     body: bytes, api_key: int, version: int, *, strict: bool = True, marks: list[Mark] | None = None
 ) -> ResponseFrame:
-    """`decode_response` of what stands behind the size prefix."""
+    """`decode_response` of what follows the size prefix."""
     if _responses is not None and marks is None:
         frame: ResponseFrame | None = _responses.read(body, False, api_key, version)
         if frame is not None:
@@ -312,7 +312,7 @@ def _header(
     deviations: list[Deviation],
     marks: list[Mark] | None,
 ) -> tuple[H, int]:
-    """The header at the start of a body, and the position behind it."""
+    """The header at the start of a body, and the position after it."""
     if marks is None:
         try:
             header, at = decoder(cls, version)(body, 0, 1000, 1 << 20)

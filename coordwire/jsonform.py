@@ -50,7 +50,7 @@ _ABSENT: Any = object()
 _TAGS = "_tags"
 _MAX_TAG = (1 << 32) - 1
 _PLAIN: dict[str, type] = {"bool": bool, "string": str} | dict.fromkeys(RANGES, int)
-"""The class of the values that stand in JSON as they are."""
+"""The class of the values that are in JSON as they are."""
 
 
 def to_json(message: Message, *, version: int) -> dict[str, Json]:

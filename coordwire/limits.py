@@ -1,4 +1,4 @@
-"""The budgets of one decode: how much a stranger's bytes may cost.
+"""The budgets of one decode: how much untrusted bytes may cost.
 
 Strategy: a context variable holds one frozen `Limits`; `limits(…)` overrides it for a block. Decoders read it
 once, at their start. Rules: elements and memory are charged *before* anything is allocated, from sizes known
@@ -23,7 +23,7 @@ class Limits:
     memory: bytes of decoded values in one message, on top of `memory_factor` × the frame's size.
     memory_factor: see `memory`.
     decompressed: bytes that one record batch may decompress to.
-    frame: bytes of one frame behind its size prefix.
+    frame: bytes of one frame after its size prefix.
     """
 
     elements: int = 1_000_000

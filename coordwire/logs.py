@@ -8,8 +8,8 @@
                                                                    uvarint version, message
 
 Strategy: the type picks two classes from the generated table; the version is the value's own, since a key
-has one layout for each type. Rules: what a newer broker may write is no error: an unknown type, version or
-frame stays bytes, and `unknown` says what wasn't known. What claims to be known and can't be read is
+has one layout for each type. Rules: what a newer broker may write is not an error: an unknown type, version
+or frame stays bytes, and `unknown` says what wasn't known. What claims to be known and can't be read is
 refused by `decode_log_record`, and left as bytes by `open_log_record`; offsets count from the start of the
 key or value, and paths begin with "key" or "value". What was decoded encodes again. Control batches hold
 other records, and are none of this module's business.
@@ -69,8 +69,8 @@ class LogRecord:
 
     type: the record type; None where the metadata log's frame is of an unknown version, and where nothing
     could be read.
-    key: a message; the bytes behind the type where that is unknown; None in the metadata log.
-    value: a message; the bytes behind the prefixes as far as they are known; None for a tombstone.
+    key: a message; the bytes after the type where that is unknown; None in the metadata log.
+    value: a message; the bytes after the prefixes as far as they are known; None for a tombstone.
     version: the value's; None for a tombstone, and where type or frame version are unknown.
     frame_version: the metadata log's, 1 so far; the other logs have none.
     unknown: why the key or the value is bytes; None where all is known.
@@ -202,7 +202,7 @@ def _metadata_record(key: bytes | None, data: bytes | None, how: _How) -> LogRec
 
 
 def _value(record: LogRecord, cls: type[Message], version: int, data: bytes, pos: int, how: _How) -> None:
-    """Fill in the value that stands behind its version."""
+    """Fill in the value that stands after its version."""
     known = cls.versions
     record.version = version
     if version in known:
@@ -237,7 +237,7 @@ def _int16(data: bytes, part: str, what: str) -> int:
 
 
 def _uvarint(data: bytes, start: int, what: str, how: _How) -> tuple[int, int]:
-    """An unsigned varint of the metadata log's frame, and the position behind it."""
+    """An unsigned varint of the metadata log's frame, and the position after it."""
     value = 0
     for index in range(5):
         pos = start + index

@@ -93,7 +93,7 @@ class ScramClientFirst:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScramServerFirst:
-    """The server's challenge. nonce: the client's with the server's behind it; iterations: of the hash."""
+    """The server's challenge. nonce: the client's with the server's after it; iterations: of the hash."""
 
     secret: ClassVar[tuple[str, ...]] = ("nonce", "salt")
     nonce: str

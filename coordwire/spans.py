@@ -35,7 +35,7 @@ class Span:
 
     sort: "value" for a field's own bytes; "length", "count", "marker" or "tags" for what goes with them;
     "size" for the prefix; "refused" for bytes that couldn't be read (`value` is then the reason), "rest" for
-    what stands behind them. kind: the type on the wire. meaning: the name of a number that has one.
+    what follows them. kind: the type on the wire. meaning: the name of a number that has one.
     """
 
     position: int

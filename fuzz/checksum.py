@@ -1,5 +1,5 @@
 """The native checksum, by the processor's instructions and by table, is that of the package crc32c: of any
-bytes at any place, whole or in parts; and it looks at no byte behind those given to it."""
+bytes at any place, whole or in parts; and it looks at no byte after those given to it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The Arrow kernel by itself fills its columns with just the records that Python reads, copied and as views,
-and stops where Python has to look; and it looks at no byte behind those given to it. Without pyarrow, so that
+and stops where Python has to look; and it looks at no byte after those given to it. Without pyarrow, so that
 it runs wherever the extension does."""
 
 from __future__ import annotations

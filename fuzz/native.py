@@ -1,5 +1,5 @@
 """The native engine and the Python code say the same of any bytes and any message: equal values, the same
-bytes, or the same refusal, within any budgets; and the engine looks at no byte behind those given to it."""
+bytes, or the same refusal, within any budgets; and the engine looks at no byte after those given to it."""
 
 from __future__ import annotations
 

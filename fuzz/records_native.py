@@ -1,6 +1,6 @@
 """The native half of the records and the Python one say the same of any bytes and any records: the same
 records before the same refusal, the same rows of Arrow's columns, the same bytes written; and the native half
-looks at no byte behind those given to it."""
+looks at no byte after those given to it."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def same(call: Callable[[], Any]) -> Any:
 
 
 def guarded(data: bytes) -> None:
-    """The native half alone, on bytes behind which memory ends."""
+    """The native half alone, on bytes after which memory ends."""
     view = GUARD.place(data)
     assert backend.crc32c(view) == package.crc32c(data)
     if backend.codec is not None:

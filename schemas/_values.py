@@ -170,7 +170,7 @@ Varlong = _Zigzag("varlong", 64)
 
 
 class _Sized(Construct):
-    """A string or bytes behind its length; null where the `Nullable` around it says so."""
+    """A string or bytes after its length; null where the `Nullable` around it says so."""
 
     def __init__(
         self, kind: str, default: object, holds: Holds | None = None, entity: str | None = None
@@ -242,7 +242,7 @@ def Embedded(holds: Message | Holds) -> Construct:
 
 
 class Array(Subconstruct):
-    """Any number of one word, behind their count."""
+    """Any number of one word, after their count."""
 
     kind = "array"
 
@@ -273,7 +273,7 @@ class Array(Subconstruct):
 
 
 class Sequence(Array):
-    """Any number of one struct without a count, up to the end of the message, each behind its int32 size."""
+    """Any number of one struct without a count, up to the end of the message, each after its int32 size."""
 
     unprefixed = True
 

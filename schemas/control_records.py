@@ -2,7 +2,7 @@
 
 The record's key says which: 0 abort, 1 commit, 2 leader change, 3 snapshot header, 4 snapshot footer,
 5 KRaft version, 6 voters. KRaft's values begin with their version as a field; before an EndTxnMarker it
-stands outside the layout.
+is outside the layout.
 """
 
 from schemas.vocabulary import Array, BrokerId, Data, Int16, Int32, Int64, Since, String, Struct, Uint16, Uuid

@@ -6,7 +6,7 @@ null, how are lengths written) is decided while parsing or building, from two co
 the generator (`schemas/_generate`) reads the very objects that the tests run as oracle.
 
 Rules: a word holds what it says and nothing of how coordwire runs it; parsing is strict, as `decode` is; a
-field's doc is written with `*` behind it. Values are plain: int, float, bool, str, bytes, uuid.UUID, None,
+field's doc is written with `*` after it. Values are plain: int, float, bool, str, bytes, uuid.UUID, None,
 lists, and `Container`s with one entry a field plus `tags` (unknown tagged fields by number, or None).
 """
 
@@ -237,7 +237,7 @@ class Named:
 
 
 class Struct(construct.Struct):
-    """Named words, one behind the other; in flexible versions the tagged ones follow, by number."""
+    """Named words, one after the other; in flexible versions the tagged ones follow, by number."""
 
     kind = "struct"
 
@@ -286,7 +286,7 @@ class Struct(construct.Struct):
                 raise refuse(f"tag {tag} is shorter than its size", path)
 
     def _refuse_barred(self, tag: int, path: str) -> None:
-        """A field's number is no unknown tag, not even in versions without the field."""
+        """A field's number is not an unknown tag, not even in versions without the field."""
         for field in self.fields:
             if field.tag == tag:
                 raise refuse(f"tag {tag} is {field.name}", path)
@@ -436,7 +436,7 @@ def Data(name: str, *, versions: tuple[int, int], flexible: int | None = None, d
          encoding: Encoding = Encoding.CLASSIC) -> Callable[..., Message]:  # fmt: skip
     """A message without an api key: `Data("EndTxnMarker", versions=(0, 0))("coordinator_epoch" / Int32)`.
 
-    log: one of `LOGS`, for what stands in one; record_type: its type there; role: "key" or "value".
+    log: one of `LOGS`, for what is in one; record_type: its type there; role: "key" or "value".
     encoding: of the versions that aren't flexible.
     """
 

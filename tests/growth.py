@@ -92,7 +92,7 @@ class Counter:
         return value
 
     def removed(self, container: Any) -> Any:
-        """Charge `del container[…]`: what is behind moves up."""
+        """Charge `del container[…]`: what is after moves up."""
         if "del" in self.charges:
             self.count += self.charges["del"](None, container)
         elif isinstance(container, (list, deque)):

@@ -27,7 +27,7 @@ typedef struct Engine Engine;
 int engine_exec(PyObject *module);
 int records_exec(PyObject *module);
 
-/* The engine's part of the module's life; `engine_size` bytes of it stand in the module's state. */
+/* The engine's part of the module's life; `engine_size` bytes of it are in the module's state. */
 extern const Py_ssize_t engine_size;
 int engine_traverse(PyObject *module, visitproc visit, void *arg);
 int engine_clear(PyObject *module);

@@ -246,7 +246,7 @@ class Conversation:
         return may_be_request(buffer, at)
 
     def fits_response(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool:
-        """A size, and a correlation id that somebody waits for; what is behind it must decode."""
+        """A size, and a correlation id that somebody waits for; what is after it must decode."""
         if len(buffer) - at < 8:
             return False
         size, correlation_id = _SIZE_ID(buffer, at)

@@ -19,7 +19,7 @@ from coordwire.capture.formats.pcap import MAGICS
 from coordwire.capture.formats.pcapng import SECTION
 from coordwire.limits import current
 
-#: What an input can be; "empty" is no format, but no error of the user's either.
+#: What an input can be; "empty" is not a format, but no error of the user's either.
 InputFormat = Literal["pcap", "pcapng", "hex", "frames", "segment", "empty"]
 HEAD = 64 << 10  # how much of the input is worth showing
 

@@ -25,7 +25,7 @@ _ERROR = struct.Struct(">h").unpack_from
 HEAD = 6
 """Bytes of a size and a type id."""
 MAX_ERROR = 100
-"""An answer without a type id is looked for behind a loss; one with an error code above this is none."""
+"""An answer without a type id is looked for after a loss; one with an error code above this is none."""
 
 _SIDES: tuple[Side, ...] = ("client", "server")
 

@@ -26,7 +26,7 @@ class FrameEntry:
     capture: the input's name; number: of the frame in it, from 1; flow: which direction of which connection,
     "" where the input knows none; time_ns: of its last byte, None where the input knows no time.
     api_key and api_version: the request's, None for a response whose request was not seen, and for a bare
-    SASL token (`token`). body: the bytes behind the size prefix. message: what was decoded, whole if `error`
+    SASL token (`token`). body: the bytes after the size prefix. message: what was decoded, whole if `error`
     is None, else as far as it went. request: for a response, the entry of its request.
     released: bytes of the body that weren't kept; they still count in `size`. Only a `request` has any, and
     then no body, header and message: too much waited for its answer (`coordwire.capture.pending`).
@@ -74,7 +74,7 @@ class FrameEntry:
 
     @property
     def size(self) -> int:
-        """Bytes behind the size prefix."""
+        """Bytes after the size prefix."""
         return len(self.body) + self.released
 
     @property

@@ -109,7 +109,7 @@ class FrameSplitter:
         return found
 
     def lose(self, length: int, time_ns: int | None, reason: str) -> list[FrameBody | UnreadableRange]:
-        """The capture lacks the next bytes: drop what was begun, and look for a frame behind them."""
+        """The capture lacks the next bytes: drop what was begun, and look for a frame after them."""
         found: list[FrameBody | UnreadableRange] = []
         self._pass(len(self.buffer))
         self._passed += length
@@ -208,7 +208,7 @@ class FrameSplitter:
 
 def may_be_request(buffer: bytes | bytearray, at: int = 0) -> bool:
     """Whether a request's frame may begin here: a key and version that exist, or nearly, a size within the
-    budget, a client id that is text. Up to two frames behind it, where they are at hand, must look alike."""
+    budget, a client id that is text. Up to two frames after it, where they are at hand, must look alike."""
     for count in range(3):
         if len(buffer) - at < HEAD:
             return count > 0

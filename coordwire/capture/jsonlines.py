@@ -131,7 +131,7 @@ def _without_form(entry: FrameEntry, show_secrets: bool) -> bool:
 
 
 def _written_otherwise(entry: FrameEntry) -> bool:
-    """Whether a sound frame isn't written as we would: tagged fields may stand there at their defaults."""
+    """Whether a sound frame isn't written as we would: tagged fields may be there at their defaults."""
     header, message, version = entry.header, entry.message, entry.body_version
     if entry.dialect is not Dialect.KAFKA:
         return False
@@ -154,7 +154,7 @@ def _has_tagged(cls: Any, version: int) -> bool:
 
 
 def redact(body: Any, paths: Iterable[str]) -> None:
-    """Make null what stands at these paths."""
+    """Make null what is at these paths."""
     for path in paths:
         *place, last = _json_steps(path)
         inside = body

@@ -82,7 +82,7 @@ class Chunk:
 
     time_ns: the time of the packet that completed them: where a hole before them was filled, the packet that
     filled it; where it was given up, their own.
-    position: of the first byte in the stream; 0 is the byte behind the SYN, or the first that was seen.
+    position: of the first byte in the stream; 0 is the byte after the SYN, or the first that was seen.
     """
 
     flow: Flow

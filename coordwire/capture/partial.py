@@ -1,6 +1,6 @@
 """A message that was refused half-way: which of its fields were decoded, and their JSON.
 
-Strategy: a refusal's path says how far the decoder came; whatever stands behind it on the wire was never
+Strategy: a refusal's path says how far the decoder came; whatever follows it on the wire was never
 read, and its default is nobody's word. Rules: what was decoded is shown, and no more.
 """
 
@@ -45,9 +45,9 @@ def body(message: Message, version: int, path: str) -> dict[str, Json] | None:
 
 
 def _missing(value: Any, version: int, path: list[Step], place: list[Step]) -> Iterator[Any]:
-    """The fields that weren't decoded: their struct, themselves, and where the struct stands in the form."""
+    """The fields that weren't decoded: their struct, themselves, and where the struct is in the form."""
     if not path:
-        return  # refused behind the last of them
+        return  # refused after the last of them
     layout = type(value)._layout_.at(version)
     name, *rest = path
     late = False

@@ -1,7 +1,7 @@
 """Any recorded input to entries: pcap, pcapng, hex text, length-prefixed frames, told apart by content.
 
 Strategy: look at the head, choose the reader, go on from there; the input is read forwards once, so that a
-pipe serves. Rules: an input that is none of these raises `Malformed`; everything behind that becomes entries.
+pipe serves. Rules: an input that is none of these raises `Malformed`; everything after that becomes entries.
 """
 
 from __future__ import annotations

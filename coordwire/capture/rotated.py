@@ -1,4 +1,4 @@
-"""Captures that go on in another file: answers whose requests stand in the one before.
+"""Captures that go on in another file: answers whose requests are in the one before.
 
 Strategy: a request waits, by its connection's ends and its correlation id, until its answer is seen; an
 answer to nobody in its own capture is read as that of the request that waits. Rules: entries stay as they are

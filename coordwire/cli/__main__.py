@@ -97,7 +97,7 @@ def _drop_output() -> None:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
         os.close(null)
-    except (OSError, ValueError):  # a standard output that is no file
+    except (OSError, ValueError):  # a standard output that is not a file
         pass
 
 

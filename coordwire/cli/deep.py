@@ -1,7 +1,7 @@
 """What `--deep` opens, as JSON: messages inside bytes, SASL's texts, records of the brokers' own logs.
 
 Rules: what is opened hides the same secrets as what is not: the value of a secret is null, and its path
-stands in `redacted`. Nothing raises: what can't be shown is left to the bytes in the body.
+is in `redacted`. Nothing raises: what can't be shown is left to the bytes in the body.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`coordwire explain`: what each byte of a frame means.
 
 Strategy: the hex is read as a capture is (several frames, xxd and Wireshark dumps, size prefix or not), so
-that a response behind its request is read as its answer. Rules: the bytes were given by who reads the result,
+that a response after its request is read as its answer. Rules: the bytes were given by who reads the result,
 so nothing is hidden.
 """
 

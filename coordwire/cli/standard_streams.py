@@ -1,6 +1,6 @@
 """Standard output and error that take every text, whatever their encoding.
 
-Strategy: an error handler of Python's codecs stands in for what an encoding lacks: signs of ours have a
+Strategy: an error handler of Python's codecs is in for what an encoding lacks: signs of ours have a
 likeness in ASCII, anything else is escaped as in Python's literals. Rules: it is set once, where a command
 starts; a stream that isn't Python's own text stream is left alone.
 """

@@ -58,8 +58,8 @@ class Field:
     default: the value of one that nobody set (None for null; for arrays else an empty list is meant by ()).
     tag: its number, where it is a tagged field. ignorable: dropped where the version lacks it, not refused.
     fixed: keeps fixed lengths in flexible versions.
-    embedded: the messages that its bytes may hold, each behind the protocol type or protocol for which it
-    does; "" means for any. unprefixed: bytes without a length, or structs without a count but each behind its
+    embedded: the messages that its bytes may hold, each after the protocol type or protocol for which it
+    does; "" means for any. unprefixed: bytes without a length, or structs without a count but each after its
     int32 size, up to the end.
     entity: what its values identify: Kafka's entity types "broker_id", "group_id", "producer_id",
     "topic_name" and "transactional_id", besides "member_id", "instance_id" (of a static member) and
@@ -144,7 +144,7 @@ class FieldTable:
 class VersionLayout:
     """A layout in one version: what is on the wire, in order, and what is not.
 
-    reserved: the tagged fields that only other versions have. Their numbers are no unknown tags: Apache
+    reserved: the tagged fields that only other versions have. Their numbers are not unknown tags: Apache
     Kafka's own readers refuse them ("Tag 0 is not valid for version 0").
     """
 

@@ -25,7 +25,7 @@ ELEMENT_COST = 200
 
 
 class Refused(Exception):
-    """Something a fast path doesn't like; never leaves the package."""
+    """Something a fast path doesn't accept; never leaves the package."""
 
 
 new = object.__new__
@@ -34,7 +34,7 @@ _from_bytes = int.from_bytes
 
 
 def long_uvarint(data: bytes, pos: int, first: int) -> tuple[int, int]:
-    """Go on behind the first byte of an unsigned varint: value and position behind it.
+    """Go on after the first byte of an unsigned varint: value and position after it.
 
     Called for bytes above 127, and for a 0 that says null where null is not allowed.
     """
@@ -160,7 +160,7 @@ def as_bytes(value: object) -> bytes:
 
 
 def read_tag(data: bytes, pos: int, last: int) -> tuple[int, int, int]:
-    """A tagged field's number, the position of its bytes, and the one behind them."""
+    """A tagged field's number, the position of its bytes, and the one after them."""
     tag = data[pos]
     pos += 1
     if tag > 127:
@@ -175,7 +175,7 @@ def read_tag(data: bytes, pos: int, last: int) -> tuple[int, int, int]:
 
 
 def tag_count(data: bytes, pos: int, first: int, elements: int, memory: int) -> tuple[int, int, int, int]:
-    """The count of tagged fields behind its first byte, charged: count, position, budgets left."""
+    """The count of tagged fields after its first byte, charged: count, position, budgets left."""
     if first > 127:
         first, pos = long_uvarint(data, pos, first)
     elements -= first
@@ -188,7 +188,7 @@ def tag_count(data: bytes, pos: int, first: int, elements: int, memory: int) -> 
 def unknown_tags(
     data: bytes, pos: int, first: int, elements: int, memory: int, reserved: tuple[int, ...] = ()
 ) -> tuple[dict[int, bytes], int, int, int]:
-    """A section of tagged fields that are all unknown, behind its count's first byte. `reserved`: numbers
+    """A section of tagged fields that are all unknown, after its count's first byte. `reserved`: numbers
     that
     stand for fields of other versions."""
     count, pos, elements, memory = tag_count(data, pos, first, elements, memory)
@@ -206,7 +206,7 @@ def unknown_tags(
 def write_tags(
     known: list[tuple[int, bytes]], tags: Mapping[int, bytes] | None, reserved: tuple[int, ...] = ()
 ) -> bytes:
-    """The section of tagged fields behind a struct. `reserved`: numbers that an unknown one may not have."""
+    """The section of tagged fields after a struct. `reserved`: numbers that an unknown one may not have."""
     if tags:
         for tag, value in tags.items():
             if tag.__class__ is not int or not 0 <= tag < 1 << 32 or tag in reserved:

@@ -87,7 +87,7 @@ def enum_of(cls: str, field: str) -> type[OpenEnum] | None:
 def meaning(cls: str, field: str, value: int) -> str | None:
     """What a number says, in Kafka's names: `meaning("HeartbeatResponse", "error_code", 27)`.
 
-    None where the field is no enum, or the number has no name; only of error codes that is said in words.
+    None where the field is not an enum, or the number has no name; only of error codes that is said in words.
     """
     if field.endswith("authorized_operations"):
         operations = numbers.allowed_operations(value)

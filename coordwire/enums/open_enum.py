@@ -13,7 +13,7 @@ __all__ = ["OpenEnum"]
 
 
 class OpenEnum(IntEnum):
-    """Numbers with names. `ValueError` only for what is no int."""
+    """Numbers with names. `ValueError` only for what is not an int."""
 
     @classmethod
     def _missing_(cls, value: object) -> Self | None:

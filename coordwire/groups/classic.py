@@ -4,7 +4,7 @@ Strategy: a rebalance begins with its first sign (a member that joins or leaves,
 rejoin), has its generation with the first answer to a JoinGroup, and ends when all who were seen joining have
 their assignment; a sign in between begins another. Where the sign doesn't show the cause it is inferred from
 what was: a member silent for longer than its session, a join that waits, a coordinator that moved. Rules: a
-first JoinGroup that is merely given a member id (KIP-394) is no join; frames are taken in any order.
+first JoinGroup that is merely given a member id (KIP-394) is not a join; frames are taken in any order.
 """
 
 from __future__ import annotations

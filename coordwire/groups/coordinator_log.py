@@ -53,7 +53,7 @@ class Refusal(NamedTuple):
 class CoordinatorRecord:
     """A record of a coordinator's log.
 
-    file, log, log_partition: where it stands; None for a partition that no name tells. log_offset: its
+    file, log, log_partition: where it is; None for a partition that no name tells. log_offset: its
     offset there; timestamp_ms: since 1970 UTC, -1 for none.
     type: the record type, None where the metadata log's frame isn't known; version: the value's, None for a
     tombstone. kind: the type in Kafka's words ("OffsetCommit", "GroupMetadata", …), None if unknown.

@@ -354,7 +354,7 @@ def partitions_of(topics: Iterable[Any]) -> Owned:
 
 
 def given(inside: Embedded | None) -> Owned | None:
-    """The partitions of a consumer's assignment; None for what is no consumer's."""
+    """The partitions of a consumer's assignment; None for what is not a consumer's."""
     message = None if inside is None else inside.message
     if not isinstance(message, ConsumerProtocolAssignment):
         return None

@@ -35,7 +35,7 @@ def decide(items: Iterable[LogItem]) -> Iterator[LogItem]:
 
 @dataclass(slots=True)
 class Latest:
-    """What stands at the end of some segments.
+    """What is at the end of some segments.
 
     records: the last of each key, and all of a log without keys, in the order in which they were written.
     pending: of transactions that nobody ended. removed: keys that a tombstone took away.

@@ -3,7 +3,7 @@
 
 The record's key says which: 0 abort, 1 commit, 2 leader change, 3 snapshot header, 4 snapshot
 footer, 5 KRaft version, 6 voters. KRaft's values begin with their version as a field; before an
-EndTxnMarker it stands outside the layout.
+EndTxnMarker it is outside the layout.
 """
 
 from __future__ import annotations

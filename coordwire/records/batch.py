@@ -37,7 +37,7 @@ CHUNK = 512
 """Records that are read at a time."""
 
 CRC_AT, CRC_FROM = 17, 21
-"""Where the checksum stands in a batch, and where the bytes begin that it covers."""
+"""Where the checksum is in a batch, and where the bytes begin that it covers."""
 
 CODEC_BITS, APPEND_TIME, TRANSACTIONAL, CONTROL, HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
 """Bits of the attributes."""
@@ -72,7 +72,7 @@ def again(kind: type[RecordBatch], data: bytes, *places: int) -> RecordBatch:
 class RecordBatch(_Opened):
     """A record batch; iterate it for its records.
 
-    position: where it stands, in bytes from the start of what was read; size: its bytes, header included.
+    position: where it is, in bytes from the start of what was read; size: its bytes, header included.
     Both may be set, as what is read doesn't depend on them; the places that errors tell count from
     `position`.
 
@@ -197,7 +197,7 @@ class RecordBatch(_Opened):
 
     @property
     def last_sequence(self) -> int:
-        """The last record's sequence number, which goes on at 0 behind 2^31 - 1; -1 for none."""
+        """The last record's sequence number, which goes on at 0 after 2^31 - 1; -1 for none."""
         base = self.base_sequence
         return -1 if base == -1 else base + self._head[6] & 0x7FFFFFFF
 

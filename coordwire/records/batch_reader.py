@@ -1,9 +1,9 @@
-"""`batches`: bytes that hold record batches, one behind the other, as an iterator over them.
+"""`batches`: bytes that hold record batches, one after the other, as an iterator over them.
 
 Strategy: walk from length to length without looking inside; what is wrong inside a batch shows when it is
-iterated. With `on_error` "skip" or "report" each batch is read whole before it is handed out, and behind a
+iterated. With `on_error` "skip" or "report" each batch is read whole before it is handed out, and after a
 bad one `coordwire.records.resync` finds the place to go on. Rules: a batch that the bytes end in the middle
-of is no error (brokers cut fetches so), unless whole batches stand inside what it claims; nothing is passed
+of is not an error (brokers cut fetches so), unless whole batches are inside what it claims; nothing is passed
 over without a note of it.
 """
 
@@ -145,7 +145,7 @@ class Batches(_Walk, Iterator[T], Generic[T]):
         self._quick = None
 
     def advance(self, stop: int) -> int:
-        """Move on to where the first batch at or behind byte `stop` begins; the new `position`.
+        """Move on to where the first batch at or after byte `stop` begins; the new `position`.
 
         These are the places that iterating comes to, at the cost of headers alone: one whose batch ends where
         another header stands needs no second look. What is passed over in between is not judged, but where

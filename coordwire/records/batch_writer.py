@@ -1,8 +1,8 @@
 """The writing of a v2 batch: its records in `coordwire.records.body_writer` or in the native half, its header
 here.
 
-Rules: a body takes plain values only; what it doesn't like it leaves in doubt, and `exact` goes over the same
-records, makes plain what is only unusual (a bytearray for bytes) and words the refusal of the rest.
+Rules: a body takes plain values only; what it doesn't accept it leaves in doubt, and `exact` goes over the
+same records, makes plain what is only unusual (a bytearray for bytes) and words the refusal of the rest.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from coordwire.records.compression.codecs import Codec, compress
 from coordwire.records.record import Header, Record
 
 LOG_OVERHEAD = 12
-_HEAD, _REST = Struct(">qiib"), Struct(">hiqqqhii")  # what stands before the checksum, and behind it
+_HEAD, _REST = Struct(">qiib"), Struct(">hiqqqhii")  # what is before the checksum, and after it
 
 
 class BatchWriter:
-    """The records of one batch of magic 2, as they come, and its header behind them."""
+    """The records of one batch of magic 2, as they come, and its header after them."""
 
     overhead = HEADER.size
 
@@ -43,7 +43,7 @@ class BatchWriter:
         return self.body.size
 
     def add(self, records: tuple[Record, ...], room: int = -1) -> bool:
-        """Write `records` behind the others, all of them or none. Raises `EncodeError`.
+        """Write `records` after the others, all of them or none. Raises `EncodeError`.
 
         room: the bytes that they may take, unless they are the first, -1 for any; False if they take more.
         """

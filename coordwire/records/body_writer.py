@@ -2,8 +2,8 @@
 
 Strategy: `writing` appends the pieces of each record to one list, joined once, short varints from a table.
 It is a generator, so that what it works with stands ready for the next record, come they one by one or all at
-once. Rules: it takes plain values only, and whatever it doesn't like raises; `coordwire.records.batch_writer`
-goes over that again and says what it was.
+once. Rules: it takes plain values only, and whatever it doesn't accept raises;
+`coordwire.records.batch_writer` goes over that again and says what it was.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _headers(headers: Sequence[Header], names: dict[str, bytes]) -> bytes:
 
 
 def _name(name: str, names: dict[str, bytes]) -> bytes:
-    """A header's key behind its length, kept for the next time."""
+    """A header's key after its length, kept for the next time."""
     if name.__class__ is not str:
         raise Refused
     if len(names) > KNOWN:
@@ -74,7 +74,7 @@ def writing(
 ) -> Generator[Written, Sequence[Record], None]:
     """Append the pieces of the records that it is sent to `parts`, `PIECES` each; start it with `next`.
 
-    It goes on behind what is `written`. Raises whenever in doubt, in the middle of what it was sent.
+    It goes on after what is `written`. Raises whenever in doubt, in the middle of what it was sent.
     """
     count, total, delta, latest = written
     offset = base_offset + delta

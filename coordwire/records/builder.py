@@ -223,7 +223,7 @@ def encode_batch(
 ) -> bytes:
     """One batch with these records; see `RecordBatchBuilder` for what the arguments say and what it raises.
 
-    A record without an offset (-1) gets the one behind the record before it, the first one `base_offset`.
+    A record without an offset (-1) gets the one after the record before it, the first one `base_offset`.
     """
     quick = backend.codec
     if (

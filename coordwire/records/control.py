@@ -117,5 +117,5 @@ def control_record(
 
 
 def _has_version(message: type[Message]) -> bool:
-    """Whether the layout begins with the version, which else stands before it."""
+    """Whether the layout begins with the version, which else is before it."""
     return "version" in message.__slots__

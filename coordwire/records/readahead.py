@@ -39,7 +39,7 @@ Bodies = dict[int, "bytes | None"]
 
 
 def batch_at(source: memoryview, position: int) -> RecordBatch:
-    """The batch of magic 2 that stands there, all of it."""
+    """The batch of magic 2 that is there, all of it."""
     return RecordBatch(source[position : position + batch_size(source, position)], position)
 
 

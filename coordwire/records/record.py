@@ -22,7 +22,7 @@ Header = tuple[str, bytes | None]
 class Record:
     """One record, as it is read and as it is written.
 
-    offset: its place in the partition; -1 when writing for the one behind the record before it.
+    offset: its place in the partition; -1 when writing for the one after the record before it.
     timestamp: ms since 1970 UTC, -1 for none; under log-append time the batch's `max_timestamp`.
     key, value: bytes, or None for null (a null value deletes the key from a compacted topic).
     headers: (key, value) pairs in their order; a key whose bytes aren't UTF-8 carries them as surrogates
@@ -44,7 +44,7 @@ _SHORT = tuple((byte >> 1) ^ -(byte & 1) for byte in range(128))
 
 
 def _long(data: bytes, pos: int, value: int) -> tuple[int, int]:
-    """Go on behind two bytes (14 bits) of a varint of 32 bits: raw value and position behind it."""
+    """Go on after two bytes (14 bits) of a varint of 32 bits: raw value and position after it."""
     for shift in (14, 21, 28):
         byte = data[pos]
         pos += 1
@@ -70,7 +70,7 @@ def _longer(data: bytes, pos: int, value: int) -> tuple[int, int]:
 def _read_headers(
     data: bytes, pos: int, end: int, count: int, names: dict[bytes, str]
 ) -> tuple[tuple[Header, ...], int]:
-    """The headers behind their raw count: what they are, and the position behind them."""
+    """The headers after their raw count: what they are, and the position after them."""
     if count > 127:
         byte = data[pos]
         pos += 1
@@ -123,7 +123,7 @@ def _read_headers(
 def read_records(
     data: bytes, pos: int, count: int, base_offset: int, base_timestamp: int
 ) -> tuple[list[Record], int]:
-    """Read `count` records of magic 2: them, and the position behind the last.
+    """Read `count` records of magic 2: them, and the position after the last.
 
     Raises (`Refused`, `IndexError`) whenever in doubt; nothing of the result is then to be used. Both bases
     lie within ±`SANE`.

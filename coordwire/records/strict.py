@@ -1,4 +1,4 @@
-"""The exact reading of a v2 batch's records: the judge of what `read_records` didn't like.
+"""The exact reading of a v2 batch's records: the judge of what `read_records` didn't accept.
 
 Strategy: field by field, each bounded by its record, each refusal with its reason, place and path. Rules:
 over-long varints are read as long as they are bounded (5 bytes, 10 for timestamps): brokers store them. One
@@ -37,7 +37,7 @@ class Origin(NamedTuple):
     packed: bool
 
     def refusal(self, reason: str, pos: int, path: str) -> CorruptBatch:
-        """The error for what stands at `pos` in the records' bytes."""
+        """The error for what is at `pos` in the records' bytes."""
         if self.packed:
             return CorruptBatch(f"{reason} ({pos} bytes into the decompressed records)", self.origin, path)
         return CorruptBatch(reason, self.origin + pos, path)
@@ -55,7 +55,7 @@ class StrictReader:
         self.path = "records"
 
     def refusal(self, reason: str, pos: int, field: str = "") -> CorruptBatch:
-        """The error for what stands at `pos`, in a field of the record that is being read."""
+        """The error for what is at `pos`, in a field of the record that is being read."""
         return self.place.refusal(reason, pos, self.path + field)
 
     def count_refusal(self) -> CorruptBatch | None:
@@ -75,7 +75,7 @@ class StrictReader:
         self.finish(self.pos)
 
     def finish(self, pos: int) -> None:
-        """Nothing may stand behind the last record. Raises `CorruptBatch`."""
+        """Nothing may follow the last record. Raises `CorruptBatch`."""
         left = len(self.data) - pos
         if left:
             raise self.place.refusal(f"{left} bytes behind the last of {self.count} records", pos, "records")

@@ -1,6 +1,6 @@
 """What is wrong with a segment's indexes, found while its batches come by.
 
-Strategy: each check goes through its index as the log goes on, entry by entry; an entry that isn't behind the
+Strategy: each check goes through its index as the log goes on, entry by entry; an entry that isn't after the
 one before it is wrong by itself and passed over, the others are compared with the batches. Rules: an entry of
 the offset index names a batch's position, and the last offset of that batch or of one that was appended with
 it; an entry of the time index the largest timestamp of a batch; one of the transaction index an abort marker.

@@ -6,9 +6,9 @@
 
 Strategy: an index is a sequence over the file's bytes, unpacked entry by entry when asked for. Rules:
 relative offsets count from the segment's base offset. A broker that didn't stop in order leaves an index as
-large as it was preallocated, 10 MB of zeros behind the last entry: they are no entries. (Nor can an entry be
-all zero: the first in an offset index stands behind the first batch, a transaction doesn't end before offset
-1. In a time index it can: one that is alone in its file counts.) Bytes behind the last whole entry are
+large as it was preallocated, 10 MB of zeros after the last entry: they are not entries. (Nor can an entry be
+all zero: the first in an offset index stands after the first batch, a transaction doesn't end before offset
+1. In a time index it can: one that is alone in its file counts.) Bytes after the last whole entry are
 `trailing`. Nothing here is checked against the log: that is `Segment.verify`'s.
 """
 
@@ -53,7 +53,7 @@ class TimestampOffset(NamedTuple):
 class AbortedTransaction(NamedTuple):
     """A transaction that was aborted in this segment.
 
-    first_offset: of its first record in the partition; last_offset: of its end marker, which stands in this
+    first_offset: of its first record in the partition; last_offset: of its end marker, which is in this
     segment; last_stable_offset: what it was when the marker came. version: 0 so far.
     """
 
@@ -88,12 +88,12 @@ class _Index(Sequence[T]):
 
     @property
     def trailing(self) -> int:
-        """Bytes behind the last whole entry; 0 in a sound file."""
+        """Bytes after the last whole entry; 0 in a sound file."""
         return self.size % self.entry.size
 
     @property
     def reserved(self) -> int:
-        """Bytes of zeros behind the last entry."""
+        """Bytes of zeros after the last entry."""
         return self.size - self.trailing - self._count * self.entry.size
 
     @abstractmethod

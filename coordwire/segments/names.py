@@ -1,9 +1,9 @@
 """What the names of a broker's files and folders say: topic and partition, base offset, kind.
 
 Rules: as Kafka reads them (`LocalLog.parseTopicPartitionName`, `LogFileUtils`, `Snapshots`): a partition's
-folder is TOPIC-PARTITION, with ".UNIQUE-delete", "-future" or "-stray" behind it while the broker moves it
-away or in; a segment's files are named by its base offset, with ".deleted", ".cleaned" or ".swap" behind
-while they come or go. A name of another form says nothing, and is no error.
+folder is TOPIC-PARTITION, with ".UNIQUE-delete", "-future" or "-stray" after it while the broker moves it
+away or in; a segment's files are named by its base offset, with ".deleted", ".cleaned" or ".swap" after
+while they come or go. A name of another form says nothing, and is not an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from typing import Literal, NamedTuple, get_args
 
 FileKind = Literal["log", "index", "timeindex", "txnindex", "snapshot", "checkpoint"]
-"""What stands in a file: record batches (log, checkpoint) or what a broker keeps beside them."""
+"""What is in a file: record batches (log, checkpoint) or what a broker keeps beside them."""
 
 _FOLDER = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]{1,10})", re.DOTALL)
 _MOVED = re.compile(r"(\S+-\S+)\.\S+-(?:delete|future|stray)")
@@ -28,8 +28,8 @@ _INT32, _INT64 = 1 << 31, 1 << 63
 class FileName(NamedTuple):
     """What a file's name says.
 
-    kind: what stands in it. offset: the base offset of the segment; of a producer snapshot or a KRaft
-    checkpoint the offset behind the last one it covers; None for `bootstrap.checkpoint`. epoch: a
+    kind: what is in it. offset: the base offset of the segment; of a producer snapshot or a KRaft
+    checkpoint the offset after the last one it covers; None for `bootstrap.checkpoint`. epoch: a
     checkpoint's.
     """
 

@@ -2,7 +2,7 @@
 
 Strategy: what Kafka's `ProducerStateManager` does while it reads a log again: a data batch says what its
 producer wrote last and may begin a transaction, a marker ends it; an aborted one becomes an entry of the
-transaction index. Rules: nothing is validated (what stands in the log was accepted once), and producers don't
+transaction index. Rules: nothing is validated (what is in the log was accepted once), and producers don't
 expire, which depends on the broker's clock. The first open transaction is found at once: an `OrderedDict`
 keeps no trace of those that ended, which a dict's iteration would step over.
 """

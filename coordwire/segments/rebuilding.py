@@ -39,7 +39,7 @@ _FURTHEST = (1 << 31) - 1
 class Indexes:
     """The indexes of a segment.
 
-    base_offset: the segment's. end_offset: the one behind its last batch. producers: as of there.
+    base_offset: the segment's. end_offset: the one after its last batch. producers: as of there.
     """
 
     base_offset: int
@@ -71,11 +71,11 @@ def rebuild(
     interval: int = INTERVAL,
     producers: Producers | None = None,
 ) -> Indexes:
-    """The indexes of a segment with these batches, one behind the other from its first byte on.
+    """The indexes of a segment with these batches, one after the other from its first byte on.
 
     interval: `index.interval.bytes` of its topic. producers: as of `base_offset`; by default nobody. They
     move on with the batches. Raises `CorruptBatch` for a batch that Kafka's recovery would stop at: with a
-    wrong checksum, or with an offset that no index of this segment can hold, or that isn't behind the last.
+    wrong checksum, or with an offset that no index of this segment can hold, or that isn't after the last.
     """
     made = Indexes(base_offset, producers or Producers(), base_offset)
     latest = TimestampOffset(-1, base_offset)

@@ -44,7 +44,7 @@ _FURTHEST = (1 << 31) - 1
 _CHUNK = 16 << 20
 
 QUARANTINE, MANIFEST = ".quarantine", ".quarantine.jsonl"
-"""What stands behind a segment's name: for its bad bytes, and for what is said of them."""
+"""What follows a segment's name: for its bad bytes, and for what is said of them."""
 
 INDEXES = ("index", "timeindex", "txnindex")
 
@@ -129,7 +129,7 @@ def recover(
 ) -> Iterator[Recovered]:
     """Copy what is whole of a partition's segments into a folder; what became of each, one by one.
 
-    paths: `.log` files of one partition; what stands in several of them is kept once.
+    paths: `.log` files of one partition; what is in several of them is kept once.
     out: the folder, made if need be. Beside the copy stand its indexes, for an `index.interval.bytes` of
     `interval`; and, where something was bad, NAME.quarantine, with the bytes one after the other, and
     NAME.quarantine.jsonl, with a line for each range: {"file", "position", "length", "reason",
@@ -164,7 +164,7 @@ def _refuse(folder: Path, sources: list[Path]) -> None:
 
 
 def _copy_name(source: Path) -> str:
-    """The name of the copy: without what a broker puts behind it while the file comes or goes."""
+    """The name of the copy: without what a broker puts after it while the file comes or goes."""
     name = file_name(source.name)
     return log_name(name.offset) if name and name.kind == "log" and name.offset is not None else source.name
 

@@ -2,7 +2,7 @@
 
 Strategy: the file is mapped into memory, so that its size doesn't matter and no batch is copied before it is
 iterated; what stands beside it is read when it is asked for. An index only ever saves a walk: where it points
-is looked at, and where no batch stands there, the walk begins at the file's start. Rules: nothing is written;
+is looked at, and where no batch is there, the walk begins at the file's start. Rules: nothing is written;
 a file that is beside the log in no readable form raises when it is asked for, and disturbs nothing else.
 """
 
@@ -173,7 +173,7 @@ class Segment:
     ) -> Batches[RecordBatch] | Batches[RecordBatch | UnreadableRange]:
         """The record batches, lazily, without copying; see `coordwire.records.batches` for what it takes.
 
-        start, end: the bytes to read, from one batch's first to behind another's last, as `cuts` gives them;
+        start, end: the bytes to read, from one batch's first to after another's last, as `cuts` gives them;
         by default all. Batches and errors tell their places in bytes from the file's start.
         """
         reader = batches(self._view[:end], on_error=on_error, check_records=check_records)
@@ -204,8 +204,8 @@ class Segment:
         """The file in ranges of about `size` bytes, start and end, that no batch reaches across.
 
         Reading each range with `batches(on_error="skip")` gives what reading all does. A range begins where
-        the `.index` says, if a batch with the right checksum stands there; else at such a batch behind it, to
-        which the batches' lengths lead, or behind bytes that are none, the search for the next one.
+        the `.index` says, if a batch with the right checksum is there; else at such a batch after it, to
+        which the batches' lengths lead, or after bytes that are none, the search for the next one.
         """
         if size < 1:
             raise ValueError(f"a range can't have {size} bytes")
@@ -217,7 +217,7 @@ class Segment:
             start = end
 
     def _cut(self, search: Search, start: int, wanted: int) -> int:
-        """Where a batch begins, at `wanted` or behind it; the batch at `start` being another one."""
+        """Where a batch begins, at `wanted` or after it; the batch at `start` being another one."""
         index = self.offset_index
         if index is not None:
             at = bisect_left(index, wanted, key=lambda entry: entry.position)
@@ -239,9 +239,9 @@ class Segment:
     @overload
     def find(self, *, timestamp: int) -> Record | None: ...
     def find(self, *, offset: int | None = None, timestamp: int | None = None) -> RecordBatch | Record | None:
-        """Where a consumer that seeks would begin; None if that is behind the end.
+        """Where a consumer that seeks would begin; None if that is after the end.
 
-        offset: gives the first batch whose last offset is at or behind it (compaction may have taken the very
+        offset: gives the first batch whose last offset is at or after it (compaction may have taken the very
         offset). timestamp: gives the first record of that time (ms since 1970) or later. Batches with a wrong
         checksum are passed over. Raises what reading the one batch does that a timestamp is sought in.
         """
@@ -267,7 +267,7 @@ class Segment:
         check_records: False to compare the batches' checksums, and not read their records. tally: takes in
         what was there besides. Raises `OSError` for a file beside it that the system refuses, and, after all
         faults, `CodecUnavailable` if batches with a right checksum couldn't be read for want of a codec's
-        library: these are no faults.
+        library: these are not faults.
         """
         return verify(self, tally or SegmentCounts(), check_records=check_records)
 

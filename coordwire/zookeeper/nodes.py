@@ -2,7 +2,7 @@
 
 Strategy: nodes of JSON are rows of keys, each with its check; the others are plain texts. Rules: partitions
 are texts in paths, a number or the oldest form's broker-partition; keys that the documents don't have are
-kept in `more` and written back behind the others.
+kept in `more` and written back after the others.
 """
 
 from __future__ import annotations

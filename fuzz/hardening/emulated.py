@@ -3,7 +3,7 @@
 [--examples N]`.
 
 A wheel, as `pip wheel .` makes it, is installed beside its dependencies and loaded on an x86-64 processor
-that has nothing beyond the baseline; and no instruction beyond it may stand outside the functions that are
+that has nothing beyond the baseline; and no instruction beyond it may be outside the functions that are
 called only where the processor has it. For aarch64 the extension is compiled by the cross-compiler and loaded
 by Debian's Python of that architecture, which apt-get fetches into a temporary folder. Rule: pyarrow stays
 away, whose own wheels want newer processors; `fuzz.columns_native` looks at the Arrow kernel without it.

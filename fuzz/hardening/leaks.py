@@ -60,7 +60,7 @@ ROWS = [
     Record(n, 1000 + n, b"k%d" % n, b"v" * n, (("h", b"%d" % n), ("é", None))[: n % 3]) for n in range(20)
 ]
 COUNTED = hasattr(sys, "gettotalrefcount")
-"""Whether Python counts all references. Other extensions, which are no debug builds, then stay out."""
+"""Whether Python counts all references. Other extensions, which are not debug builds, then stay out."""
 
 SEEDS = [encode_batch(ROWS, codec=codec) for codec in (("none",) if COUNTED else CODECS)]
 PLAIN = SEEDS[0]

@@ -418,7 +418,7 @@ def secret_paths_text(modules: list[ModuleRow]) -> str:
 
 
 def record_types_text(modules: list[ModuleRow]) -> str:
-    """`coordwire/messages/record_types.py`: which messages stand in the logs, without importing them."""
+    """`coordwire/messages/record_types.py`: which messages are in the logs, without importing them."""
     text = Text()
     text.add(
         BANNER.format(source="all of schemas/"),

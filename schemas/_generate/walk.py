@@ -141,7 +141,7 @@ def _secrets(struct: StructRow, prefix: str) -> Iterator[str]:
 
 
 def records(modules: list[ModuleRow]) -> dict[str, dict[int, dict[str, str]]]:
-    """What stands in the logs: message names by log, record type and role."""
+    """What is in the logs: message names by log, record type and role."""
     found: dict[str, dict[int, dict[str, str]]] = {log: {} for log in LOGS}
     for message in (struct.message for row in modules for struct in row.messages):
         if message is None or message.log_role is None:

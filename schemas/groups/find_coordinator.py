@@ -1,6 +1,6 @@
 """FindCoordinator: which broker coordinates a group, a transactional id or a share partition.
 
-Up to v3 one key is asked for, and the answer stands in the response itself; from v4 on both are lists.
+Up to v3 one key is asked for, and the answer is in the response itself; from v4 on both are lists.
 """
 
 from schemas.vocabulary import (

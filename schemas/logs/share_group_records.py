@@ -1,4 +1,4 @@
-"""Share groups (KIP-932), in __consumer_offsets: one record a fact; what was delivered stands in a log of its own.
+"""Share groups (KIP-932), in __consumer_offsets: one record a fact; what was delivered is in a log of its own.
 
 A record without a value takes the fact back: a member left, an assignment is void, the group is gone.
 """

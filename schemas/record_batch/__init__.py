@@ -1,10 +1,10 @@
 """Record batches: the unit in which Kafka stores, sends and checks records; and the message sets before them.
 
 Sources: "Record Batch" and "Message sets" in Kafka's protocol documentation, KIP-98 (magic 2), KIP-32 (magic
-1), KIP-534 (delete horizon); for Kafka 0.7 public descriptions of it. A batch is no message of an API, so that nothing is generated from these (the
+1), KIP-534 (delete horizon); for Kafka 0.7 public descriptions of it. A batch is not a message of an API, so that nothing is generated from these (the
 generator passes over packages); they are the oracle that the tests hold `coordwire.records` against.
 Uncompressed records only: inside a codec the same bytes stand. Strict where brokers aren't: no over-long
-varints, nothing behind the last field.
+varints, nothing after the last field.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _crc32c(data: bytes) -> int:
 
 
 class _Sized(Construct):  # type: ignore[misc]
-    """Bytes behind their length; null for -1, where that is allowed."""
+    """Bytes after their length; null for -1, where that is allowed."""
 
     def __init__(self, length: Construct, *, null: bool = True) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class _Sized(Construct):  # type: ignore[misc]
 
 
 class _Checked(Subconstruct):  # type: ignore[misc]
-    """All that is left, behind its checksum."""
+    """All that is left, after its checksum."""
 
     def __init__(self, function: Callable[[bytes], int], subcon: Construct) -> None:
         super().__init__(subcon)

@@ -1,4 +1,4 @@
-"""CreateDelegationToken: issues a token that stands in for a user's own credentials."""
+"""CreateDelegationToken: issues a token that is in for a user's own credentials."""
 
 from schemas.vocabulary import (
     Api,

@@ -1,6 +1,6 @@
 """The index files that stand beside a broker's log segment.
 
-Sources: Kafka's `OffsetIndex`, `TimeIndex` and `AbortedTxn` (KIP-33, KIP-98). An index is no message of an API,
+Sources: Kafka's `OffsetIndex`, `TimeIndex` and `AbortedTxn` (KIP-33, KIP-98). An index is not a message of an API,
 so that nothing is generated from these (the generator passes over packages); they are the oracle that the tests
 hold `coordwire.segments.indexes` against. The producers' snapshot is a message: schemas/logs/producer_snapshot.py.
 """

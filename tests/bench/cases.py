@@ -138,7 +138,7 @@ def cases() -> list[Case]:
 
 
 def commits(count: int) -> list[Case]:
-    """So many OffsetCommit requests of ten topics of twenty; no name, id or offset stands in them twice."""
+    """So many OffsetCommit requests of ten topics of twenty; no name, id or offset is in them twice."""
     made = []
     for number in range(count):
         topics = [

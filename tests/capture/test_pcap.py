@@ -333,7 +333,7 @@ def test_a_time_is_seconds_and_its_fraction(order: str, nano: bool) -> None:
 @ORDERS
 @RESOLUTIONS
 def test_a_search_takes_the_next_record_whose_every_field_is_sound(order: str, nano: bool) -> None:
-    """Each field on both sides of its bound, behind a record that can't be, with a sound one after it."""
+    """Each field on both sides of its bound, after a record that can't be, with a sound one after it."""
 
     def taken(data: bytes = b"abcd", **fields: int) -> bool:
         first = record(b"first", order=order, seconds=200_000)

@@ -52,7 +52,7 @@ def asked(message: Message, version: int, number: int) -> bytes:
 
 
 def authentication() -> bytes:
-    """A SCRAM exchange as frames, one behind the other."""
+    """A SCRAM exchange as frames, one after the other."""
     return b"".join(
         (
             asked(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"), 1, 1),

@@ -135,7 +135,7 @@ def test_for_people(run: Run) -> None:
 
 
 def fetched(topic: str, *records: Record) -> bytes:
-    """A Fetch and its answer, with a batch of these records and a marker behind it."""
+    """A Fetch and its answer, with a batch of these records and a marker after it."""
     partition = fetch.PartitionData(records=encode_batch(records) + MARKER)
     answer = FetchResponse(responses=[fetch.FetchableTopicResponse(topic=topic, partitions=[partition])])
     asked = encode_request(FetchRequest(), version=12, correlation_id=1)

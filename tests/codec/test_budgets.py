@@ -1,4 +1,4 @@
-"""What a stranger's bytes may cost: elements and memory, charged before anything is allocated."""
+"""What untrusted bytes may cost: elements and memory, charged before anything is allocated."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_every_message_in_every_version(direction: str, in_python: InPython) -> 
 def _calls(
     cls: type[Message], version: int
 ) -> tuple[Callable[[], bytes], Callable[[bytes], object], Callable[[bytes], object]]:
-    """A frame's writer, its reader, and the one of what stands behind the size."""
+    """A frame's writer, its reader, and the one of what follows the size."""
     key: Any = cls.api_key
     if cls.direction == "request":
         write = partial(frames.encode_request, cls(), version=version, correlation_id=-7, client_id="till")

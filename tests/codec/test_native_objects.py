@@ -61,7 +61,7 @@ def test_a_collection_meanwhile_sees_nothing_half_filled() -> None:
         gc.set_threshold(*thresholds)
         gc.callbacks.remove(look)
     assert seen
-    # Since 3.12 a collection waits until the interpreter has the call behind it.
+    # Since 3.12 a collection waits until the interpreter has the call after it.
     whole = before if sys.version_info < (3, 12) else before + 600
     assert all(len(partitions) in (before, whole) for partitions in seen)
     after = sum(type(one) is MetadataResponsePartition for one in gc.get_objects())

@@ -405,7 +405,7 @@ def test_elements_are_charged_before_they_exist() -> None:
         assert refused_always(cls, FIXED, wire) == (LimitExceeded, reason, 0, "x")
 
 
-# --- structs up to the end, each behind its size
+# --- structs up to the end, each after its size
 
 
 def sized() -> Any:

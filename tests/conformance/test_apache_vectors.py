@@ -73,7 +73,7 @@ def test_values(name: str) -> None:
             assert message.tags[tag] == bytes.fromhex(data)
         if vector["variant"] == "default" and not cls._layout_.at(version).absent:
             assert message == cls()
-        if vector["variant"] != "unknown_tags":  # Kafka's fields stand in Kafka's order
+        if vector["variant"] != "unknown_tags":  # Kafka's fields are in Kafka's order
             known = [field.json_name for field in cls._layout_.fields]
             assert list(form) == [key for key in known if key in form]
             assert from_json(cls, vector["json"], version=version).encode(version=version) == wire

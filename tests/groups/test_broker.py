@@ -43,7 +43,7 @@ def told(path: str) -> dict[int, tuple[int, str]]:
 
 
 def part(name: str, text: str) -> Any:
-    """The JSON behind "key: " or "payload: "; None for a tombstone."""
+    """The JSON after "key: " or "payload: "; None for a tombstone."""
     start = text.find(f"{name}: ")
     if start < 0 or (name == "payload" and text.endswith("<DELETE>")):
         return None

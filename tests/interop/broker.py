@@ -4,7 +4,7 @@ Strategy: the release's jars, run by their main classes as the shell scripts do;
 answered. A clean stop (SIGTERM) flushes the logs and trims the indexes, which are 10 MB each while in use.
 
 Rules: what doesn't come up, answer or end in time is a `BrokerError` with what the JVM said last; nothing is
-left running behind the `with` block. `Unavailable` if there is no JDK or no jars.
+left running after the `with` block. `Unavailable` if there is no JDK or no jars.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ RECORDS = [
     for name in names
     if name and name not in NO_JUDGE
 ]
-"""What stands in brokers' own logs."""
+"""What is in brokers' own logs."""
 
 GREATEST = (1 << 31) - 1
 """The first tag that Kafka's writer refuses ("as an undefined tag")."""
@@ -56,7 +56,7 @@ CELLS = [(cls, version) for cls in kinds() for version in cls.versions]
 
 
 def java_name(cls: type[Message]) -> str:
-    """Kafka's class: what isn't a data type has "Data" behind its name."""
+    """Kafka's class: what isn't a data type has "Data" after its name."""
     return cls.__name__ if cls.direction == "data" else f"{cls.__name__}Data"
 
 

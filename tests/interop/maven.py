@@ -3,7 +3,7 @@
 Strategy: `mvn dependency:copy-dependencies` on a project in java/, into a folder beside the final one that is
 renamed when it is whole; so a run that is cut short leaves nothing that looks finished. The folder bears
 the checksum of the pom too, so that a changed one is fetched anew. Three projects: "classes", kafka-clients
-and what is opaque to it; "records", what stands in brokers' own logs; "broker", a whole broker with its
+and what is opaque to it; "records", what is in brokers' own logs; "broker", a whole broker with its
 tools.
 
 Rules: `Unavailable` says in one line why the jars can't be had (no mvn, no net, no such release), and after a

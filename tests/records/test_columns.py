@@ -122,7 +122,7 @@ def test_short_views_end_in_zeros(size: int) -> None:
 
 @pytest.mark.parametrize("view", [False, True])
 def test_up_to_the_last_byte(view: bool) -> None:
-    """Behind the last record there is no memory."""
+    """After the last record there is no memory."""
     for size in range(140):
         records = rows(cycle([3, 20]), 40) + rows(cycle([size % 20, size]), 2)
         assert same(GUARD.place(encode_batch(records)), view=view).num_rows == 42

@@ -26,7 +26,7 @@ def half() -> str:
 @pytest.mark.parametrize("view", [False, True])
 @pytest.mark.parametrize("sizes", [range(150), range(150, 300)])
 def test_whatever_is_copied_ends_where_memory_does(sizes: range, view: bool) -> None:
-    """Copies are made in steps larger than what they copy: what stands behind it may be any size too."""
+    """Copies are made in steps larger than what they copy: what follows it may be any size too."""
     for size in sizes:
         for behind in range(100):
             key, value = PATTERN[:size], PATTERN[7 : 7 + behind]

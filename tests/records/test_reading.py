@@ -1,4 +1,4 @@
-"""`batches`: what it walks over, where it stops, and how it goes on behind what is no batch."""
+"""`batches`: what it walks over, where it stops, and how it goes on after what is not a batch."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def test_every_byte_is_accounted_for(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("first", [0, 0x80])
 def test_many_bad_ones_are_passed_over_without_crawling(first: int) -> None:
-    """Each is searched behind, and these searches may not all look at everything that is left."""
+    """Each is searched after, and these searches may not all look at everything that is left."""
     bad = flipped(flipped(encode_batch([Record(value=b"")], magic=0), 12), 0, first)
     data = bad * 20_000 + SEGMENT
     found, skipped = offsets(data)
@@ -277,7 +277,7 @@ def test_a_header_across_the_edges_of_a_search(monkeypatch: pytest.MonkeyPatch) 
 def test_a_batch_in_a_value_at_the_end_however_one_comes_there() -> None:
     """What a batch that is cut short holds tells nothing if it is older than the last one that was sound.
 
-    So too where that was passed by without a look, or a bad one stood behind it.
+    So too where that was passed by without a look, or a bad one stood after it.
     """
     before = [encode_batch(ROWS, base_offset=100 + 10 * n) for n in range(4)]
     inner = encode_batch(ROWS, base_offset=50)

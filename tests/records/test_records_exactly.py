@@ -39,7 +39,7 @@ def field(data: bytes | None, width: int = 0) -> bytes:
 
 
 def record(*parts: bytes, width: int = 0) -> bytes:
-    """Attributes that mean nothing, and these parts, behind their size."""
+    """Attributes that mean nothing, and these parts, after their size."""
     body = b"\xa5" + b"".join(parts)
     return varint(len(body), width) + body
 
@@ -63,7 +63,7 @@ def exact(
 
 
 def fast(data: bytes, count: int = 1) -> list[Record]:
-    """What the fast reading makes of it, behind two bytes of something else and before one."""
+    """What the fast reading makes of it, after two bytes of something else and before one."""
     records, end = read_records(b"\xff\xff" + data, 2, count, BASE_OFFSET, BASE_TIMESTAMP)
     assert end == 2 + len(data)
     assert read_records(data + b"\xff", 0, count, BASE_OFFSET, BASE_TIMESTAMP) == (records, len(data))

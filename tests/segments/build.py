@@ -1,4 +1,4 @@
-"""Segments to test with: batches one behind the other, in a partition's folder."""
+"""Segments to test with: batches one after the other, in a partition's folder."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ KINDS: list[type[OffsetIndex] | type[TimeIndex] | type[TransactionIndex]] = [
 
 @given(st.sampled_from(KINDS), st.binary(max_size=200), st.sampled_from([0, 1, 100, 70_000, 200_000]))
 def test_any_bytes(kind: type[OffsetIndex], data: bytes, zeros: int) -> None:
-    """Entries, room that is reserved and what trails account for every byte; the zeros are no entries."""
+    """Entries, room that is reserved and what trails account for every byte; the zeros are not entries."""
     index = kind(data + bytes(zeros), 10)
     size = index.entry.size
     assert len(index) * size + index.reserved + index.trailing == len(data) + zeros

@@ -63,7 +63,7 @@ def expired(snapshot: Path, producers: Producers) -> int:
 
 
 def test_what_was_known_before_a_segment() -> None:
-    """From the newest snapshot and the segments behind it as from the log's start."""
+    """From the newest snapshot and the segments after it as from the log's start."""
     known, folder = Producers(), Path()
     for path in rebuilt_logs():
         if path.parent.name != "transactions-0":

@@ -143,7 +143,7 @@ def test_nonsense_put_in(tmp_path_factory: pytest.TempPathFactory, at: int, junk
 @pytest.mark.parametrize("byte", [0, 1, 2, 3, 0x7F, 0xFF])
 @pytest.mark.parametrize("after", [0, 1, 5, 11])
 def test_a_block_of_one_byte(tmp_path: Path, byte: int, after: int) -> None:
-    """Some of them look like the header of a batch that goes on behind the file's end."""
+    """Some of them look like the header of a batch that goes on after the file's end."""
     data = DATA[: after * SIZE] + bytes([byte]) * 500 + DATA[after * SIZE :]
     (one,) = saved([write(tmp_path, data)], tmp_path / "out")
     assert one.log.read_bytes() == DATA
@@ -172,7 +172,7 @@ def test_any_order(tmp_path_factory: pytest.TempPathFactory, data: bytes, junk: 
 
 def test_one_wrong_offset_costs_one_batch(tmp_path: Path) -> None:
     data = bytearray(DATA)
-    data[2 * SIZE + 3] = 1  # far ahead: all behind it would seem to be in the past
+    data[2 * SIZE + 3] = 1  # far ahead: all after it would seem to be in the past
     (one,) = saved([write(tmp_path, bytes(data))], tmp_path / "out")
     assert offsets(one.log) == [0, 1, *range(3, 12)]
     (line,) = manifest(one)
@@ -217,7 +217,7 @@ def test_a_batch_that_shares_an_offset_is_never_put_between(
      (4, 4, False), (4, -1, True), (4, -2, False)],
 )  # fmt: skip
 def test_what_fits_between_two(tmp_path: Path, base: int, epoch: int, fits: bool) -> None:
-    """A batch in a damaged one's value: above the offsets before it, below those behind it; so its epoch."""
+    """A batch in a damaged one's value: above the offsets before it, below those after it; so its epoch."""
     inner = batch(base, 1, 0, partition_leader_epoch=epoch)
     outer = bytearray(encode_batch([Record(3, value=inner)], base_offset=3, partition_leader_epoch=2))
     outer[-1] ^= 1
@@ -321,7 +321,7 @@ def test_other_names(tmp_path: Path) -> None:
 def test_nothing_is_judged_without_a_codec(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, control: bool
 ) -> None:
-    """A missing library is no damage: it is named before anything is written."""
+    """A missing library is not damage: it is named before anything is written."""
     packed = batch(3, codec="zstd") if not control else encode_batch(
         [control_record(ControlType.COMMIT, EndTxnMarker(coordinator_epoch=1), offset=3)],
         control=True, codec="zstd", producer_id=1,
@@ -425,7 +425,7 @@ def test_records_beyond_the_last_offset(tmp_path: Path) -> None:
 def test_damage_before_the_checksum(
     tmp_path_factory: pytest.TempPathFactory, harm: list[tuple[int, int, int]]
 ) -> None:
-    """Whatever stands there: the copy is sound, and what wasn't touched is kept where it fits."""
+    """Whatever is there: the copy is sound, and what wasn't touched is kept where it fits."""
     data = bytearray(DATA)
     for number, inside, byte in harm:
         data[number * SIZE + inside] = byte

@@ -270,7 +270,7 @@ def test_cuts_of_a_sound_segment(tmp_path: Path) -> None:
 
 
 def test_no_cut_inside_a_value(tmp_path: Path) -> None:
-    """A record may hold a batch; without an index as with one, it is no place to cut."""
+    """A record may hold a batch; without an index as with one, it is not a place to cut."""
     outer = encode_batch([Record(value=b"".join(log(5)))], base_offset=50)
     data = batch(0) + outer + batch(60)
     with Segment(write(tmp_path, data)) as segment:

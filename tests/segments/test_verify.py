@@ -106,7 +106,7 @@ def test_quick_finds_the_same_ranges(
 
 
 def test_records(tmp_path: Path) -> None:
-    """Behind a right checksum: found by reading the records alone."""
+    """After a right checksum: found by reading the records alone."""
     broken = bytearray(batch(3))
     broken[60] += 1
     broken[17:21] = crc32c(broken[21:]).to_bytes(4)
@@ -166,7 +166,7 @@ def test_over_a_limit(tmp_path: Path) -> None:
 
 
 def test_without_a_codec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is wrong is found; what couldn't be read is no fault, and isn't passed over either."""
+    """What is wrong is found; what couldn't be read is not a fault, and isn't passed over either."""
     path = write(tmp_path, batch(0) + batch(3, codec="zstd") + batch(6)[:-1] + b"!" + batch(9, codec="lz4"))
     for name in ("zstandard", "lz4.frame"):
         monkeypatch.setitem(sys.modules, name, None)

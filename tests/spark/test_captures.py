@@ -1,4 +1,4 @@
-"""Captures as parts: rotated ones joined, frames as rows, and what is no capture."""
+"""Captures as parts: rotated ones joined, frames as rows, and what is not a capture."""
 
 from __future__ import annotations
 

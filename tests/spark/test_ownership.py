@@ -303,7 +303,7 @@ def test_a_file_of_ours_that_is_a_link(tmp_path: Path, out: Path, logs: Path, na
 
 
 def test_a_folder_that_becomes_a_link_at_any_step(tmp_path: Path, logs: Path) -> None:
-    """Whenever it happens, nothing is written or removed behind the link."""
+    """Whenever it happens, nothing is written or removed after the link."""
     files = {file.path: file for file in find_files([str(logs)])}
     [unit] = plan(files, Options(), TABLES)
     elsewhere = tmp_path / "elsewhere"

@@ -100,7 +100,7 @@ struct view {
 /* Why `columns_run` came back. */
 enum { TABLE_FULL, NOT_MINE, NO_MEMORY };
 
-/* Read batch after batch from `*position` on, which goes on behind each. Stops before what isn't an uncompressed
+/* Read batch after batch from `*position` on, which goes on after each. Stops before what isn't an uncompressed
    sound batch of magic 2. With `body`, the records of a compressed batch, reads that one batch only. */
 int columns_run(struct columns *columns, const uint8_t *data, size_t size, size_t *position, const uint8_t *body,
                 size_t body_size, struct source source);
@@ -151,7 +151,7 @@ static inline int columns_reserve_headers(struct columns *columns, int64_t need)
     return need <= columns->header_room ? 0 : columns_grow_headers(columns, need);
 }
 
-/* Set the bits from `from` up to `to`, and perhaps some behind. */
+/* Set the bits from `from` up to `to`, and perhaps some after. */
 void columns_set_bits(uint8_t *bits, int64_t from, int64_t to);
 
 /* Back to what the table had before. */

@@ -3,7 +3,7 @@
    Strategy: the slow path takes any record, and looks before each one whether there is room for it and whether
    the table is full. The fast path takes a stretch of records for which all of that was seen beforehand: none
    of them has headers, a long number or a timestamp that might be none, and all of them fit, however their bytes
-   are parted between keys and values. Whatever it doesn't like it leaves to the slow path, which goes some
+   are parted between keys and values. Whatever it doesn't accept it leaves to the slow path, which goes some
    records on. Rules: both put down the same; `wanted` and `view` are the columns', as constants they make a loop
    that much shorter. */
 
@@ -15,7 +15,7 @@
 
 #define MICROSECONDS (INT64_MAX / 1000)
 #define SLICE_BITS 30
-#define SPARE 64 /* bytes behind a record that may be read, and behind its data that may be written */
+#define SPARE 64 /* bytes after a record that may be read, and after its data that may be written */
 #define LEAST_STEPS 8 /* records the slow path before the fast path is tried again, */
 #define MOST_STEPS 512 /* ever more if that is in vain */
 
@@ -111,7 +111,7 @@ static int reserve_record(struct columns *columns, int64_t key, int64_t value)
 
 /* --- the slow path --- */
 
-/* So many records: -1 if nothing came in between. What is known of the table stands in variables of its
+/* So many records: -1 if nothing came in between. What is known of the table is in variables of its
    own here: through a pointer the compiler would have to fear each byte written. */
 static inline __attribute__((always_inline)) int slow_path(
     struct columns *columns, struct batch *batch, int steps, const unsigned wanted, const int view)
@@ -259,7 +259,7 @@ static struct stretch next_stretch(struct columns *columns, const struct batch *
     return next;
 }
 
-/* A view into the bytes behind `origin`; 12 bytes may be read wherever data is. */
+/* A view into the bytes after `origin`; 12 bytes may be read wherever data is. */
 static inline __attribute__((always_inline)) void put_fast_view(
     struct view *view, const uint8_t *data, uint64_t size, int32_t buffer, const uint8_t *origin)
 {

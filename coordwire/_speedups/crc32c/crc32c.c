@@ -77,7 +77,7 @@ TARGET static inline void three_words(uint64_t sums[3], const uint8_t *at, const
 }
 
 /* Three blocks at once, and as many bytes fetched `ahead`. `once` is x^(8 * block - 33) modulo the polynomial,
-   bits reversed, and `twice` that for two blocks: multiplied by it, a block's checksum is what it becomes behind
+   bits reversed, and `twice` that for two blocks: multiplied by it, a block's checksum is what it becomes after
    as many more bytes. */
 TARGET static inline __attribute__((always_inline)) uint64_t three_blocks(
     uint64_t sum, const uint8_t *at, const size_t block, const uint32_t once, const uint32_t twice, size_t ahead)

@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The checksum of `size` bytes behind those whose checksum is `crc` (0 for none). */
+/* The checksum of `size` bytes after those whose checksum is `crc` (0 for none). */
 uint32_t crc32c(uint32_t crc, const uint8_t *data, size_t size);
 
 #define CRC32C_AHEAD 8192 /* bytes that memory is behind by, at the pace of a checksum */
 
-/* The same, for who goes on reading behind `data`: the memory so many bytes ahead is fetched too. */
+/* The same, for who goes on reading after `data`: the memory so many bytes ahead is fetched too. */
 uint32_t crc32c_ahead(uint32_t crc, const uint8_t *data, size_t size, size_t ahead);
 
 /* The same without the processor's help. */

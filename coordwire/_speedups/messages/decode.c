@@ -1,10 +1,10 @@
 /* Bytes to a message: runs a program over the bytes.
 
    Strategy: one pass, a struct by the steps of its program. What a struct takes at least is checked once, at its
-   start, and holds until its end: a length is believed if, behind what it tells, there are bytes for the rest of
+   start, and holds until its end: a length is believed if, after what it tells, there are bytes for the rest of
    the struct, so that fields of a fixed size need no check of their own. Budgets are charged before anything is
    allocated. Rules: decode.h has those of what is made. A function here returns where its value ends, and NULL
-   when it dislikes the bytes or memory is short, with or without an exception; engine_decode clears it. What a
+   when it declines the bytes or memory is short, with or without an exception; engine_decode clears it. What a
    slot or item has got by then goes with its object. */
 
 #include "decode.h"
@@ -65,7 +65,7 @@ static inline const uint8_t *read_length(uint8_t flags, int wide, const uint8_t 
     return *length < -1 ? NULL : at + wide;
 }
 
-/* Text or bytes, behind a length whose first byte is there, with `rest` bytes behind it; null where flags have
+/* Text or bytes, after a length whose first byte is there, with `rest` bytes after it; null where flags have
    it so. */
 static NOINLINE const uint8_t *read_sized(Reader *reader, bool text, uint8_t flags, int32_t rest,
                                        const uint8_t *at, const uint8_t *end, PyObject **value)
@@ -100,7 +100,7 @@ static inline const uint8_t *read_object(Reader *reader, const Program *inner, c
     return run(reader, inner, inner->steps, value, value + 1, at);
 }
 
-/* A struct behind its marker: in a tagged field another number says that it is null. */
+/* A struct after its marker: in a tagged field another number says that it is null. */
 static NOINLINE const uint8_t *read_marked(Reader *reader, const Program *inner, uint8_t null, const uint8_t *at,
                                         PyObject **value)
 {
@@ -172,7 +172,7 @@ static NOINLINE const uint8_t *read_array(Reader *reader, const Op *op, const ui
     return count ? read_items(reader, op, (Py_ssize_t)count, at, list) : at;
 }
 
-/* Structs up to the end, each behind its size. */
+/* Structs up to the end, each after its size. */
 static NOINLINE const uint8_t *read_sequence(Reader *reader, const Op *op, const uint8_t *at, PyObject **value)
 {
     const uint8_t *end = reader->end;

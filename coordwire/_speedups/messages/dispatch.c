@@ -1,4 +1,4 @@
-/* What stands in each message class as `decode`, `_decode_at` and `encode`.
+/* What is in each message class as `decode`, `_decode_at` and `encode`.
 
    Strategy: an object a class that is called without being bound, knows its class and has the programs of its
    versions; calls that the engine can't serve (other arguments, bytes that it refuses, values that it gives
@@ -28,7 +28,7 @@ typedef struct Caller {
 static PyObject *decode_at(PyObject *self, PyObject *const *args, size_t count, PyObject *names);
 static PyObject *encode(PyObject *self, PyObject *const *args, size_t count, PyObject *names);
 
-/* Where it stands in its class. */
+/* Where it is in its class. */
 static const char *name_of(const Caller *caller)
 {
     return caller->call == encode ? "encode" : caller->call == decode_at ? "_decode_at" : "decode";
@@ -297,7 +297,7 @@ static PyObject *get_wrapped(PyObject *self, void *closure)
     return PyMethod_New(caller->function, (PyObject *)caller->cls);
 }
 
-/* The class, as a bound method tells it; an encoder is no method. */
+/* The class, as a bound method tells it; an encoder is not a method. */
 static PyObject *get_self(PyObject *self, void *name)
 {
     Caller *caller = (Caller *)self;

@@ -2,11 +2,11 @@
 
    Strategy: one pass into a buffer that grows, on the stack while the message is small, and one copy at the
    end. A struct is written by the steps of its program: room for its numbers and lengths is made once, at its
-   start, and once more behind whatever has a length. Rules: plain values of the right types and ranges only; what
+   start, and once more after whatever has a length. Rules: plain values of the right types and ranges only; what
    is unusual (a subclass, an object with __index__, an unset slot, a value outside its range) makes the whole
    encode give up, and the Python code decides. No Python code can run in between, so borrowed references and
-   lists' items hold; but for the error of a text that is no UTF-8, whose making may set off a collection: nothing
-   borrowed is looked at behind it, as the encode gives up. Every function here returns -1 or NULL when it gives
+   lists' items hold; but for the error of a text that is not UTF-8, whose making may set off a collection: nothing
+   borrowed is looked at after it, as the encode gives up. Every function here returns -1 or NULL when it gives
    up, with or without an exception; engine_encode clears it. */
 
 #include "encode.h"
@@ -16,7 +16,7 @@ static int write_value(Writer *writer, const Op *op, PyObject *value, uint8_t nu
 
 /* --- lengths --- */
 
-/* A length or count, -1 for null, with room for `more` bytes behind it: where they go. */
+/* A length or count, -1 for null, with room for `more` bytes after it: where they go. */
 static inline uint8_t *put_length(Writer *writer, uint8_t flags, int wide, Py_ssize_t length, size_t more)
 {
     if (length > (wide == 2 ? INT16_MAX : INT32_MAX))
@@ -115,7 +115,7 @@ static inline int write_string(Writer *writer, uint8_t flags, PyObject *value)
     return done;
 }
 
-/* Bytes behind a length of `flags`; `bare`: without one. */
+/* Bytes after a length of `flags`; `bare`: without one. */
 static int write_octets(Writer *writer, uint8_t flags, bool bare, const void *bytes, Py_ssize_t size)
 {
     if (!bare)
@@ -190,7 +190,7 @@ static int write_array(Writer *writer, const Op *op, PyObject *value)
     return write_objects(writer, op->inner, items, stop);
 }
 
-/* Structs up to the end, each behind its size. */
+/* Structs up to the end, each after its size. */
 static int write_sequence(Writer *writer, const Op *op, PyObject *value)
 {
     PyObject **items;

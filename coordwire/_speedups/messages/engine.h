@@ -5,7 +5,7 @@
    slots, taken from the class's own member descriptors when the program is made.
 
    Rules: a program never changes once it is made, holds inner programs only (so that it can't hold itself),
-   and is at most MAX_DEPTH deep. Whatever the engine doesn't like it leaves to the Python code, without an
+   and is at most MAX_DEPTH deep. Whatever the engine doesn't accept it leaves to the Python code, without an
    exception: it never words a refusal. The interpreter's lock is held throughout; no Python code runs, but for
    what a collection, or the end of a shared UUID, may call while bytes are read: nothing is borrowed then that
    such code could drop. */
@@ -20,7 +20,7 @@
 
 enum { MAX_DEPTH = 32 };
 
-/* Types of fields, by the numbers that coordwire.codec.program gives them. What stands behind them are no types:
+/* Types of fields, by the numbers that coordwire.codec.program gives them. What follows them are not types:
    first what a field can be otherwise (an array, bytes without a length, structs without a count), then what
    else a step can be. */
 enum {
@@ -41,13 +41,13 @@ enum {
 /* What else is true of a field. */
 enum {
     IS_ARRAY = 1,
-    NULLABLE = 2,   /* null may stand in this version */
+    NULLABLE = 2,   /* null may be in this version */
     COMPACT = 4,    /* lengths are varints, one more than what they tell */
     SHORT = 8,      /* the count is an int16 */
     BARE = 16,      /* without length or count, up to the end */
     IGNORABLE = 32, /* dropped where the version lacks it, not refused */
     FRESH = 64,     /* the default is a new list or struct */
-    EVER_NULL = 128, /* null may stand in some version */
+    EVER_NULL = 128, /* null may be in some version */
     ALL_FLAGS = 255,
 };
 
@@ -69,7 +69,7 @@ typedef struct Op {
 typedef struct Step {
     uint8_t code, flags;
     uint16_t offset; /* of the slot in its object */
-    int32_t rest;    /* decoding: bytes that the steps behind it take at least; encoding: the room that they need */
+    int32_t rest;    /* decoding: bytes that the steps after it take at least; encoding: the room that they need */
     union {
         const Op *op;
         const Program *program; /* of TAGS: the one that it belongs to */
@@ -88,7 +88,7 @@ struct Program {
     int32_t least;    /* bytes that a struct takes at least on the wire */
     int32_t room;     /* bytes that its numbers and lengths take at most */
     Freelist *freelist;     /* where its objects wait; NULL if they aren't made and freed by freelist.c */
-    Step *steps;      /* of decoding; the others stand behind them */
+    Step *steps;      /* of decoding; the others stand after them */
     Step *known;      /* the same of each tagged field, by twos */
     Step *writing;    /* of encoding */
     PyObject *module; /* owned: a type that is cleared lets go of it while its objects live */
@@ -168,10 +168,10 @@ bool engine_budgets(const Engine *engine, int64_t size, Budgets *budgets);
 bool engine_takes(const Engine *engine, int64_t size);
 
 /* encode.c: a message's bytes; NULL without an exception where it is refused. `head`: NULL, or the program of a
-   header that comes first, both behind the size of both. */
+   header that comes first, both after the size of both. */
 PyObject *engine_encode(const Program *program, PyObject *message, const Program *head, PyObject *header);
 
-/* dispatch.c: what stands in each class as `decode`, `_decode_at` and `encode`. */
+/* dispatch.c: what is in each class as `decode`, `_decode_at` and `encode`. */
 extern PyType_Spec decoder_spec, encoder_spec;
 
 /* frames.c, exchange.c */

@@ -2,7 +2,7 @@
 
    Strategy: a Framer is one direction. It fills the frames' own class by slot offset, and writes the header from
    an object that it keeps for that; the programs of a header and a message it asks for once an api and version.
-   Rules: None stands for whatever it doesn't like or know; coordwire.frames then does it, and words the refusal.
+   Rules: None stands for whatever it doesn't accept or know; coordwire.frames then does it, and words the refusal.
    Only what was found is remembered, so that strangers can't make it grow. */
 
 #include "frames.h"

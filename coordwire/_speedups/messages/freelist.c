@@ -52,7 +52,7 @@ static void drop_list(PyObject *object)
     size_t room = (size_t)list->allocated;
     if (room < LISTS && list_freelists[room].room) {
         PyObject_GC_UnTrack(object);
-        const destructor quick = depth < DEEP ? free_object : NULL; /* NULL is no type's */
+        const destructor quick = depth < DEEP ? free_object : NULL; /* no type has NULL */
         PyObject **item = list->ob_item + Py_SIZE(list);
         Py_SET_SIZE(list, 0);
         while (item != list->ob_item) {

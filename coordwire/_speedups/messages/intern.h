@@ -53,7 +53,7 @@ static inline uint64_t load_word(const uint8_t *at)
     return word;
 }
 
-/* The words of 2 to 7 bytes, as one: each byte stands in it. */
+/* The words of 2 to 7 bytes, as one: each byte is in it. */
 static inline uint64_t load_few(const uint8_t *at, size_t size)
 {
     uint32_t first, last;

@@ -81,7 +81,7 @@ static int read_row(Program *program, PyTypeObject *type, PyObject *row, Op *op)
     return 0;
 }
 
-/* Whether each op has a slot of its own, and the tagged ones stand in order. */
+/* Whether each op has a slot of its own, and the tagged ones are in order. */
 static bool is_sound(const Program *program)
 {
     const Op *ops = program->ops;
@@ -149,7 +149,7 @@ static void plan_writing(Program *program, Step *step)
     *step = (Step){.code = END};
 }
 
-/* Lay down the steps of decoding and encoding, and what each has behind it. */
+/* Lay down the steps of decoding and encoding, and what each has after it. */
 static int plan(Program *program)
 {
     Py_ssize_t count = 2 * Py_SIZE(program) + 4 + 2 * program->tagged;

@@ -1,7 +1,7 @@
 /* `Body`: the records of one batch as they are written, and the batch around them.
 
-   Strategy: a record's headers are written aside, then its size is known and its bytes go behind those of the
-   others, in memory that grows by half; the batch is one copy of them behind its header. The codec keeps one such
+   Strategy: a record's headers are written aside, then its size is known and its bytes go after those of the
+   others, in memory that grows by half; the batch is one copy of them after its header. The codec keeps one such
    memory for the next batch, since fresh pages cost more than the writing. Rules: only plain values are taken (exact
    int, bytes, str, tuple, list); with any other, or one that doesn't fit, nothing changes and the answer is
    None: Python's own code then says what it was. Offsets are kept as deltas, which can't overflow. */
@@ -44,7 +44,7 @@ static inline int put_header(struct bytes *tail, const char *name, Py_ssize_t si
     return WRITTEN;
 }
 
-/* A header whose key isn't ASCII: an error handler of Python may be asked, and may change what they stand in. */
+/* A header whose key isn't ASCII: an error handler of Python may be asked, and may change what they are in. */
 static __attribute__((noinline)) int put_encoded(struct bytes *tail, PyObject *name, PyObject *value)
 {
     int verdict = DOUBT;
@@ -267,7 +267,7 @@ static PyObject *body_records(Body *self, PyObject *unused)
     return PyBytes_FromStringAndSize(self->body.data, self->body.used);
 }
 
-/* batch(head, rest, packed): `head` is what stands before the checksum, `rest` what stands between it and the
+/* batch(head, rest, packed): `head` is what is before the checksum, `rest` what is between it and the
    records, `packed` what a codec made of those, or None. */
 static PyObject *body_batch(Body *self, PyObject *const *args, Py_ssize_t count)
 {

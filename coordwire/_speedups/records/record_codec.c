@@ -85,7 +85,7 @@ static PyObject *py_crc32c_by_table(PyObject *module, PyObject *const *args, Py_
     return checksum_of(args, count, crc32c_by_table);
 }
 
-/* Whether some bytes stand in others: looked for by their last, as memchr is fast where it is rare, as in what a
+/* Whether some bytes are in others: looked for by their last, as memchr is fast where it is rare, as in what a
    codec made. */
 static PyObject *py_contains(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {

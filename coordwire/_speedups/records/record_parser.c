@@ -34,7 +34,7 @@ const uint8_t *kernel_any_record(
     if (!size.at || size.number < 1 || size.number > end - size.at)
         return NULL;
     end = size.at + size.number;
-    struct varint time = kernel_varlong(size.at + 1, end); /* behind the attributes, which say nothing yet */
+    struct varint time = kernel_varlong(size.at + 1, end); /* after the attributes, which say nothing yet */
     if (!time.at)
         return NULL;
     struct varint offset = kernel_varint(time.at, end);

@@ -17,7 +17,7 @@ struct record {
     int64_t offset, timestamp;
     const uint8_t *key, *value; /* NULL for null */
     int64_t key_size, value_size;
-    int64_t headers; /* how many stand between `at` and `end` */
+    int64_t headers; /* how many are between `at` and `end` */
     const uint8_t *at, *end;
 };
 
@@ -26,7 +26,7 @@ struct header {
     int64_t key_size, value_size;
 };
 
-/* A number and the position behind it, NULL in doubt; by value, so that both stay in registers. */
+/* A number and the position after it, NULL in doubt; by value, so that both stay in registers. */
 struct varint {
     const uint8_t *at;
     int64_t number;
@@ -73,7 +73,7 @@ static inline struct varint kernel_varlong(const uint8_t *at, const uint8_t *end
     return kernel_long_varlong(at, end);
 }
 
-/* A length, -1 for none, and as many bytes: the position behind them, or NULL. */
+/* A length, -1 for none, and as many bytes: the position after them, or NULL. */
 static inline const uint8_t *kernel_bytes(
     const uint8_t *at, const uint8_t *end, const uint8_t **data, int64_t *size)
 {
@@ -90,7 +90,7 @@ static inline const uint8_t *kernel_bytes(
     return length.at + length.number;
 }
 
-/* One record but for its headers, which `kernel_header` reads: the position behind it, or NULL. Without headers
+/* One record but for its headers, which `kernel_header` reads: the position after it, or NULL. Without headers
    it has been seen to end where it says; with them the last one has to end at `end`. Field by field. */
 const uint8_t *kernel_any_record(
     const uint8_t *at, const uint8_t *end, int64_t base_offset, int64_t base_timestamp, struct record *record);
@@ -143,7 +143,7 @@ static inline __attribute__((always_inline)) int kernel_short_pair(const uint8_t
     return !(pair & 128);
 }
 
-/* A record of short numbers as it stands there, up to its number of headers. */
+/* A record of short numbers as it is there, up to its number of headers. */
 struct short_record {
     uint64_t size, time, offset, key, value; /* raw: deltas, and sizes, 1 for null */
     uint64_t odd;                            /* bit 0: whether any of them is, which is rare */
@@ -156,7 +156,7 @@ static inline int kernel_odd_is_sound(const struct short_record *record)
     return !((record->size & 1) | (record->key & (record->key != 1)) | (record->value & (record->value != 1)));
 }
 
-/* Read one that ends at `limit` at the latest, behind which AHEAD bytes are; false for any other. Without a check
+/* Read one that ends at `limit` at the latest, after which AHEAD bytes are; false for any other. Without a check
    a byte, since lengths only ever move the position forward: a record that ends where it says has read nothing
    outside itself, which is the caller's to see by `headers`, and by `odd` whether its sizes are any. */
 static inline __attribute__((always_inline)) int kernel_short_record(
@@ -209,7 +209,7 @@ static inline __attribute__((always_inline)) const uint8_t *kernel_record(
     return headers ? found.last : NULL;
 }
 
-/* One header: the position behind it, or NULL. */
+/* One header: the position after it, or NULL. */
 static inline const uint8_t *kernel_header(const uint8_t *at, const uint8_t *end, struct header *header)
 {
     at = kernel_bytes(at, end, &header->key, &header->key_size);
@@ -221,7 +221,7 @@ static inline const uint8_t *kernel_header(const uint8_t *at, const uint8_t *end
 /* Whether the record's headers are sound and end where it does. */
 int kernel_headers_are_sound(const struct record *record);
 
-/* Walk over `count` records and keep nothing: the position behind the last sound one; `*done` says how many. */
+/* Walk over `count` records and keep nothing: the position after the last sound one; `*done` says how many. */
 const uint8_t *kernel_walk(const uint8_t *at, const uint8_t *end, int64_t count, int64_t *done);
 
 #endif

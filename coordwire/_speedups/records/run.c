@@ -191,7 +191,7 @@ static inline __attribute__((always_inline)) PyObject *next_record(Run *self)
         self->count = done;
         return NULL;
     }
-    self->at = behind; /* now, as who comes back to this run meanwhile gets the one behind it */
+    self->at = behind; /* now, as who comes back to this run meanwhile gets the one after it */
     self->done = done + 1;
     PyObject *headers = found.headers ? find_headers(self, &found) : Py_NewRef(self->codec->empty);
     PyObject *record = headers ? blank(self) : NULL; /* what that still holds may do anything when it goes */

@@ -20,7 +20,7 @@ typedef struct {
     PyObject_HEAD
     Codec *codec;
     Py_buffer view;
-    const uint8_t *first, *at, *end; /* the records' first byte, the next one's, the byte behind the last */
+    const uint8_t *first, *at, *end; /* the records' first byte, the next one's, the byte after the last */
     int64_t count, done;
     int64_t base_offset, base_timestamp;
     int64_t last;        /* the timestamp that `stamp` is */

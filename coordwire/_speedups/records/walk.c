@@ -1,7 +1,7 @@
 /* `Walk`: from batch to batch without a Python frame; what `Batches` is made of.
 
    Strategy: a batch of magic 2 that is all there is opened with nothing of it read but its length. Rules: whatever
-   else stands there is left to the `_next` of the subclass, which goes over the same bytes. */
+   else is there is left to the `_next` of the subclass, which goes over the same bytes. */
 
 #include "opened.h"
 
@@ -43,7 +43,7 @@ typedef struct {
     Py_ssize_t position;
 } Walk;
 
-/* The batch of `size` bytes at the position, behind which that moves. */
+/* The batch of `size` bytes at the position, after which that moves. */
 static PyObject *step(Walk *self, Py_ssize_t size)
 {
     PyObject *codec = Py_NewRef(self->codec), *source = Py_NewRef(self->source);

@@ -52,7 +52,7 @@ class NotHex(Exception):
 
 
 def opens_dump(line: HexLine) -> bool:
-    """Whether a first line has an offset: with a colon, or with a gap and bytes one by one behind it."""
+    """Whether a first line has an offset: with a colon, or with a gap and bytes one by one after it."""
     found = _OFFSET.match(line.text)
     return found is not None and bool(found[2] or _BYTE.match(line.text, found.end()))
 
@@ -107,7 +107,7 @@ def find_offset(line: HexLine) -> tuple[int, int, bool] | None:
 
 
 def find_od_offset(line: HexLine) -> tuple[int, int, bool] | None:
-    """As `find_offset`, for od -A x -t x1: a single space behind the offset."""
+    """As `find_offset`, for od -A x -t x1: a single space after the offset."""
     found = _OD.match(line.text)
     return (int(found[1], 16), found.end(1), False) if found else None
 

@@ -3,7 +3,7 @@
 Strategy: blank lines and comments ("#") part the text into blocks. A block whose first line opens with an
 offset is a dump of one frame (a new one begins where the offset is back at 0); in any other, each line is a
 frame, except that what `xxd -p` wraps at 60 digits is joined. In plain hex, white space, ":", "," and "0x"
-may stand between bytes. In a dump, the bytes of a line end where the next line's offset says, else at
+may be between bytes. In a dump, the bytes of a line end where the next line's offset says, else at
 the first wide gap but the one in the middle, so that an ASCII column made of hex digits is not read as bytes.
 
 Rules: nothing is guessed: a line that isn't hex costs its frame, which becomes an `UnreadableRange` with its

@@ -44,7 +44,7 @@ def read_packets(
 ) -> Iterator[Packet | UnreadableRange]:
     """The packets of a pcap or pcapng, in file order, with what couldn't be read between them.
 
-    head: bytes that were read from the stream already. Raises `Malformed` for what is no capture.
+    head: bytes that were read from the stream already. Raises `Malformed` for what is not a capture.
     """
     source = InputWindow(stream, head)
     tally = CaptureCounts() if tally is None else tally
@@ -116,7 +116,7 @@ def _read_classic(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet 
 
 
 class _Search:
-    """Finds the next record behind one that can't be read. seconds: of the last good one, or -1."""
+    """Finds the next record after one that can't be read. seconds: of the last good one, or -1."""
 
     def __init__(self, order: str, unit: int, size: int, limit: int) -> None:
         self.seconds = -1

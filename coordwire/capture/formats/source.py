@@ -1,6 +1,6 @@
 """A window on the input: the bytes at hand, with their position in the file.
 
-Strategy: readers work on `buffer` by index and call `grow` when it runs short, which drops what lies behind
+Strategy: readers work on `buffer` by index and call `grow` when it runs short, which drops what lies after
 the index and reads on. Rules: forwards only, so that a pipe will do; `read1` where the stream has it, so
 that a live capture isn't held back; never more in memory than what a reader asks for and one block.
 """
@@ -37,7 +37,7 @@ class Packet(NamedTuple):
 
 
 class InputWindow:
-    """buffer: the bytes at hand; base: the position of its first byte; ended: there is nothing behind it."""
+    """buffer: the bytes at hand; base: the position of its first byte; ended: there is nothing after it."""
 
     __slots__ = ("_read", "base", "buffer", "ended")
 
@@ -69,7 +69,7 @@ class InputWindow:
         reach: Callable[[bytes, int], int],
         fits: Callable[[bytes, int], bool],
     ) -> int:
-        """Move the window's start to the next place behind `start` that `pattern` finds and `fits` agrees to.
+        """Move the window's start to the next place after `start` that `pattern` finds and `fits` agrees to.
 
         reach: how many bytes from there `fits` wants to see; at the input's end it sees fewer.
         Returns the count of bytes passed over, `start` included; the input's end stops the search.

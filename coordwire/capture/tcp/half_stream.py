@@ -29,7 +29,7 @@ class HalfStream:
     """One direction.
 
     next: the next sequence number, or -1 while not started or when closed; edge: the same, kept when closed.
-    offset: of that in the stream; waiting: pieces or a FIN are held behind a hole.
+    offset: of that in the stream; waiting: pieces or a FIN are held after a hole.
     acknowledged: the highest that this side has acknowledged, or -1; fin: the FIN's offset, or -1.
     held: pieces in their order, that don't overlap; joined: where a piece ends and the next begins, mapped to
     where that one ends, or the run of them. weight: what they count. patience: packets for which an

@@ -42,8 +42,8 @@ from coordwire.capture.tcp.half_stream import MASK, HalfStream, Piece, distance,
 from coordwire.capture.tcp.link import ACK, FIN, RST, SYN, TcpSegment, endpoints, reverse_key
 from coordwire.errors import UnreadableRange
 
-WINDOW = 8 << 20  # bytes held behind a hole, for one flow
-SEGMENTS = 4096  # segments held behind a hole
+WINDOW = 8 << 20  # bytes held after a hole, for one flow
+SEGMENTS = 4096  # segments held after a hole
 HELD = 64 << 20  # bytes held for all flows together
 PIECE = 256  # what a held segment counts on top of its bytes
 FLOWS = 32_768  # connections that are remembered
@@ -67,7 +67,7 @@ def reassemble(
 ) -> Iterator[Event]:
     """The streams of the segments, event by event in the order of the capture.
 
-    window: bytes held behind a hole of one flow; held: of all flows; flows: connections remembered.
+    window: bytes held after a hole of one flow; held: of all flows; flows: connections remembered.
     """
     tally = CaptureCounts() if tally is None else tally
     table = _Table(tally, window, held, flows)
@@ -173,7 +173,7 @@ class _Table:
             return True
         if half.isn >= 0:  # a server that answers with SYN cookies may answer twice, with another number
             return not (segment.flags & ACK and ours) or bool(half.offset or half.held)
-        if half.started:  # bytes that were captured before the SYN that they came behind
+        if half.started:  # bytes that were captured before the SYN that they came after
             return not 0 <= distance(half.edge, segment.sequence + 1) - half.offset < BEHIND
         if segment.flags & ACK:
             return peer.isn >= 0 and not ours

@@ -22,7 +22,7 @@ def read_streams(
     """The events of all TCP streams in a pcap or pcapng, in the order of the capture.
 
     head: bytes that were read from the stream already (to tell its format); tally: counts, and the resolution
-    of the time stamps, kept while the events are drawn. Raises `Malformed` for what is no capture.
+    of the time stamps, kept while the events are drawn. Raises `Malformed` for what is not a capture.
     """
     tally = CaptureCounts() if tally is None else tally
     packets = read_packets(stream, head=head, tally=tally)

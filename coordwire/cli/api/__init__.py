@@ -113,7 +113,7 @@ def _fact(key: int) -> Form:
 
 
 def _other(entry: PageEntry) -> Form:
-    """What there is to list of what is no API."""
+    """What there is to list of what is not an API."""
     cls = entry.classes[-1]
     return {
         "name": entry.name, "group": entry.group, "number": entry.number,

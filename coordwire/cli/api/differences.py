@@ -62,6 +62,6 @@ def header(cls: type[Message], old: int, new: int) -> tuple[int, int] | None:
 
 
 def changes(facts: ApiFacts, old: int, new: int) -> dict[int, str]:
-    """What was said of the versions behind the older one, up to the newer."""
+    """What was said of the versions after the older one, up to the newer."""
     low, high = min(old, new), max(old, new)
     return {version: text for version, text in sorted(facts.changes.items()) if low < version <= high}

@@ -59,7 +59,7 @@ class Row:
 
 
 def rows(cls: type[Message], version: int | None = None) -> list[Row]:
-    """The fields of a message, structs' fields behind them; in one version, or in all that there are."""
+    """The fields of a message, structs' fields after them; in one version, or in all that there are."""
     first, last = cls.versions[0], cls.versions[-1]
     if version is not None:
         first = last = version

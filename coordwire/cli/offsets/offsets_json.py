@@ -2,7 +2,7 @@
 
 Strategy: what one asks for most stands flat in front (group, topic, partition, offset, members, …); key and
 value follow whole, in Apache Kafka's own JSON form, and what their opaque bytes hold. Rules: the order of the
-keys is fixed; lines are ASCII; what isn't a message stands there as hex, unless it may hold a secret.
+keys is fixed; lines are ASCII; what isn't a message is there as hex, unless it may hold a secret.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _commit(value: Any) -> dict[str, Any]:
 
 
 def _group(value: Any) -> dict[str, Any]:
-    """A classic group; what is no consumer's in a member's bytes is null."""
+    """A classic group; what is not a consumer's in a member's bytes is null."""
     opened = open_embedded(value)
     return {
         "protocolType": value.protocol_type,

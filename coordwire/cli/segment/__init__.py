@@ -101,7 +101,7 @@ def _interval(text: str) -> int:
 
 
 def _verify(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
-    """A line a fault, and one a segment behind its faults: status, words, form."""
+    """A line a fault, and one a segment after its faults: status, words, form."""
     for folder, paths in partitions(options.paths):
         before: SegmentCounts | None = None
         for path in paths:

@@ -1,8 +1,8 @@
-"""`coordwire segment dump`: what stands in segments and the files beside them.
+"""`coordwire segment dump`: what is in segments and the files beside them.
 
 Strategy: the kind of a file is told by its name, and what has none is read as a log. A log is walked batch
 by batch and written record by record, so that nothing gathers; from an offset on, the walk begins there.
-Rules: a batch that can't be read has a line with its reason, behind those of its records that could be, and
+Rules: a batch that can't be read has a line with its reason, after those of its records that could be, and
 the status says so: 1 where the batch is bad, 2 where its codec's library isn't installed.
 """
 

@@ -1,4 +1,4 @@
-"""What stands in a segment's files as JSON, one object a line.
+"""What is in a segment's files as JSON, one object a line.
 
 Strategy: what all records of a batch share is turned into text once, and each record's own beside it. Rules:
 batches, control records and records of brokers' own logs look as in `coordwire decode --deep`; bytes are
@@ -87,7 +87,7 @@ class Lines:
         return f"{self._start},{encode(form)[1:]}\n"
 
     def entry(self, form: Form) -> str:
-        """What stands in another file than the log."""
+        """What is in another file than the log."""
         return f"{self._start},{encode(form)[1:]}\n"
 
     def opened(self, record: Record) -> tuple[Form | None, bool]:

@@ -1,4 +1,4 @@
-"""What stands in segments, for people: a row a record, under a rule that names the file.
+"""What is in segments, for people: a row a record, under a rule that names the file.
 
 Rules: rows are as wide as the terminal, what is longer ends in "…"; keys and values are shown as text where
 they are printable, else in hex, and what records of brokers' own logs mean stands whole below them; nothing

@@ -204,7 +204,7 @@ class _Reading:
     ) -> None:
         entry = next(entries, None)
         if entry is not None:
-            # An entry without a time, or one out of order, stays behind the one before it.
+            # An entry without a time, or one out of order, stays after the one before it.
             heapq.heappush(heap, (max(entry.time_ns or 0, time), order, entry, entries))
 
     def _of(self, name: str) -> Iterator[Entry]:

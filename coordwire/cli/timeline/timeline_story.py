@@ -346,7 +346,7 @@ def _transaction(event: TransactionStep) -> Pieces:
 
 
 def _go_together(first: GroupEvent, event: GroupEvent) -> bool:
-    """Whether two positions may stand on one line: those of one member within a second."""
+    """Whether two positions may be on one line: those of one member within a second."""
     if isinstance(event, OffsetCommitted) and isinstance(first, OffsetCommitted):
         if event.member_id != first.member_id or event.transactional_id != first.transactional_id:
             return False

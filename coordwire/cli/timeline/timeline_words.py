@@ -18,7 +18,7 @@ from coordwire.groups.timeline_events import (
 )
 
 SHORT = 8
-"""Characters of a member id that are shown behind its client id."""
+"""Characters of a member id that are shown after its client id."""
 
 CAUSES: dict[Cause, str] = {
     "first_member": "{} is the first member",

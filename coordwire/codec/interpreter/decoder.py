@@ -41,7 +41,7 @@ def _java_text(data: bytes) -> str:
 
 
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
-"""ED is no continuation byte: where it stands, a sequence starts."""
+"""ED is not a continuation byte: where it is, a sequence starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Reader:
         self.memory = budget.memory_for(size) - LEAF_FACTOR * size
 
     def message(self, cls: type[M], *, whole: bool = True) -> M:
-        """The message from here on; `whole`: nothing may stand behind it."""
+        """The message from here on; `whole`: nothing may follow it."""
         value = self.blank(cls._layout_.at(self.version))
         try:
             self.fill(value, cls._layout_.at(self.version))
@@ -309,7 +309,7 @@ class Reader:
             self.steps.pop()
 
     def sequence(self, value: Any, field: Field, layout: VersionLayout) -> None:
-        """Structs up to the end, each behind its size."""
+        """Structs up to the end, each after its size."""
         assert field.struct is not None
         items: list[Any] = []
         setattr(value, field.name, items)

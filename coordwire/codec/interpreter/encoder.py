@@ -104,7 +104,7 @@ class Writer:
             self.steps.pop()
 
     def sized(self, value: Any, layout: VersionLayout) -> None:
-        """A struct behind its size."""
+        """A struct after its size."""
         outer, self.out = self.out, bytearray()
         self.struct(value, layout)
         if len(self.out) > _MAX_INT:

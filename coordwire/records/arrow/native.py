@@ -2,7 +2,7 @@
 
 Strategy: the kernel reads all that is uncompressed, sound and of magic 2 by itself, long stretches of it on
 several threads, a table each; compressed batches are decompressed a little ahead
-(`coordwire.records.readahead`) and handed to it. Whatever else stands there is Python's: the reader raises or
+(`coordwire.records.readahead`) and handed to it. Whatever else is there is Python's: the reader raises or
 passes over what is bad, and `PythonColumns` takes what is old, and what follows bad batches that claim much
 more than there is before them, so that the kernel doesn't read the same bytes again for each. Rules: the
 kernel's memory is pyarrow's while a table lives, and afterwards a kernel's again (up to 32 MB stay with the

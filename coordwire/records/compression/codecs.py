@@ -4,7 +4,7 @@ Strategy: gzip is the standard library's zlib, and libdeflate, where it is there
 snappy is cramjam, lz4 the lz4 package, zstd zstandard, each imported when a batch first needs it
 (`coordwire[compression]` brings them). Rules: what comes out is bounded
 before it is allocated: by a size that the format declares, by the most that the format can expand, or by
-reading in steps. A library's own error never leaves; bytes behind the end of gzip and lz4 data are passed
+reading in steps. A library's own error never leaves; bytes after the end of gzip and lz4 data are passed
 over, as Kafka does.
 
 Measured on 16 KB and 1 MB of JSON lines, decompression in MB/s: gzip 1340 by libdeflate, 720 by zlib, 750 by

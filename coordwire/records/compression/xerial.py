@@ -1,4 +1,4 @@
-"""Snappy as Java writes it: blocks of raw snappy behind their lengths, behind a magic header.
+"""Snappy as Java writes it: blocks of raw snappy after their lengths, after a magic header.
 
 The framing is that of the xerial library's `SnappyOutputStream`: 8 bytes of magic, two int32 versions, then
 each block's int32 size and its bytes. Other clients write raw snappy; both are read, told apart by the magic.
@@ -32,7 +32,7 @@ def frame(data: bytes, compress: Callable[[memoryview], Buffer]) -> bytes:
 
 
 def unframe(data: bytes) -> Iterator[bytes]:
-    """The compressed blocks behind the header. Raises `ValueError` where one is cut short."""
+    """The compressed blocks after the header. Raises `ValueError` where one is cut short."""
     pos, size = len(HEADER), len(data)
     if size < pos:
         raise ValueError("the xerial header is cut short")

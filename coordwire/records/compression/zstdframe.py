@@ -20,7 +20,7 @@ _RLE, _COMPRESSED = 1, 2
 
 
 class ZstdFrame(NamedTuple):
-    """One frame: where it stands, the size that it declares (None if it doesn't), the most it can hold."""
+    """One frame: where it is, the size that it declares (None if it doesn't), the most it can hold."""
 
     start: int
     end: int

@@ -52,7 +52,7 @@ class Kafka07Batch(RecordBatch):
 
     What its format lacks reads as unset: timestamps, producer id, epochs and sequences are -1. All records of
     a batch have its own offset, as 0.7 can only be asked for all of them; `next_offset` is what to ask for
-    behind it. Iterating raises as told of `RecordBatch`.
+    after it. Iterating raises as described for `RecordBatch`.
     """
 
     __slots__ = ()
@@ -81,7 +81,7 @@ class Kafka07Batch(RecordBatch):
 
     @property
     def next_offset(self) -> int:
-        """The offset of the message behind it."""
+        """The offset of the message after it."""
         return self.base_offset + len(self._view)
 
     @property
@@ -246,7 +246,7 @@ class _Search(Search):
 def encode_messages(
     payloads: Iterable[bytes], *, magic: int = 1, codec: Codec = "none", level: int | None = None
 ) -> bytes:
-    """These payloads as messages of Kafka 0.7, one behind the other; with a codec, all inside one message.
+    """These payloads as messages of Kafka 0.7, one after the other; with a codec, all inside one message.
 
     magic: 0 or 1; only 1 has codecs, "gzip" and "snappy". level: gzip's, 1 to 9. Raises `WrongType` for what
     isn't bytes, `OutOfRange`, `NotInVersion` for what 0.7 lacks, `CodecUnavailable`.

@@ -1,12 +1,12 @@
 """Message sets of magic 0 and 1: what Kafka wrote before record batches (0.8 to 0.10; KIP-31, KIP-32).
 
 Layout: offset, size, CRC-32 of what follows, magic, attributes, in magic 1 a timestamp, then key and value
-behind int32 lengths. Strategy: an uncompressed message is a batch of its own; a compressed one is a wrapper
+after int32 lengths. Strategy: an uncompressed message is a batch of its own; a compressed one is a wrapper
 whose value is a message set. Inside a wrapper of magic 0 offsets are absolute; of magic 1 they are relative,
 so that the wrapper's own, that of its last message, tells the others. Rules: as Kafka's reader, a wrapper at
 offset 0 leaves the inner offsets as they are (librdkafka produced such), and inner checksums aren't looked
 at, as the wrapper's covers them. Unlike it: a message cut short at the wrapper's end is refused, not passed
-over, as are lengths below -1 and bytes behind the value.
+over, as are lengths below -1 and bytes after the value.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def _magic(data: bytes, pos: int, place: Origin, path: str) -> int:
 def _message(
     data: bytes | memoryview, pos: int, end: int, magic: int, offset: int, place: Origin, path: str
 ) -> Record:
-    """The message that stands from `pos` to `end`, the latter known to lie behind its attributes."""
+    """The message that stands from `pos` to `end`, the latter known to lie after its attributes."""
     timestamp = -1
     start = pos + MESSAGE.size
     if magic:
@@ -217,7 +217,7 @@ def _message(
 def _field(
     data: bytes | memoryview, pos: int, end: int, place: Origin, path: str
 ) -> tuple[bytes | None, int]:
-    """Bytes behind their int32 length, null for -1, and the position behind them."""
+    """Bytes after their int32 length, null for -1, and the position after them."""
     if end - pos < 4:
         raise place.refusal(f"{end - pos} bytes are left where a length should be", pos, path)
     size = _INT32(data, pos)[0]

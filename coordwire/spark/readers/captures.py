@@ -35,7 +35,7 @@ NINE = 9
 
 
 class _Joined(io.RawIOBase):
-    """Several files, one behind the other; of a later pcap without its header if the first has the same."""
+    """Several files, one after the other; of a later pcap without its header if the first has the same."""
 
     def __init__(self, paths: Sequence[str], failed: Callable[[str, OSError], None]) -> None:
         self._paths = list(paths)
@@ -80,7 +80,7 @@ class _Joined(io.RawIOBase):
         return 0
 
     def _head(self) -> bytes:
-        """What stands at a new file's start, without a header that says nothing new."""
+        """What is at a new file's start, without a header that says nothing new."""
         self._fresh = False
         head = self._streams[0].read(PCAP_HEADER)
         if not self._header:

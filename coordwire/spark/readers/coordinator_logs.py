@@ -2,7 +2,7 @@
 
 Strategy: `coordwire.groups.coordinator_log` reads and names; here its values become rows. Segments of these
 logs are small and are read whole. Rules: a record that isn't known or was refused is a row with its bytes and
-the reason; a transaction's end is a row with `marker`; key and value stand there as `coordwire offsets` shows
+the reason; a transaction's end is a row with `marker`; key and value are there as `coordwire offsets` shows
 them, secrets included in its rules.
 """
 

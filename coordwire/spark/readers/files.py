@@ -93,7 +93,7 @@ class File:
 
 
 def is_uri(path: str) -> bool:
-    """Whether it is no path of the local disk."""
+    """Whether it is not a path of the local disk."""
     return bool(_URI.match(path)) and not path.startswith("file://")
 
 

@@ -70,7 +70,7 @@ def _value(event: Any, column: str) -> Any:
         case "length_ms":
             length = getattr(event, "length_ns", None)
             return None if length is None else length / 1e6
-        case "moved":  # a coordinator's own `moved` is no count
+        case "moved":  # a coordinator's own `moved` is not a count
             moved = getattr(event, "moved", None)
             return len(moved) if isinstance(moved, tuple) else None
     value = getattr(event, column, None)

@@ -1,6 +1,6 @@
 """A part of a segment: its records, or its batches' headers, and what couldn't be read.
 
-Strategy: the first batch at or behind the part's start is found by walking headers, from an entry of the
+Strategy: the first batch at or after the part's start is found by walking headers, from an entry of the
 `.index` a good way before it (looked at first), else from the file's start; that walk gives the places that
 reading the whole file would come to. From there on checksums divide the part into sound runs and the rest. A
 run goes to Arrow in one piece; about the rest `coordwire.records.batches` decides over the whole file, so
@@ -93,7 +93,7 @@ class _Reader:
         return position if self._batch_at(position) else 0
 
     def _batch_at(self, position: int) -> bool:
-        """Whether a batch with the right checksum stands there."""
+        """Whether a batch with the right checksum is there."""
         if not 0 <= position < len(self.view):
             return False
         reader = batches(self.view)
@@ -154,7 +154,7 @@ def read_records(
 def _run(
     reader: _Reader, run: list[RecordBatch], finish: _Finisher, see: Callable[[RecordBatch], None] | None
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
-    """The records of batches that stand one behind the other, all with right checksums."""
+    """The records of batches that stand one after the other, all with right checksums."""
     from coordwire.records.arrow import iter_batches
 
     if not run:

@@ -59,7 +59,7 @@ def narrowed(source: str, options: Options, one: Filter) -> Options:
 
 
 def _ranged(options: Options, what: str, one: Filter, low: int, behind: int) -> Options:
-    """With the range cut to what is at least `low` or before `behind`."""
+    """With the range cut to what is at least `low` or before `after`."""
     changes: dict[str, Any] = {}
     if isinstance(one, (EqualTo, *_LOW)):
         before = getattr(options, f"starting_{what}")

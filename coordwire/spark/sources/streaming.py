@@ -1,7 +1,7 @@
 """A folder that grows, as a stream: `spark.readStream.format("kafka-segment")` and the other sources.
 
 Strategy: files are ordered by the time of their last change, then by path; a stream's offset is the last file
-that was read, a micro-batch the files behind it, which the workers read as in a batch job. Rules: nothing is
+that was read, a micro-batch the files after it, which the workers read as in a batch job. Rules: nothing is
 kept but the offset, which Spark does; files are put there whole, by moving them in, and don't change after
 (one that does comes again). Under `availableNow` what is there at the start is read, then the query ends;
 `maxFilesPerTrigger` bounds a micro-batch.
@@ -70,7 +70,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return arrow_rows(SOURCES[self.source_name], partition, self.options, self.schema)
 
     def _files(self, behind: Place) -> list[File]:
-        """The files behind that place, up to where this query goes, in the order of reading."""
+        """The files after that place, up to where this query goes, in the order of reading."""
         found = find_files(self.options.paths, recursive=self.options.recursive)
         files = [file for file in found if _place(file) > behind]
         if self._last is not None:

@@ -26,7 +26,7 @@ class Html(str):
 
 
 def join(parts: Iterable[str], between: str = "") -> Html:
-    """Parts one behind the other, texts escaped."""
+    """Parts one after the other, texts escaped."""
     return Html(_escaped(between).join(map(_escaped, parts)))
 
 

@@ -61,7 +61,7 @@ def samples(page: PageEntry) -> list[Sample]:
 
 @cache
 def captured() -> dict[str, tuple[int, str, str, bytes, bytes]]:
-    """Real exchanges by API: version, client, broker, request and response behind their size prefixes."""
+    """Real exchanges by API: version, client, broker, request and response after their size prefixes."""
     found = {}
     for line in (files(__package__) / "frames.txt").read_text("utf-8").splitlines():
         if not line.startswith("#"):
@@ -129,7 +129,7 @@ def _record(page: PageEntry) -> list[Sample] | None:
 
 
 def _prefixed(cls: type[Message], version: int, data: bytes, heads: tuple[str, ...]) -> Sample:
-    """A message of a log, behind an int16, or behind numbers that are a byte each."""
+    """A message of a log, after an int16, or after numbers that are a byte each."""
     body = example(cls, version).encode(version=version)
     start = len(data) - len(body)
     width = start // len(heads)
