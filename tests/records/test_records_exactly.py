@@ -39,7 +39,7 @@ def field(data: bytes | None, width: int = 0) -> bytes:
 
 
 def record(*parts: bytes, width: int = 0) -> bytes:
-    """Attributes that mean nothing, and these parts, behind their size."""
+    """Attributes that mean nothing, and these parts, after their size."""
     body = b"\xa5" + b"".join(parts)
     return varint(len(body), width) + body
 
@@ -63,7 +63,7 @@ def exact(
 
 
 def fast(data: bytes, count: int = 1) -> list[Record]:
-    """What the fast reading makes of it, behind two bytes of something else and before one."""
+    """What the fast reading makes of it, after two bytes of something else and before one."""
     records, end = read_records(b"\xff\xff" + data, 2, count, BASE_OFFSET, BASE_TIMESTAMP)
     assert end == 2 + len(data)
     assert read_records(data + b"\xff", 0, count, BASE_OFFSET, BASE_TIMESTAMP) == (records, len(data))
@@ -199,7 +199,7 @@ def test_a_promise_of_records() -> None:
     assert count_refusal(bytes(13), 2) == ("2 records are promised, 13 bytes are there", 3, "records")
 
 
-def test_a_place_in_compressed_records_is_told_in_the_reason() -> None:
+def test_a_place_in_compressed_records_is_given_in_the_reason() -> None:
     error = Place(70, True).refusal("no", 5, "records[1]")
     packed = ("no (5 bytes into the decompressed records)", 70, "records[1]")
     assert (error.reason, error.position, error.path) == packed
@@ -263,7 +263,7 @@ def test_refusals(second: bytes, reason: str, at: int, field: str) -> None:
     assert refused(FIRST + second, 2) == (reason, AT + at, f"records[1]{field}")
 
 
-def test_nothing_stands_behind_the_last_record() -> None:
+def test_nothing_follows_the_last_record() -> None:
     with pytest.raises(CorruptBatch) as caught:
         exact(FIRST + b"zz")
     error = caught.value
