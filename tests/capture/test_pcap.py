@@ -315,8 +315,8 @@ def test_the_link_type_has_16_bits() -> None:
 
 
 def test_a_length_on_the_wire_is_not_below_what_was_captured() -> None:
-    for wire, given in ((3, 4), (4, 4), (5, 5)):
-        assert read(build.pcap([]) + record(wire=wire))[0][0].wire_length == given
+    for wire, length in ((3, 4), (4, 4), (5, 5)):
+        assert read(build.pcap([]) + record(wire=wire))[0][0].wire_length == length
 
 
 @ORDERS
