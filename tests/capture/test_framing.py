@@ -131,7 +131,7 @@ def test_a_search_ends_where_a_frame_begins() -> None:
 
 
 @pytest.mark.parametrize("size", [-1, 101])
-def test_a_size_that_cannot_be_is_named_and_the_search_begins_behind_its_first_byte(size: int) -> None:
+def test_a_size_that_cannot_be_is_named_and_the_search_begins_after_its_first_byte(size: int) -> None:
     wrong = struct.pack(">i", size)
     data = frame(b"a frame's bytes")
     with limits(frame=100):
@@ -168,7 +168,7 @@ def test_lost_bytes_out_of_step_keep_the_reason_of_what_was_searched() -> None:
     assert cutter.finish(LATER) == []
 
 
-def test_what_is_given_up_is_reported_and_searched_behind() -> None:
+def test_what_is_given_up_is_reported_and_a_search_follows() -> None:
     data = frame(b"a frame's bytes")
     cutter = splitter(fits=begins_with(data[:4]))
     cutter.feed(data[:7], NOW)

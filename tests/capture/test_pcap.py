@@ -264,7 +264,7 @@ def test_what_is_no_capture_is_said_in_full(data: bytes, reason: str, position: 
     assert (refusal.value.reason, refusal.value.position) == (reason, position)
 
 
-def test_a_file_that_ends_is_told_in_full() -> None:
+def test_a_file_that_ends_is_reported_in_full() -> None:
     head = build.pcap([])
     assert found(head[:23]) == [(0, 23, "the file ends within its header: 23 of 24 bytes")]
     assert found(head) == []
@@ -285,7 +285,7 @@ def test_a_file_that_ends_is_told_in_full() -> None:
         ({"seconds": 0, "length": 0, "wire": 0, "fraction": 7}, "zeros instead of a packet's header"),
     ],
 )
-def test_a_header_that_cannot_be_is_told_in_full(order: str, fields: dict[str, int], reason: str) -> None:
+def test_a_header_that_cannot_be_is_reported_in_full(order: str, fields: dict[str, int], reason: str) -> None:
     good = record(b"good", order=order)
     bad = record(b"bad", order=order, **fields)
     capture = build.pcap([], order=order) + good + bad + good + good
@@ -317,8 +317,8 @@ def test_the_link_type_has_16_bits() -> None:
 
 
 def test_a_length_on_the_wire_is_not_below_what_was_captured() -> None:
-    for wire, told in ((3, 4), (4, 4), (5, 5)):
-        assert read(build.pcap([]) + record(wire=wire))[0][0].wire_length == told
+    for wire, length in ((3, 4), (4, 4), (5, 5)):
+        assert read(build.pcap([]) + record(wire=wire))[0][0].wire_length == length
 
 
 @ORDERS
@@ -367,13 +367,13 @@ def test_a_search_believes_what_the_next_record_follows(order: str) -> None:
     """Or the end of the file, which may come within that record's header."""
     head = build.pcap([], order=order) + record(b"", order=order, fraction=2**32 - 1)
     tried = record(b"abcd", order=order)
-    for behind, sound in (
+    for after, sound in (
         (b"", True),
         (b"\xff" * 15, True),
         (b"\xff" * 16, False),
         (record(b"more", order=order), True),
     ):
-        packets, _ = read(head + tried + behind)
+        packets, _ = read(head + tried + after)
         assert (b"abcd" in [packet.data for packet in packets]) is sound
     assert read(head + tried[:-1])[0] == []
 

@@ -96,7 +96,7 @@ def test_what_waits_is_found_by_its_serial_and_counted_by_its_size() -> None:
     assert state(waiting) == (those[0].cost + those[2].cost, 2, 0, 0)
 
 
-def test_what_is_forgotten_is_counted_and_its_owner_told() -> None:
+def test_what_is_forgotten_is_counted_and_reported_to_its_owner() -> None:
     waiting = PendingRequests()
     gone: list[AwaitedRequest] = []
     first, second, third = asked(10, gone=gone), one_way(gone), asked(10, gone=gone)

@@ -1,4 +1,4 @@
-"""The search of a connection that nobody knows yet: each place once, each claim when it is whole."""
+"""The search of a connection that is not known yet: each place once, each claim when it is whole."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_frames_that_become_whole_together_are_tried_in_their_order() -> None:
     assert talk.tried == [(0, 40), (4, 24), (8, 38), (12, 36)]
 
 
-def test_the_first_true_frame_tells_who_sends() -> None:
+def test_the_first_true_frame_shows_who_sends() -> None:
     search, talk = finder()
     feed(search, b"a020B012C010")
     assert feed(search, b"." * 12) == "sender B"

@@ -36,9 +36,9 @@ CUT = [b"\x80", b"\xff\xff\xff\xff"]
 @pytest.mark.parametrize(("value", "wire"), VARINTS)
 def test_a_varint_of_several_bytes(value: int, wire: bytes) -> None:
     assert p.uvarint(value) == wire
-    for before, behind in ((b"", b""), (b"--", b"\x01\x80")):
+    for before, after in ((b"", b""), (b"--", b"\x01\x80")):
         at = len(before)
-        assert p.long_uvarint(before + wire + behind, at + 1, wire[0]) == (value, at + len(wire))
+        assert p.long_uvarint(before + wire + after, at + 1, wire[0]) == (value, at + len(wire))
 
 
 @pytest.mark.parametrize("value", [0, 1, 126, 127])
@@ -182,11 +182,11 @@ def test_a_count_of_tagged_fields_is_charged_and_fits_the_bytes_left() -> None:
     for count in (0, 1, 127, 128, 300):
         wire = b"-" + p.uvarint(count)
         rest = bytes(2 * count)
-        behind = len(wire)
+        after = len(wire)
         cost = count * p.ELEMENT_COST
         first = wire[1]
-        assert p.tag_count(wire + rest, 2, first, count, cost) == (count, behind, 0, 0)
-        assert p.tag_count(wire + rest, 2, first, count + 4, cost + 9) == (count, behind, 4, 9)
+        assert p.tag_count(wire + rest, 2, first, count, cost) == (count, after, 0, 0)
+        assert p.tag_count(wire + rest, 2, first, count + 4, cost + 9) == (count, after, 4, 9)
         if count:
             for data, elements, memory in (
                 (wire + rest[:-1], count, cost),

@@ -130,7 +130,7 @@ def test_a_decode_is_strict_unless_asked_otherwise() -> None:
         Reader(b"\x05ab", 0, FIXED).message(one("int8"))
 
 
-def test_what_stands_behind_a_message() -> None:
+def test_what_follows_a_message() -> None:
     data = b"\x05ab"
     assert refused(one("int8"), FIXED, data) == (Malformed, "2 trailing bytes", 1, "")
     assert tolerant(one("int8"), FIXED, data) == ({"x": 5}, [("2 trailing bytes", 1, "")])
@@ -139,7 +139,7 @@ def test_what_stands_behind_a_message() -> None:
     assert walk.pos == 1
 
 
-def test_a_message_may_begin_behind_a_start() -> None:
+def test_a_message_may_begin_after_a_start() -> None:
     walk = reader(b"--\x05", FIXED, start=2)
     assert plain(walk.message(one("int8"))) == {"x": 5}
     with pytest.raises(Truncated) as caught:
@@ -412,7 +412,7 @@ def sized() -> Any:
     return one("struct", array=True, struct=INNER, default=(), unprefixed=True)
 
 
-def test_structs_behind_their_sizes() -> None:
+def test_structs_after_their_sizes() -> None:
     assert strict(sized(), FIXED, b"") == {"x": []}
     assert strict(sized(), FIXED, b"\0\0\0\1\5\0\0\0\1\6") == {"x": [{"y": 5}, {"y": 6}]}
     for wire, error in (
@@ -431,7 +431,7 @@ def test_a_struct_fills_its_size() -> None:
     assert tolerant(sized(), FIXED, wire) == ({"x": [{"y": 5}, {"y": 6}]}, [odd])
 
 
-def test_structs_behind_their_sizes_are_charged_one_by_one() -> None:
+def test_structs_after_their_sizes_are_charged_one_by_one() -> None:
     wire = b"\0\0\0\1\5" * 3
     with limits(elements=3):
         assert len(strict(sized(), FIXED, wire)["x"]) == 3

@@ -199,7 +199,7 @@ def test_a_promise_of_records() -> None:
     assert count_refusal(bytes(13), 2) == ("2 records are promised, 13 bytes are there", 3, "records")
 
 
-def test_a_place_in_compressed_records_is_told_in_the_reason() -> None:
+def test_a_place_in_compressed_records_is_given_in_the_reason() -> None:
     error = Origin(70, True).refusal("no", 5, "records[1]")
     packed = ("no (5 bytes into the decompressed records)", 70, "records[1]")
     assert (error.reason, error.position, error.path) == packed
@@ -263,7 +263,7 @@ def test_refusals(second: bytes, reason: str, at: int, field: str) -> None:
     assert refused(FIRST + second, 2) == (reason, AT + at, f"records[1]{field}")
 
 
-def test_nothing_stands_behind_the_last_record() -> None:
+def test_nothing_follows_the_last_record() -> None:
     with pytest.raises(CorruptBatch) as caught:
         exact(FIRST + b"zz")
     error = caught.value
