@@ -270,8 +270,9 @@ def walked(**declared: object) -> ModuleRow:
 def test_facts_reach_the_generated_text() -> None:
     part = Declared("key" / Nullable(Secret(Bytes)) * "K.", about="A part.")
     facts = {"listeners": ("controller",), "deprecated": (0, 1), "unstable": 3, "errors": ("NOT_CONTROLLER",)}
-    request = api(**facts).request("groups" / Array(GroupId) * "G.", "parts" / Array(part) * "P.")
-    row = walked(Part=part, MadeUpRequest=request)
+    made_up = api(**facts)
+    request = made_up.request("groups" / Array(GroupId) * "G.", "parts" / Array(part) * "P.")
+    row = walked(Part=part, MadeUpRequest=request, MadeUpResponse=made_up.response())
     text = module_text(row)
     assert 'Field("groups", "string", array=True, default=(), entity="group_id")' in text
     assert 'Field("key", "bytes", null=0, default=None, secret=True)' in text
