@@ -6,7 +6,6 @@ A test that fails for want of an extra's package is skipped, with the package as
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Generator
 from importlib.util import find_spec
@@ -18,14 +17,6 @@ settings.register_profile("ci", deadline=None, derandomize=True, suppress_health
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=10)
 settings.register_profile("thorough", settings.get_profile("ci"), derandomize=False, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
-
-
-def pytest_collection_finish() -> None:
-    """Leave the collected tests out of every later garbage collection, which some tests run hundreds of
-    times."""
-    gc.collect()
-    gc.freeze()
-
 
 PACKAGES = ("cramjam", "deflate", "lz4", "pyarrow", "rich", "zstandard")
 MISSING = [package for package in PACKAGES if find_spec(package) is None]
