@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.groups.capture_timeline import TOLD_BY, timeline
-from coordwire.groups.story import stories
+from coordwire.groups.group_totals import stories
 from coordwire.groups.timeline_events import RebalanceBegan, RebalanceEnded
 from coordwire.messages import find_message
 from coordwire.testing import strategies

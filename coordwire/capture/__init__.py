@@ -8,7 +8,7 @@
     undecided.py            connections of which it is not known yet whether they speak Kafka
     connections.py          the streams of a capture to entries
     conversation.py         requests and their responses; draft_conversation.py: in the older dialects
-    pending.py              the requests that wait for their responses, within a budget
+    pending_requests.py     the requests that wait for their responses, within a budget
     entries.py              what a reader gets: a frame, or an unreadable range
     reader.py               any input to entries; rotated.py: captures that continue one another
     partial.py              a message that was refused half-way, in JSON
@@ -22,7 +22,7 @@ capture at all raises, and only `coordwire.errors.DecodeError`.
 
 The most that a reader holds of one capture; what doesn't fit is given up and reported:
 
-    pending.BUDGET        64 MB   requests that wait, decoded; beyond: without message, then forgotten
+    pending_requests.BUDGET  64 MB   requests that wait, decoded; beyond: without message, then forgotten
     conversation.LATEST   10,000  requests that wait, of a connection
     undecided.WINDOW      256 KB  of a connection that may be Kafka's; PIECES: 16,384 chunks
     undecided.UNDECIDED   64 MB   of all such connections
@@ -32,7 +32,7 @@ The most that a reader holds of one capture; what doesn't fit is given up and re
     reassembly.FLOWS      32,768  connections
     pcap, pcapng          16 MB   of a packet or block, and half as much again while searching
     hexdump               1 frame of a dump, and two of its lines
-    rotated.MOST_WAITING  10,000  requests, and another `pending.BUDGET`
+    rotated.MOST_WAITING  10,000  requests, and another `pending_requests.BUDGET`
 
 Fragments of IP packets aren't put together, so none are held.
 """

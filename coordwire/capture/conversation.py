@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.framing import HEAD, Effort, FrameBody, may_be_request
-from coordwire.capture.pending import AwaitedRequest, PendingRequests
+from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Reader
 from coordwire.dialects.grammar import Side
@@ -36,7 +36,7 @@ _SIZE = struct.Struct(">i").unpack_from
 _HEAD = struct.Struct(">ihhih").unpack_from
 LATEST = 10_000
 """So many unanswered requests are remembered for one connection; the oldest are forgotten first. How much
-those of all connections may take: `coordwire.capture.pending`."""
+those of all connections may take: `coordwire.capture.pending_requests`."""
 
 MAX_KEY = 10_000
 """A stream that begins with an api key above this is not taken for Kafka's."""

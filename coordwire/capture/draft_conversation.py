@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from coordwire.capture.conversation import LATEST, Conversation
 from coordwire.capture.entries import Direction, FrameEntry
 from coordwire.capture.framing import Effort, FrameBody
-from coordwire.capture.pending import AwaitedRequest, PendingRequests
+from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect, Grammar, Side
 from coordwire.dialects.matching import Matching, PendingRequest, Reading

@@ -29,7 +29,7 @@ class FrameEntry:
     SASL token (`token`). body: the bytes after the size prefix. message: what was decoded, whole if `error`
     is None, else as far as it went. request: for a response, the entry of its request.
     released: bytes of the body that weren't kept; they still count in `size`. Only a `request` has any, and
-    then no body, header and message: too much waited for its answer (`coordwire.capture.pending`).
+    then no body, header and message: too much waited for its answer (`coordwire.capture.pending_requests`).
     mechanism: of SASL's messages and tokens, the mechanism that a SaslHandshake before them named, if it was
     seen.
     dialect: what is spoken; in other dialects than Kafka's api_key is the type id, the version that of the

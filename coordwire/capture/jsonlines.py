@@ -9,15 +9,15 @@ that nothing is lost.
 from __future__ import annotations
 
 import json
-import re
 from binascii import b2a_base64
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from coordwire.capture import partial
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.model import format_time
+from coordwire.capture.redaction.redact import redact
 from coordwire.capture.redaction.withheld import NOTHING, Withheld, withheld, withheld_bytes
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import EncodeError, UnreadableRange
@@ -29,8 +29,6 @@ encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 OpenBytes = Callable[[FrameEntry, bool], dict[str, Any]]
 """Opens a frame's opaque bytes; told whether to show secrets."""
-
-_UNDERSCORE = re.compile(r"_([a-z0-9])")
 
 
 def line(entry: Entry, digits: int, *, show_secrets: bool, opened: OpenBytes | None = None) -> str:
@@ -151,30 +149,6 @@ def _written_otherwise(entry: FrameEntry) -> bool:
 def _has_tagged(cls: Any, version: int) -> bool:
     layout = cls._layout_.at(version)
     return bool(layout.tagged) or any(f.struct and _has_tagged(f.struct, version) for f in layout.inline)
-
-
-def redact(body: Any, paths: Iterable[str]) -> None:
-    """Make null what is at these paths."""
-    for path in paths:
-        *place, last = _json_steps(path)
-        inside = body
-        for step in place:
-            inside = inside[step]
-        if last in inside:
-            inside[last] = None
-
-
-def _json_steps(path: str) -> list[Any]:
-    """A path's steps in the JSON form, where unknown tagged fields have their numbers as text."""
-    found: list[Any] = []
-    for step in partial.steps(path):
-        if step == "tags":
-            found.append("_tags")
-        elif isinstance(step, int):
-            found.append(str(step) if found[-1:] == ["_tags"] else step)
-        else:
-            found.append(_UNDERSCORE.sub(lambda match: match[1].upper(), step))
-    return found
 
 
 def _time(entry: Entry, digits: int) -> str | None:

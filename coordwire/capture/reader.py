@@ -19,7 +19,7 @@ from coordwire.capture.entries import Entry
 from coordwire.capture.formats.hexdump import read_frames
 from coordwire.capture.framing import Effort, FrameBody, FrameSplitter
 from coordwire.capture.model import CaptureCounts
-from coordwire.capture.pending import PendingRequests
+from coordwire.capture.pending_requests import PendingRequests
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import Malformed, UnreadableRange

@@ -3,7 +3,7 @@
 Strategy: a request waits, by its connection's ends and its correlation id, until its answer is seen; an
 answer to nobody in its own capture is read as that of the request that waits. Rules: entries stay as they are
 otherwise, and in their order; what waits is bounded in number, the oldest is forgotten first, and in memory
-(`coordwire.capture.pending`).
+(`coordwire.capture.pending_requests`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from coordwire.capture.conversation import read_answer
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.pending import AwaitedRequest, PendingRequests
+from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX

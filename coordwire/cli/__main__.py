@@ -16,9 +16,9 @@ from coordwire.cli import Failure, standard_streams
 COMMANDS = {
     "decode": "show recorded traffic, frame by frame",
     "encode": "turn the JSON lines of decode back into bytes",
-    "explain": "say what each byte of a frame means",
-    "timeline": "tell what happened to groups: members, rebalances, commits, lag",
-    "segment": "show, judge, save and index a broker's log segments",
+    "explain": "explain every byte of a frame",
+    "timeline": "show what happened to groups: members, rebalances, commits, lag",
+    "segment": "show, verify, recover and index a broker's log segments",
     "offsets": "read the logs of coordinators: commits, groups, transactions",
     "pipeline": "turn captures and segments into tables, with Spark",
     "api": "show APIs, their versions and their fields",

@@ -44,15 +44,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--format", choices=("tree", "json", "hex"), help="default: tree on a terminal, else json lines"
     )  # fmt: skip
     parser.add_argument(
-        "--input", choices=(*FORMATS, SEGMENT), help="the input's format (default: told by its content)"
+        "--input", choices=(*FORMATS, SEGMENT), help="input format (default: detected from the content)"
     )
     parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
     parser.add_argument("--show-secrets", action="store_true", help="show passwords, tokens and keys")
     parser.add_argument(
-        "--port", type=_port, action="append", default=[], metavar="N", help="a broker's port"
-    )  # fmt: skip
+        "--port", type=_port, action="append", default=[], metavar="N", help="a broker's port; repeatable"
+    )
     dialect_options.configure(parser)
-    parser.add_argument("--deep", action="store_true", help="open what opaque bytes hold")
+    parser.add_argument(
+        "--deep", action="store_true", help="decode opaque bytes whose content is known, such as assignments"
+    )
     filters.configure(parser)
 
 

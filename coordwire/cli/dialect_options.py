@@ -10,14 +10,19 @@ from coordwire.dialects.grammar import Dialect
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--dialect", choices=[str(name) for name in Dialect], default="kafka", help="what is spoken"
+        "--dialect",
+        choices=[str(name) for name in Dialect],
+        default="kafka",
+        help="protocol dialect (default: kafka)",
     )
     parser.add_argument(
         "--type-id", type=_type_id, action="append", default=[], metavar="NAME=N",
         help="a request's type id in another dialect",
     )  # fmt: skip
     parser.add_argument(
-        "--auto-commit", choices=("on", "off"), help="how the drafts' consumers registered, if nobody saw it"
+        "--auto-commit",
+        choices=("on", "off"),
+        help="how consumers of the drafts registered, if that was not captured",
     )
 
 

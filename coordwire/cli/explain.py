@@ -28,8 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "hex", nargs="+", metavar="HEX", help="frames in hex; - reads hex or frames from stdin"
     )
-    parser.add_argument("--response-to", type=api, metavar="API", help="the frames are answers to this API")
-    parser.add_argument("--version", type=int, metavar="N", help="the version of the request answered")
+    parser.add_argument("--response-to", type=api, metavar="API", help="the frames are responses of this API")
+    parser.add_argument("--version", type=int, metavar="N", help="API version of the request")
     dialect_options.configure(parser)
     parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
 
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     if (options.response_to is None) != (options.version is None):
         raise Failure("explain: --response-to and --version go together")
     if options.response_to is not None and options.dialect != Dialect.KAFKA:
-        raise Failure("explain: in other dialects an answer is known by its request alone: give both")
+        raise Failure("explain: in other dialects only the request says what a response is: give both")
     output = HexFormat(show_secrets=True, strict=options.strict)
     status = 0
     for entry in _entries(options):

@@ -33,15 +33,27 @@ _FRACTION = re.compile(r"(.*:\d\d)\.(\d{1,9})(.*)")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("filters", "all given ones must hold; a response answers its request")
-    group.add_argument(
-        "--api", action="append", type=apis, metavar="NAME|KEY", help="an API; several with commas, or again"
+    group = parser.add_argument_group(
+        "filters", "a frame must match all of them; a response matches if its request does"
     )
-    group.add_argument("--group", action="append", metavar="ID", help="what names this group")
-    group.add_argument("--member", action="append", metavar="ID", help="what names this member (or instance)")
-    group.add_argument("--client-id", action="append", metavar="ID", help="what this client said or was told")
     group.add_argument(
-        "--errors", action="store_true", help="only what was refused, or carries an error code other than 0"
+        "--api",
+        action="append",
+        type=apis,
+        metavar="NAME|KEY",
+        help="an API; separate several with commas or repeat the option",
+    )
+    group.add_argument("--group", action="append", metavar="ID", help="frames that name this group")
+    group.add_argument(
+        "--member", action="append", metavar="ID", help="frames that name this member id or instance id"
+    )
+    group.add_argument(
+        "--client-id", action="append", metavar="ID", help="frames of this client, and their responses"
+    )
+    group.add_argument(
+        "--errors",
+        action="store_true",
+        help="only refused frames, and frames with an error code other than 0",
     )
     configure_times(group)
 
@@ -49,9 +61,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def configure_times(parser: argparse._ActionsContainer) -> None:
     """--since and --until, for a `TimeRange`."""
     parser.add_argument(
-        "--since", type=moment, metavar="TIME", help="UTC: ISO 8601, HH:MM[:SS], or epoch seconds"
+        "--since", type=moment, metavar="TIME", help="first time (UTC): ISO 8601, HH:MM[:SS] or epoch seconds"
     )  # fmt: skip
-    parser.add_argument("--until", type=moment, metavar="TIME", help="as --since; both are included")
+    parser.add_argument(
+        "--until", type=moment, metavar="TIME", help="last time, as --since; both ends are included"
+    )
 
 
 def apis(text: str) -> set[int | str]:

@@ -27,24 +27,30 @@ from coordwire.spark.pipeline.units import cause
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("inputs", nargs="+", metavar="IN", help="captures, segments, folders, globs or URIs")
-    parser.add_argument("--out", required=True, metavar="DIR", help="where the tables go; a folder or a URI")
-    parser.add_argument("--master", default="local[*]", help="Spark's master (default: local[*])")
-    parser.add_argument("--tables", metavar="NAME,…", help="only these (default: all)")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="of the summary")
+    parser.add_argument("--out", required=True, metavar="DIR", help="output folder, or a URI")
+    parser.add_argument("--master", default="local[*]", help="Spark master URL (default: local[*])")
+    parser.add_argument("--tables", metavar="NAME,…", help="write only these tables (default: all)")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="format of the summary")
     parser.add_argument(
-        "--split-size", type=int, default=Options().split_size, metavar="BYTES", help="of a part of a segment"
+        "--split-size",
+        type=int,
+        default=Options().split_size,
+        metavar="BYTES",
+        help="size of the part that a task reads",
     )
     parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
-    parser.add_argument("--show-secrets", action="store_true", help="keep passwords, tokens and keys")
-    parser.add_argument("--no-report", action="store_true", help="don't write report.html")
     parser.add_argument(
-        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark's"
+        "--show-secrets", action="store_true", help="keep passwords, tokens and keys in the tables"
+    )
+    parser.add_argument("--no-report", action="store_true", help="do not write report.html")
+    parser.add_argument(
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting; repeat for several"
     )  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:
     if options.split_size < 1:
-        raise Failure("--split-size is 1 at least")
+        raise Failure("--split-size must be at least 1")
     config = dict(_setting(text) for text in options.conf)
     try:
         tables = tables_named(options.tables.split(",") if options.tables else None)
@@ -87,7 +93,7 @@ def first_line(error: BaseException) -> str:
 def _setting(text: str) -> tuple[str, str]:
     key, found, value = text.partition("=")
     if not found:
-        raise Failure(f"--conf {shown(text)}: it is KEY=VALUE")
+        raise Failure(f"--conf {shown(text)}: expected KEY=VALUE")
     return key, value
 
 

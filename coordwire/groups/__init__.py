@@ -9,7 +9,7 @@
     group.py            one group's state; by protocol: classic.py, modern.py, draft_groups.py
     joining.py          the JoinGroups that wait for their responses
     commits.py          commits and transactions; lag.py: how far groups are behind
-    story.py            what a group's events amount to
+    group_totals.py      what a group's events amount to
 
 Strategy: everything is an iterator over small frozen values that can be pickled: a command line shows them
 one by one and a cluster works on them file by file. Rules: neither rich nor pyarrow nor Spark is imported

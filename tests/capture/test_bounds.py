@@ -20,7 +20,7 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.framing import FrameBody
 from coordwire.capture.model import Chunk, Flow, Gap, NetworkAddress, Opened
-from coordwire.capture.pending import REDUCED, AwaitedRequest, PendingRequests
+from coordwire.capture.pending_requests import REDUCED, AwaitedRequest, PendingRequests
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotated import rejoined
 from coordwire.capture.tcp.link import read_segments

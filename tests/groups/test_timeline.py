@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from coordwire.capture.reader import Capture
 from coordwire.groups.capture_timeline import timeline
-from coordwire.groups.story import stories
+from coordwire.groups.group_totals import stories
 from coordwire.groups.timeline_events import (
     CoordinatorFound,
     ErrorMet,

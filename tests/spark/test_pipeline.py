@@ -280,4 +280,4 @@ def test_what_is_wrong_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["pipeline", str(tmp_path), "--out", str(tmp_path / "out"), "--tables", "recrods"]) == 2
     assert "no such table: recrods; there are files, batches" in capsys.readouterr().err
     assert main(["pipeline", str(tmp_path), "--out", str(tmp_path / "out"), "--conf", "spark"]) == 2
-    assert "--conf spark: it is KEY=VALUE" in capsys.readouterr().err
+    assert "--conf spark: expected KEY=VALUE" in capsys.readouterr().err

@@ -3,4 +3,5 @@
 secret_fields.py  which fields hold secrets
 misread.py        whether bytes that could not be read may hold one
 withheld.py       what to leave out of an entry
+redact.py         its removal from the JSON form
 """

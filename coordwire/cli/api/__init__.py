@@ -37,8 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name", nargs="?", metavar="NAME|KEY", help="an API, message, header, data type, log record or draft"
     )
-    parser.add_argument("--all", action="store_true", help="list what is no API too")
-    parser.add_argument("--diff", nargs=2, type=int, metavar=("V1", "V2"), help="what V2 has that V1 has not")
+    parser.add_argument(
+        "--all", action="store_true", help="also list records, data types and drafts, which are not APIs"
+    )
+    parser.add_argument(
+        "--diff", nargs=2, type=int, metavar=("V1", "V2"), help="show what changed between two versions"
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--html", type=Path, metavar="DIR", help="write the whole reference as HTML pages")
 
@@ -73,7 +77,7 @@ def _html(options: argparse.Namespace) -> int:
     from coordwire.cli.api import html  # it imports every message
 
     if options.name is not None or options.diff or options.all:
-        raise Failure("api: --html writes all of it, and goes with no name")
+        raise Failure("api: --html writes the whole reference and takes no name")
     try:
         count = html.write(options.html)
     except OSError as error:

@@ -42,15 +42,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--format", choices=("table", "json"), help="default: table on a terminal, else json lines"
     )  # fmt: skip
     parser.add_argument(
-        "--latest", action="store_true", help="only what stands at the end: the last value of each key"
+        "--latest", action="store_true", help="only the last value of each key"
     )  # fmt: skip
     parser.add_argument(
-        "--log", choices=list(TOPICS), help="what the segments hold (default: told by name, or content)"
+        "--log",
+        choices=list(TOPICS),
+        help="which log the segments are of (default: detected from name or content)",
     )
     parser.add_argument("--show-secrets", action="store_true", help="show SCRAM keys and secret configs")
-    group = parser.add_argument_group("filters", "all given ones must hold")
-    group.add_argument("--group", action="append", metavar="ID", help="what is about this group")
-    group.add_argument("--topic", action="append", metavar="NAME", help="offsets in this topic")
+    group = parser.add_argument_group("filters", "all of them must match")
+    group.add_argument("--group", action="append", metavar="ID", help="only records of this group")
+    group.add_argument("--topic", action="append", metavar="NAME", help="only offsets of this topic")
     filters.configure_times(group)
 
 

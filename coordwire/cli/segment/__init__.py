@@ -31,9 +31,9 @@ from coordwire.segments.staging import Staged, remove_stale
 
 Form = dict[str, Any]
 VERBS = {
-    "dump": "show records, batches, and what stands beside them",
-    "verify": "tell what is wrong, byte range by byte range",
-    "recover": "copy what is whole, and put the rest in quarantine",
+    "dump": "show records, batches and the files beside them",
+    "verify": "report what is wrong, by byte range",
+    "recover": "copy the sound batches and put the rest in quarantine",
     "index": "write indexes as a broker's recovery does, or compare with them",
 }
 
@@ -51,18 +51,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "--format", choices=("text", "json"), help="default: text on a terminal, else json lines"
         )
     commands["verify"].add_argument(
-        "--quick", action="store_true", help="compare the batches' checksums, don't read their records"
+        "--quick", action="store_true", help="check batch checksums only; do not read records"
     )
-    commands["recover"].add_argument("--out", required=True, metavar="DIR", help="where the copy goes")
+    commands["recover"].add_argument("--out", required=True, metavar="DIR", help="output folder for the copy")
+    commands["index"].add_argument("--out", metavar="DIR", help="output folder (default: beside the log)")
+    commands["index"].add_argument("--replace", action="store_true", help="replace existing indexes")
     commands["index"].add_argument(
-        "--out", metavar="DIR", help="where the indexes go (default: beside the log)"
-    )
-    commands["index"].add_argument("--replace", action="store_true", help="replace indexes that are there")
-    commands["index"].add_argument(
-        "--check", action="store_true", help="write nothing; compare with what is there"
+        "--check", action="store_true", help="write nothing; compare with the existing indexes"
     )
     commands["index"].add_argument(
-        "--snapshots", action="store_true", help="also the producers' .snapshot of each segment's end"
+        "--snapshots", action="store_true", help="also write the producer .snapshot at each segment's end"
     )
     for name in ("recover", "index"):
         commands[name].add_argument(
@@ -190,7 +188,7 @@ def _below(out: Path, partition: Path) -> Path:
 def _index(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
     """A line a segment: what was written, or, with --check, which files differ."""
     if options.check and (options.out or options.replace):
-        raise Failure("segment index: --check writes nothing: neither --out nor --replace go with it")
+        raise Failure("segment index: --check writes nothing; it cannot be combined with --out or --replace")
     found = partitions(options.paths)
     for folder, paths in found:
         out = folder if options.out is None else Path(options.out)
@@ -249,7 +247,7 @@ def _bytes(path: Path) -> bytes | None:
 def _written(path: Path, out: Path, wanted: dict[str, bytes], replace: bool) -> tuple[int, str, Form]:
     taken = [name for name in wanted if os.path.lexists(out / name)]
     if taken and not replace:
-        raise Failure(f"{shown(str(out / taken[0]))}: is there already; --replace would replace it")
+        raise Failure(f"{shown(str(out / taken[0]))}: already exists; --replace replaces it")
     with Staged(out) as files:
         for name, data in wanted.items():
             with files.new(name) as file:

@@ -84,9 +84,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batches", action="store_true", help="batches without their records")
     parser.add_argument("--from-offset", type=int, metavar="N", help="the first offset to show")
     parser.add_argument("--to-offset", type=int, metavar="N", help="the last offset to show")
-    parser.add_argument("--since", type=moment, metavar="TIME", help="UTC: ISO 8601 or epoch seconds")
-    parser.add_argument("--until", type=moment, metavar="TIME", help="as --since; both are included")
-    parser.add_argument("--limit", type=int, metavar="N", help="show so many records (or batches), then end")
+    parser.add_argument(
+        "--since", type=moment, metavar="TIME", help="first time (UTC): ISO 8601 or epoch seconds"
+    )
+    parser.add_argument(
+        "--until", type=moment, metavar="TIME", help="last time, as --since; both ends are included"
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="stop after N records (or batches)")
     parser.add_argument("--text", action="store_true", help="keys and values as text where they are UTF-8")
     parser.add_argument("--deep", action="store_true", help="open the records of brokers' own logs")
     parser.add_argument("--show-secrets", action="store_true", help="show credentials in the metadata log")
@@ -107,7 +111,7 @@ def decode(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace
     A pipe is copied to a temporary file first, so that it can be mapped.
     """
     if options.api or options.group or options.member or options.client_id or options.errors:
-        raise Failure(f"{shown(name)}: a segment has records, and filters for frames can't choose among them")
+        raise Failure(f"{shown(name)}: filters for frames do not apply to the records of a segment")
     if options.format == "hex":
         raise Failure(f"{shown(name)}: no hex format for segments; --format tree or json")
     wanted = Wanted(since=_ms(options.since), until=_ms(options.until))
@@ -127,7 +131,7 @@ def decode(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace
 
 def _ms(when: Moment | None) -> int | None:
     if when is not None and when.clock:
-        raise Failure("the records of a segment may be of many days: --since and --until want a date")
+        raise Failure("--since and --until need a date for segments")
     return None if when is None else when // MILLI
 
 

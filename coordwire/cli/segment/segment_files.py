@@ -50,5 +50,5 @@ def _log(path: Path) -> Path:
         return path
     log = path.with_name(path.name.replace(f".{name.kind}", ".log", 1))
     if not log.exists():
-        raise Failure(f"{shown(str(path))}: {log.name} isn't beside it")
+        raise Failure(f"{shown(str(path))}: {log.name} is not beside it")
     return log

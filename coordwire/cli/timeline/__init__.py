@@ -57,13 +57,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("story", "json"), help="default: story on a terminal, else json lines"
     )  # fmt: skip
-    parser.add_argument("--input", choices=FORMATS, help="the captures' format (default: told by content)")
-    parser.add_argument("--port", type=int, action="append", default=[], metavar="N", help="a broker's port")
     parser.add_argument(
-        "--dialect", choices=[str(name) for name in Dialect], default="kafka", help="what is spoken"
+        "--input", choices=FORMATS, help="format of the captures (default: detected from the content)"
+    )
+    parser.add_argument(
+        "--port",
+        type=int,
+        action="append",
+        default=[],
+        metavar="N",
+        help="a broker's port; repeat for several",
+    )
+    parser.add_argument(
+        "--dialect",
+        choices=[str(name) for name in Dialect],
+        default="kafka",
+        help="protocol dialect (default: kafka)",
     )
     parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
-    group = parser.add_argument_group("filters", "all given ones must hold")
+    group = parser.add_argument_group("filters", "all of them must match")
     group.add_argument("--group", action="append", metavar="ID", help="only this group")
     group.add_argument("--errors", action="store_true", help="only what went wrong")
     filters.configure_times(group)

@@ -28,7 +28,7 @@ from coordwire.cli.timeline.timeline_words import (
     stamp,
 )
 from coordwire.enums import ErrorCode
-from coordwire.groups.story import GroupStory
+from coordwire.groups.group_totals import GroupStory
 from coordwire.groups.timeline_events import (
     CoordinatorFound,
     ErrorMet,

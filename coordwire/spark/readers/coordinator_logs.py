@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from coordwire.capture.jsonlines import encode, redact, text
+from coordwire.capture.jsonlines import encode, text
 from coordwire.capture.redaction import secret_fields
+from coordwire.capture.redaction.redact import redact
 from coordwire.codec import Message
 from coordwire.errors import CorruptBatch, UnreadableRange
 from coordwire.groups.coordinator_log import (

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from coordwire.capture import pending
+from coordwire.capture import pending_requests
 from coordwire.capture.entries import FrameEntry
-from coordwire.capture.pending import (
+from coordwire.capture.pending_requests import (
     BUDGET,
     GUESS,
     REDUCED,
@@ -161,7 +161,7 @@ def test_a_request_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
         measures.append(len(entry.body))
         return memory_of(entry, guess)
 
-    monkeypatch.setattr(pending, "memory_of", counted)
+    monkeypatch.setattr(pending_requests, "memory_of", counted)
     waiting = PendingRequests(measured(6000) + REDUCED)
     for size in (5000, 6000, 7000):
         waiting.add(asked(size))
@@ -308,4 +308,8 @@ def test_a_message_of_many_values_counts_as_guessed(more: int) -> None:
 
 
 def test_it_counts_what_it_says() -> None:
-    assert (pending.BUDGET, pending.REDUCED, pending.GUESS) == (64 << 20, 1024, 128)
+    assert (pending_requests.BUDGET, pending_requests.REDUCED, pending_requests.GUESS) == (
+        64 << 20,
+        1024,
+        128,
+    )

@@ -1,0 +1,39 @@
+"""Removal of what must not be shown from a message's JSON form.
+
+Rule: a value that is removed becomes null; its path is listed in `redacted` by the caller, so that `encode`
+refuses the line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from coordwire.capture import partial
+
+_UNDERSCORE = re.compile(r"_([a-z0-9])")
+
+
+def redact(body: Any, paths: Iterable[str]) -> None:
+    """Make null what is at these paths."""
+    for path in paths:
+        *place, last = _json_steps(path)
+        inside = body
+        for step in place:
+            inside = inside[step]
+        if last in inside:
+            inside[last] = None
+
+
+def _json_steps(path: str) -> list[Any]:
+    """A path's steps in the JSON form, where unknown tagged fields have their numbers as text."""
+    found: list[Any] = []
+    for step in partial.steps(path):
+        if step == "tags":
+            found.append("_tags")
+        elif isinstance(step, int):
+            found.append(str(step) if found[-1:] == ["_tags"] else step)
+        else:
+            found.append(_UNDERSCORE.sub(lambda match: match[1].upper(), step))
+    return found
