@@ -39,9 +39,8 @@ SLOW = (
     "tests/segments/test_broker.py::test_a_broker_of_its_own",
     "tests/segments/test_old_formats.py::test_a_broker_of_its_own",
     "tests/test_fuzz_targets.py::test_target",
-    "tests/test_growth.py::test_what_is_done_counts_by_its_size",
 )
-SLOW_FILES = ("*growth*.py", "*/cli/test_memory.py")
+SLOW_FILES = ("*growth*.py", "*/cli/test_memory.py", "*/tests/test_architecture.py")
 ASK = """
 import json, sys, sysconfig
 from pathlib import Path
@@ -138,14 +137,14 @@ class Lane:
     def test(self, implementation: str) -> None:
         """Run the core's tests with one implementation."""
         since, tree = time.monotonic(), self.folder / "tree"
-        paths = [f"tests/{name}" for name in FOLDERS] + sorted(
-            str(path.relative_to(tree)) for path in tree.glob("tests/test_*.py")
-        )
+        files = [path for path in tree.glob("tests/test_*.py") if not any(map(path.match, SLOW_FILES))]
+        paths = [f"tests/{name}" for name in FOLDERS]
+        paths += sorted(str(path.relative_to(tree)) for path in files)
         options = ["-q", "-p", "no:cacheprovider", "-m", "not spark and not maven and not peers"]
         for test in SLOW:
             options += ["--deselect", test]
-        for files in SLOW_FILES:
-            options += ["--ignore-glob", files]
+        for pattern in SLOW_FILES:
+            options += ["--ignore-glob", pattern]
         environment = {"COORDWIRE_IMPL": implementation, "HYPOTHESIS_PROFILE": "quick"}
         python = self.folder / "venv/bin/python"
         done = self.run(python, "-m", "pytest", *options, *paths, cwd=tree, **environment)

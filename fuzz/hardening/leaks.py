@@ -104,7 +104,7 @@ def messages() -> Calls:
     for message, version in CASES:
         cls, wire = type(message), message.encode(version=version)
         program = message_program(cls, version)
-        found += (partial(cls.decode, wire, version=version), partial(message.encode, version))
+        found += (partial(cls.decode, wire, version=version), partial(message.encode, version=version))
         found += [partial(_decode, cls, version, data) for data in mutated(wire, 2)]
         if program is None:
             continue
