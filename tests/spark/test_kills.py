@@ -24,7 +24,7 @@ from tests.spark.data import partition, segment
 
 pytestmark = pytest.mark.spark
 
-PARTITIONS = 10
+PARTITIONS = 24
 TIMES = int(os.environ.get("COORDWIRE_KILLS", "1"))
 """How often each is tried, at other moments."""
 

@@ -170,7 +170,7 @@ def test_spark_finds_them_by_itself(tmp_path: Path) -> None:
         "import coordwire.spark\n"
         "coordwire.spark.register(spark)\n"
     )
-    paths = os.pathsep.join([str(ROOT), str(ROOT / "coordwire" / "spark" / "found")])
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "coordwire" / "spark" / "plugins")])
     environment = {**os.environ, "PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(
         [sys.executable, script], env=environment, capture_output=True, text=True, timeout=300, check=False
