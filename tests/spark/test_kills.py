@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,13 @@ def _command(pid: int) -> bytes:
         return b""
 
 
+def kill_workers(process: subprocess.Popen[str]) -> None:
+    """Kill every worker there is: an idle one, which Spark keeps, would not be missed."""
+    for pid in wait_for(partial(workers, process), process):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def test_kill_of_everything(logs: tuple[Path, int], tmp_path: Path) -> None:
     for number, wait in enumerate(moments()):
         out = tmp_path / str(number)
@@ -158,7 +166,7 @@ def test_kill_of_a_worker(logs: tuple[Path, int], tmp_path: Path) -> None:
     for number, _ in enumerate(moments()):
         out = tmp_path / str(number)
         running = Running(logs[0], out)
-        os.kill(wait_for(partial(workers, running.process), running.process)[0], signal.SIGKILL)
+        kill_workers(running.process)
         code, _, err = running.end()
         assert code == 2, err
         said = err.splitlines()[-1]
@@ -174,7 +182,7 @@ def test_kill_of_a_worker_that_spark_replaces(logs: tuple[Path, int], tmp_path: 
     """The task is tried again: a second attempt at the units that it had."""
     out = tmp_path / "out"
     running = Running(logs[0], out, "local[2,4]")
-    os.kill(wait_for(partial(workers, running.process), running.process)[0], signal.SIGKILL)
+    kill_workers(running.process)
     code, _, err = running.end()
     assert code == 0, err
     assert_whole(logs, out)
