@@ -25,7 +25,7 @@ from tests.spark.data import partition, segment
 
 pytestmark = pytest.mark.spark
 
-PARTITIONS = 24
+PARTITIONS = 10
 TIMES = int(os.environ.get("COORDWIRE_KILLS", "1"))
 """How often each is tried, at other moments."""
 
