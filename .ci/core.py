@@ -134,8 +134,8 @@ class Lane:
         shutil.rmtree(tree / "coordwire")
         return True
 
-    def test(self, implementation: str) -> None:
-        """Run the core's tests with one implementation."""
+    def test(self, implementation: str, profile: str = "quick") -> None:
+        """Run the core's tests with one implementation. profile: Hypothesis's, see tests/conftest.py."""
         since, tree = time.monotonic(), self.folder / "tree"
         files = [path for path in tree.glob("tests/test_*.py") if not any(map(path.match, SLOW_FILES))]
         paths = [f"tests/{name}" for name in FOLDERS]
@@ -145,7 +145,7 @@ class Lane:
             options += ["--deselect", test]
         for pattern in SLOW_FILES:
             options += ["--ignore-glob", pattern]
-        environment = {"COORDWIRE_IMPL": implementation, "HYPOTHESIS_PROFILE": "quick"}
+        environment = {"COORDWIRE_IMPL": implementation, "HYPOTHESIS_PROFILE": profile}
         python = self.folder / "venv/bin/python"
         done = self.run(python, "-m", "pytest", *options, *paths, cwd=tree, **environment)
         self.step(f"tests, {implementation}", done, since)
@@ -161,7 +161,7 @@ class Lane:
                 self.report.append("not tested: the extension, as there are no C headers")
             else:
                 self.test("c")
-            self.test("python")
+            self.test("python", "ci" if elsewhere else "quick")
         return self
 
 
