@@ -16,8 +16,8 @@ from typing import Protocol
 from coordwire.cli import Failure, filters
 from coordwire.cli.inputs import failure, shown
 from coordwire.errors import CodecUnavailable, UnreadableRange
+from coordwire.groups.compaction import decide, latest
 from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker, read_file
-from coordwire.groups.latest import decide, latest
 from coordwire.groups.log_files import LogFile, find_files
 from coordwire.logs import TOPICS
 
