@@ -7,7 +7,7 @@ ours leaves; where the interpreter finds nothing wrong, its result counts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from coordwire.codec.backends import Decode, Encode, decoder, encoder, serve
 from coordwire.codec.fields import LEAF_FACTOR, FieldTable
@@ -15,8 +15,23 @@ from coordwire.codec.subclasses import as_class, owner
 from coordwire.errors import Deviation, EncodeError, NotInVersion, UnsupportedVersion, WrongType
 from coordwire.limits import current
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # which type checkers bring along: `default` is Python 3.13's
+
+    R = TypeVar("R", bound="Response", covariant=True, default="Response")
+    M_co = TypeVar("M_co", bound="Message", covariant=True, default="Message")
+
+    class _ResponseClass:
+        """`response_class` as a type checker sees it: it depends on the request's class."""
+
+        def __get__(self, request: object, owner: type[Request[R]]) -> type[R]: ...
+else:
+    from typing import TypeVar
+
+    R = TypeVar("R", bound="Response", covariant=True)
+    M_co = TypeVar("M_co", bound="Message", covariant=True)
+
 M = TypeVar("M", bound="Message")
-R = TypeVar("R", bound="Response", covariant=True)
 
 Buffer = bytes | bytearray | memoryview
 
@@ -140,6 +155,14 @@ class Response(Message):
     """The base class of responses: those with an api key."""
 
     __slots__ = ()
+    _answers_: ClassVar[type[Request[Any]]]
+
+    def __init_subclass__(cls, *, answers: type[Request[Any]] | None = None) -> None:
+        super().__init_subclass__()
+        if answers is not None:
+            cls._answers_ = answers
+        if "_answers_" in vars(cls):  # the class that `dataclass` makes of this one gets no keywords
+            cls._answers_.response_class = cls  # type: ignore[assignment]
 
 
 class Request(Message, Generic[R]):
@@ -150,7 +173,7 @@ class Request(Message, Generic[R]):
     """
 
     __slots__ = ()
-    response_class: ClassVar[type[Response]]
+    response_class: ClassVar[_ResponseClass]
 
 
 def no_version(cls: type[Message], version: object) -> str:

@@ -27,7 +27,6 @@ class AddOffsetsToTxnRequest(Request["AddOffsetsToTxnResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 5)
     flexible_versions: ClassVar[range] = range(3, 5)
-    response_class: ClassVar[type[AddOffsetsToTxnResponse]]
 
     transactional_id: str = ""
     """Whose transaction it is."""
@@ -42,7 +41,7 @@ class AddOffsetsToTxnRequest(Request["AddOffsetsToTxnResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class AddOffsetsToTxnResponse(Response):
+class AddOffsetsToTxnResponse(Response, answers=AddOffsetsToTxnRequest):
     """Makes the group's partition of the offsets log part of the transaction, before the first
     TxnOffsetCommit. Producers whose TxnOffsetCommit has v5 do without it (KIP-890).
 
@@ -78,5 +77,3 @@ AddOffsetsToTxnResponse._layout_ = FieldTable(
     Field("error_code", "int16", entity="error_code"),
     flexible=3,
 )
-
-AddOffsetsToTxnRequest.response_class = AddOffsetsToTxnResponse

@@ -66,7 +66,6 @@ class AddPartitionsToTxnRequest(Request["AddPartitionsToTxnResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 6)
     flexible_versions: ClassVar[range] = range(3, 6)
-    response_class: ClassVar[type[AddPartitionsToTxnResponse]]
 
     transactions: list[AddPartitionsToTxnTransaction] = field(default_factory=list)
     """All transactions that are asked for (KIP-890). (v4+)"""
@@ -119,7 +118,7 @@ class AddPartitionsToTxnResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnResponse(Response):
+class AddPartitionsToTxnResponse(Response, answers=AddPartitionsToTxnRequest):
     """The coordinator must know each partition before the first record arrives, to end the transaction
     there. Partition leaders use v4+ to check or to add on behalf of producers (KIP-890).
 
@@ -208,5 +207,3 @@ AddPartitionsToTxnResponse._layout_ = FieldTable(
     ),
     flexible=3,
 )
-
-AddPartitionsToTxnRequest.response_class = AddPartitionsToTxnResponse

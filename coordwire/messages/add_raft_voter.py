@@ -43,7 +43,6 @@ class AddRaftVoterRequest(Request["AddRaftVoterResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[AddRaftVoterResponse]]
 
     cluster_id: str | None = ""
     """The cluster meant; null for whichever answers."""
@@ -62,7 +61,7 @@ class AddRaftVoterRequest(Request["AddRaftVoterResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class AddRaftVoterResponse(Response):
+class AddRaftVoterResponse(Response, answers=AddRaftVoterRequest):
     """Asks the quorum's leader for one more voter, which must already have caught up with the log. Only
     one change of the voters runs at a time.
 
@@ -110,5 +109,3 @@ AddRaftVoterResponse._layout_ = FieldTable(
     Field("error_message", "string", null=0, default=""),
     flexible=0,
 )
-
-AddRaftVoterRequest.response_class = AddRaftVoterResponse

@@ -26,7 +26,6 @@ class AllocateProducerIdsRequest(Request["AllocateProducerIdsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[AllocateProducerIdsResponse]]
 
     broker_id: int = 0
     """The broker that asks."""
@@ -37,7 +36,7 @@ class AllocateProducerIdsRequest(Request["AllocateProducerIdsResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class AllocateProducerIdsResponse(Response):
+class AllocateProducerIdsResponse(Response, answers=AllocateProducerIdsRequest):
     """Sent by brokers only. Each broker hands out ids from its own block, so that no two producers of a
     cluster share one (KIP-730).
 
@@ -76,5 +75,3 @@ AllocateProducerIdsResponse._layout_ = FieldTable(
     Field("producer_id_len", "int32"),
     flexible=0,
 )
-
-AllocateProducerIdsRequest.response_class = AllocateProducerIdsResponse

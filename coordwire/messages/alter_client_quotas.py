@@ -69,7 +69,6 @@ class AlterClientQuotasRequest(Request["AlterClientQuotasResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(1, 2)
-    response_class: ClassVar[type[AlterClientQuotasResponse]]
 
     entries: list[AlterClientQuotasRequestEntryData] = field(default_factory=list)
     """The entities to change."""
@@ -106,7 +105,7 @@ class AlterClientQuotasResponseEntryData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterClientQuotasResponse(Response):
+class AlterClientQuotasResponse(Response, answers=AlterClientQuotasRequest):
     """Changes single limits and leaves the others alone. All changes to one entity succeed or fail
     together.
 
@@ -176,5 +175,3 @@ AlterClientQuotasResponse._layout_ = FieldTable(
     Field("entries", "struct", array=True, struct=AlterClientQuotasResponseEntryData, default=()),
     flexible=1,
 )
-
-AlterClientQuotasRequest.response_class = AlterClientQuotasResponse

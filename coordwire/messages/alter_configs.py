@@ -55,7 +55,6 @@ class AlterConfigsRequest(Request["AlterConfigsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(2, 3)
-    response_class: ClassVar[type[AlterConfigsResponse]]
 
     resources: list[AlterConfigsResource] = field(default_factory=list)
     """The resources to change."""
@@ -82,7 +81,7 @@ class AlterConfigsResourceResponse(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterConfigsResponse(Response):
+class AlterConfigsResponse(Response, answers=AlterConfigsRequest):
     """What the request does not name falls back to its default. IncrementalAlterConfigs changes single
     settings and is the better choice.
 
@@ -139,5 +138,3 @@ AlterConfigsResponse._layout_ = FieldTable(
     Field("responses", "struct", array=True, struct=AlterConfigsResourceResponse, default=()),
     flexible=2,
 )
-
-AlterConfigsRequest.response_class = AlterConfigsResponse

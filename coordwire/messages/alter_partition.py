@@ -79,7 +79,6 @@ class AlterPartitionRequest(Request["AlterPartitionResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 4)
     flexible_versions: ClassVar[range] = range(0, 4)
-    response_class: ClassVar[type[AlterPartitionResponse]]
 
     broker_id: int = 0
     """The broker that asks, leader of all the partitions."""
@@ -128,7 +127,7 @@ class AlterPartitionResponseTopicData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterPartitionResponse(Response):
+class AlterPartitionResponse(Response, answers=AlterPartitionRequest):
     """Sent when a follower falls behind or catches up; the change counts once the controller has agreed.
     Stale leaders and brokers are fenced by their epochs.
 
@@ -211,5 +210,3 @@ AlterPartitionResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=AlterPartitionResponseTopicData, default=()),
     flexible=0,
 )
-
-AlterPartitionRequest.response_class = AlterPartitionResponse

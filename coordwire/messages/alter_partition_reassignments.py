@@ -54,7 +54,6 @@ class AlterPartitionReassignmentsRequest(Request["AlterPartitionReassignmentsRes
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[AlterPartitionReassignmentsResponse]]
 
     timeout_ms: int = 60000
     """How long the controller may take to accept, in ms."""
@@ -93,7 +92,7 @@ class ReassignableTopicResponse(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterPartitionReassignmentsResponse(Response):
+class AlterPartitionReassignmentsResponse(Response, answers=AlterPartitionReassignmentsRequest):
     """Starts, changes or cancels the reassignment of single partitions (KIP-455). The answer comes when
     the controller has taken the order, not when the data has moved.
 
@@ -165,5 +164,3 @@ AlterPartitionReassignmentsResponse._layout_ = FieldTable(
     Field("responses", "struct", array=True, struct=ReassignableTopicResponse, default=()),
     flexible=0,
 )
-
-AlterPartitionReassignmentsRequest.response_class = AlterPartitionReassignmentsResponse

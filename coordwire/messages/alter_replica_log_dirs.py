@@ -54,7 +54,6 @@ class AlterReplicaLogDirsRequest(Request["AlterReplicaLogDirsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(2, 3)
-    response_class: ClassVar[type[AlterReplicaLogDirsResponse]]
 
     dirs: list[AlterReplicaLogDir] = field(default_factory=list)
     """The moves, by target directory."""
@@ -87,7 +86,7 @@ class AlterReplicaLogDirTopicResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterReplicaLogDirsResponse(Response):
+class AlterReplicaLogDirsResponse(Response, answers=AlterReplicaLogDirsRequest):
     """Orders the broker asked to keep its replicas in other log directories (KIP-113). The answer does not
     wait for the copying; DescribeLogDirs shows how far it is.
 
@@ -147,5 +146,3 @@ AlterReplicaLogDirsResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=AlterReplicaLogDirTopicResult, default=()),
     flexible=2,
 )
-
-AlterReplicaLogDirsRequest.response_class = AlterReplicaLogDirsResponse

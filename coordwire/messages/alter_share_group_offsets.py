@@ -56,7 +56,6 @@ class AlterShareGroupOffsetsRequest(Request["AlterShareGroupOffsetsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[AlterShareGroupOffsetsResponse]]
 
     group_id: str = ""
     """The share group to change."""
@@ -95,7 +94,7 @@ class AlterShareGroupOffsetsResponseTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterShareGroupOffsetsResponse(Response):
+class AlterShareGroupOffsetsResponse(Response, answers=AlterShareGroupOffsetsRequest):
     """Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).
 
     Response of AlterShareGroupOffsets, api key 91, version 0, flexible from 0, answered by the group
@@ -164,5 +163,3 @@ AlterShareGroupOffsetsResponse._layout_ = FieldTable(
     Field("responses", "struct", array=True, struct=AlterShareGroupOffsetsResponseTopic, default=()),
     flexible=0,
 )
-
-AlterShareGroupOffsetsRequest.response_class = AlterShareGroupOffsetsResponse

@@ -59,7 +59,6 @@ class AlterUserScramCredentialsRequest(Request["AlterUserScramCredentialsRespons
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[AlterUserScramCredentialsResponse]]
 
     deletions: list[ScramCredentialDeletion] = field(default_factory=list)
     """Credentials to remove; empty for none."""
@@ -84,7 +83,7 @@ class AlterUserScramCredentialsResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterUserScramCredentialsResponse(Response):
+class AlterUserScramCredentialsResponse(Response, answers=AlterUserScramCredentialsRequest):
     """Changes what users log in with (KIP-554). The client salts and hashes the password, so that the
     broker never sees it in clear.
 
@@ -142,5 +141,3 @@ AlterUserScramCredentialsResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=AlterUserScramCredentialsResult, default=()),
     flexible=0,
 )
-
-AlterUserScramCredentialsRequest.response_class = AlterUserScramCredentialsResponse

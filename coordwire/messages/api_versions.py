@@ -34,7 +34,6 @@ class ApiVersionsRequest(Request["ApiVersionsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 5)
     flexible_versions: ClassVar[range] = range(3, 5)
-    response_class: ClassVar[type[ApiVersionsResponse]]
 
     client_software_name: str = ""
     """The client library: letters, digits, dots and hyphens (KIP-511). (v3+)"""
@@ -87,7 +86,7 @@ class FinalizedFeatureKey(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ApiVersionsResponse(Response):
+class ApiVersionsResponse(Response, answers=ApiVersionsRequest):
     """The first request on a connection: which versions of which APIs the broker speaks, and which
     features it has.
 
@@ -177,5 +176,3 @@ ApiVersionsResponse._layout_ = FieldTable(
     Field("zk_migration_ready", "bool", 3, default=False, tag=3, ignorable=True),
     flexible=3,
 )
-
-ApiVersionsRequest.response_class = ApiVersionsResponse

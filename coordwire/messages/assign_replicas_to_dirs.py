@@ -68,7 +68,6 @@ class AssignReplicasToDirsRequest(Request["AssignReplicasToDirsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[AssignReplicasToDirsResponse]]
 
     broker_id: int = 0
     """The broker that reports."""
@@ -117,7 +116,7 @@ class AssignReplicasToDirsResponseDirectoryData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class AssignReplicasToDirsResponse(Response):
+class AssignReplicasToDirsResponse(Response, answers=AssignReplicasToDirsRequest):
     """Lets the controller know whose leaders are lost when a log directory fails. Sent when the broker has
     placed or moved replicas.
 
@@ -195,5 +194,3 @@ AssignReplicasToDirsResponse._layout_ = FieldTable(
     Field("directories", "struct", array=True, struct=AssignReplicasToDirsResponseDirectoryData, default=()),
     flexible=0,
 )
-
-AssignReplicasToDirsRequest.response_class = AssignReplicasToDirsResponse

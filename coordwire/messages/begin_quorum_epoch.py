@@ -76,7 +76,6 @@ class BeginQuorumEpochRequest(Request["BeginQuorumEpochResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(1, 2)
-    response_class: ClassVar[type[BeginQuorumEpochResponse]]
 
     cluster_id: str | None = None
     """The cluster meant; null for no check."""
@@ -133,7 +132,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class BeginQuorumEpochResponse(Response):
+class BeginQuorumEpochResponse(Response, answers=BeginQuorumEpochRequest):
     """Sent by the winner of an election to every other voter, and repeated until each has acknowledged. A
     voter that knows a newer epoch refuses and names it.
 
@@ -219,5 +218,3 @@ BeginQuorumEpochResponse._layout_ = FieldTable(
     Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
     flexible=1,
 )
-
-BeginQuorumEpochRequest.response_class = BeginQuorumEpochResponse

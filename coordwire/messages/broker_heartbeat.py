@@ -29,7 +29,6 @@ class BrokerHeartbeatRequest(Request["BrokerHeartbeatResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(0, 3)
-    response_class: ClassVar[type[BrokerHeartbeatResponse]]
 
     broker_id: int = 0
     """The broker that reports."""
@@ -50,7 +49,7 @@ class BrokerHeartbeatRequest(Request["BrokerHeartbeatResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class BrokerHeartbeatResponse(Response):
+class BrokerHeartbeatResponse(Response, answers=BrokerHeartbeatRequest):
     """Sent every few seconds after BrokerRegistration. A broker that stays silent is fenced: it gets no
     leadership and clients are not sent to it.
 
@@ -97,5 +96,3 @@ BrokerHeartbeatResponse._layout_ = FieldTable(
     Field("should_shut_down", "bool", default=False),
     flexible=0,
 )
-
-BrokerHeartbeatRequest.response_class = BrokerHeartbeatResponse

@@ -60,7 +60,6 @@ class BrokerRegistrationRequest(Request["BrokerRegistrationResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 5)
     flexible_versions: ClassVar[range] = range(0, 5)
-    response_class: ClassVar[type[BrokerRegistrationResponse]]
 
     broker_id: int = 0
     """Node id of the broker."""
@@ -85,7 +84,7 @@ class BrokerRegistrationRequest(Request["BrokerRegistrationResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class BrokerRegistrationResponse(Response):
+class BrokerRegistrationResponse(Response, answers=BrokerRegistrationRequest):
     """The first request of a broker to the active controller. The epoch in the answer marks this life of
     the broker; BrokerHeartbeat keeps it alive.
 
@@ -145,5 +144,3 @@ BrokerRegistrationResponse._layout_ = FieldTable(
     Field("broker_epoch", "int64", default=-1),
     flexible=0,
 )
-
-BrokerRegistrationRequest.response_class = BrokerRegistrationResponse

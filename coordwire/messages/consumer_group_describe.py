@@ -33,7 +33,6 @@ class ConsumerGroupDescribeRequest(Request["ConsumerGroupDescribeResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[ConsumerGroupDescribeResponse]]
 
     group_ids: list[str] = field(default_factory=list)
     """The groups to describe; all must have their coordinator on this broker."""
@@ -124,7 +123,7 @@ class DescribedGroup(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupDescribeResponse(Response):
+class ConsumerGroupDescribeResponse(Response, answers=ConsumerGroupDescribeRequest):
     """For operators: state, epochs, members and assignments of groups of type "consumer". A group of
     another type is answered with GROUP_ID_NOT_FOUND; DescribeGroups serves classic ones.
 
@@ -202,5 +201,3 @@ ConsumerGroupDescribeResponse._layout_ = FieldTable(
     Field("groups", "struct", array=True, struct=DescribedGroup, default=()),
     flexible=0,
 )
-
-ConsumerGroupDescribeRequest.response_class = ConsumerGroupDescribeResponse

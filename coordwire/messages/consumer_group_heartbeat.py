@@ -48,7 +48,6 @@ class ConsumerGroupHeartbeatRequest(Request["ConsumerGroupHeartbeatResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[ConsumerGroupHeartbeatResponse]]
 
     group_id: str = ""
     """The group to join or to stay in."""
@@ -97,7 +96,7 @@ class Assignment(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupHeartbeatResponse(Response):
+class ConsumerGroupHeartbeatResponse(Response, answers=ConsumerGroupHeartbeatRequest):
     """Joins, keeps, reconciles and leaves in one conversation; it takes the place of JoinGroup, SyncGroup,
     Heartbeat and LeaveGroup. The broker assigns, and each member moves at its own pace.
 
@@ -187,5 +186,3 @@ ConsumerGroupHeartbeatResponse._layout_ = FieldTable(
     Field("assignment", "struct", struct=Assignment, null=0, default=None),
     flexible=0,
 )
-
-ConsumerGroupHeartbeatRequest.response_class = ConsumerGroupHeartbeatResponse

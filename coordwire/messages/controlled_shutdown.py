@@ -27,7 +27,6 @@ class ControlledShutdownRequest(Request["ControlledShutdownResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 4)
     flexible_versions: ClassVar[range] = range(3, 4)
-    response_class: ClassVar[type[ControlledShutdownResponse]]
 
     broker_id: int = 0
     """The broker that wants to stop."""
@@ -50,7 +49,7 @@ class RemainingPartition(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ControlledShutdownResponse(Response):
+class ControlledShutdownResponse(Response, answers=ControlledShutdownRequest):
     """Asked before a broker stops, and again while partitions remain. Under KRaft the heartbeat does this;
     Kafka 4.0 dropped the API.
 
@@ -90,5 +89,3 @@ ControlledShutdownResponse._layout_ = FieldTable(
     Field("remaining_partitions", "struct", array=True, struct=RemainingPartition, default=()),
     flexible=3,
 )
-
-ControlledShutdownRequest.response_class = ControlledShutdownResponse

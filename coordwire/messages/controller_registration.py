@@ -60,7 +60,6 @@ class ControllerRegistrationRequest(Request["ControllerRegistrationResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[ControllerRegistrationResponse]]
 
     controller_id: int = 0
     """Node id of the controller."""
@@ -77,7 +76,7 @@ class ControllerRegistrationRequest(Request["ControllerRegistrationResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class ControllerRegistrationResponse(Response):
+class ControllerRegistrationResponse(Response, answers=ControllerRegistrationRequest):
     """Sent by each controller to the active one, which records it in the metadata log. Admins can so find
     controllers, and upgrades see what all support.
 
@@ -133,5 +132,3 @@ ControllerRegistrationResponse._layout_ = FieldTable(
     Field("error_message", "string", null=0, default=""),
     flexible=0,
 )
-
-ControllerRegistrationRequest.response_class = ControllerRegistrationResponse

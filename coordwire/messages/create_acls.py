@@ -49,7 +49,6 @@ class CreateAclsRequest(Request["CreateAclsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 4)
     flexible_versions: ClassVar[range] = range(2, 4)
-    response_class: ClassVar[type[CreateAclsResponse]]
 
     creations: list[AclCreation] = field(default_factory=list)
     """The rules to add."""
@@ -70,7 +69,7 @@ class AclCreationResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class CreateAclsResponse(Response):
+class CreateAclsResponse(Response, answers=CreateAclsRequest):
     """Stores ACLs, each on its own: some may be refused while others are stored.
 
     Response of CreateAcls, api key 30, versions 0-3, flexible from 2.
@@ -120,5 +119,3 @@ CreateAclsResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=AclCreationResult, default=()),
     flexible=2,
 )
-
-CreateAclsRequest.response_class = CreateAclsResponse

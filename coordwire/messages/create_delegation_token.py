@@ -39,7 +39,6 @@ class CreateDelegationTokenRequest(Request["CreateDelegationTokenResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 4)
     flexible_versions: ClassVar[range] = range(2, 4)
-    response_class: ClassVar[type[CreateDelegationTokenResponse]]
 
     owner_principal_type: str | None = ""
     """Kind of the owner; null or empty for the one who asks (KIP-373). (v3+)"""
@@ -54,7 +53,7 @@ class CreateDelegationTokenRequest(Request["CreateDelegationTokenResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class CreateDelegationTokenResponse(Response):
+class CreateDelegationTokenResponse(Response, answers=CreateDelegationTokenRequest):
     """Makes a token that workers can log in with, instead of carrying their user's secret (KIP-48). It has
     to be asked for over an authenticated connection.
 
@@ -123,5 +122,3 @@ CreateDelegationTokenResponse._layout_ = FieldTable(
     Field("throttle_time_ms", "int32"),
     flexible=2,
 )
-
-CreateDelegationTokenRequest.response_class = CreateDelegationTokenResponse

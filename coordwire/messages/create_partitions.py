@@ -53,7 +53,6 @@ class CreatePartitionsRequest(Request["CreatePartitionsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 4)
     flexible_versions: ClassVar[range] = range(2, 4)
-    response_class: ClassVar[type[CreatePartitionsResponse]]
 
     topics: list[CreatePartitionsTopic] = field(default_factory=list)
     """The topics to enlarge."""
@@ -80,7 +79,7 @@ class CreatePartitionsTopicResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class CreatePartitionsResponse(Response):
+class CreatePartitionsResponse(Response, answers=CreatePartitionsRequest):
     """Raises the number of partitions of topics; it can never be lowered. Records already written stay
     where they are.
 
@@ -136,5 +135,3 @@ CreatePartitionsResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=CreatePartitionsTopicResult, default=()),
     flexible=2,
 )
-
-CreatePartitionsRequest.response_class = CreatePartitionsResponse

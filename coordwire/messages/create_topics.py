@@ -74,7 +74,6 @@ class CreateTopicsRequest(Request["CreateTopicsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 8)
     flexible_versions: ClassVar[range] = range(5, 8)
-    response_class: ClassVar[type[CreateTopicsResponse]]
 
     topics: list[CreatableTopic] = field(default_factory=list)
     """What to create."""
@@ -129,7 +128,7 @@ class CreatableTopicResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class CreateTopicsResponse(Response):
+class CreateTopicsResponse(Response, answers=CreateTopicsRequest):
     """Creates topics. Each topic succeeds or fails by itself.
 
     Response of CreateTopics, api key 19, versions 0-7, flexible from 5.
@@ -211,5 +210,3 @@ CreateTopicsResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=CreatableTopicResult, default=()),
     flexible=5,
 )
-
-CreateTopicsRequest.response_class = CreateTopicsResponse

@@ -50,7 +50,6 @@ class DeleteAclsRequest(Request["DeleteAclsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 4)
     flexible_versions: ClassVar[range] = range(2, 4)
-    response_class: ClassVar[type[DeleteAclsResponse]]
 
     filters: list[DeleteAclsFilter] = field(default_factory=list)
     """What to delete: all that any of these matches."""
@@ -99,7 +98,7 @@ class DeleteAclsFilterResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteAclsResponse(Response):
+class DeleteAclsResponse(Response, answers=DeleteAclsRequest):
     """Deletes every ACL that one of the filters matches, and tells which they were.
 
     Response of DeleteAcls, api key 31, versions 0-3, flexible from 2.
@@ -164,5 +163,3 @@ DeleteAclsResponse._layout_ = FieldTable(
     Field("filter_results", "struct", array=True, struct=DeleteAclsFilterResult, default=()),
     flexible=2,
 )
-
-DeleteAclsRequest.response_class = DeleteAclsResponse

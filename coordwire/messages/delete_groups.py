@@ -28,7 +28,6 @@ class DeleteGroupsRequest(Request["DeleteGroupsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(2, 3)
-    response_class: ClassVar[type[DeleteGroupsResponse]]
 
     groups_names: list[str] = field(default_factory=list)
     """The groups to delete; all must have their coordinator on this broker."""
@@ -49,7 +48,7 @@ class DeletableGroupResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteGroupsResponse(Response):
+class DeleteGroupsResponse(Response, answers=DeleteGroupsRequest):
     """For operators: removes groups that have no members, offsets included. Each group succeeds or fails
     by itself.
 
@@ -89,5 +88,3 @@ DeleteGroupsResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=DeletableGroupResult, default=()),
     flexible=2,
 )
-
-DeleteGroupsRequest.response_class = DeleteGroupsResponse

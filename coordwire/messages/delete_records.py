@@ -54,7 +54,6 @@ class DeleteRecordsRequest(Request["DeleteRecordsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(2, 3)
-    response_class: ClassVar[type[DeleteRecordsResponse]]
 
     topics: list[DeleteRecordsTopic] = field(default_factory=list)
     """What to delete, by topic."""
@@ -91,7 +90,7 @@ class DeleteRecordsTopicResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteRecordsResponse(Response):
+class DeleteRecordsResponse(Response, answers=DeleteRecordsRequest):
     """Moves the start of a partition's log forward. The partition's leader does it, and answers when its
     followers have done so too.
 
@@ -153,5 +152,3 @@ DeleteRecordsResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=DeleteRecordsTopicResult, default=()),
     flexible=2,
 )
-
-DeleteRecordsRequest.response_class = DeleteRecordsResponse

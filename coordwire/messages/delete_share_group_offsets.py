@@ -40,7 +40,6 @@ class DeleteShareGroupOffsetsRequest(Request["DeleteShareGroupOffsetsResponse"])
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[DeleteShareGroupOffsetsResponse]]
 
     group_id: str = ""
     """The share group to change."""
@@ -67,7 +66,7 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteShareGroupOffsetsResponse(Response):
+class DeleteShareGroupOffsetsResponse(Response, answers=DeleteShareGroupOffsetsRequest):
     """Deletes what a share group knows of whole topics. The group must have no members (KIP-932).
 
     Response of DeleteShareGroupOffsets, api key 92, version 0, flexible from 0, answered by the group
@@ -121,5 +120,3 @@ DeleteShareGroupOffsetsResponse._layout_ = FieldTable(
     Field("responses", "struct", array=True, struct=DeleteShareGroupOffsetsResponseTopic, default=()),
     flexible=0,
 )
-
-DeleteShareGroupOffsetsRequest.response_class = DeleteShareGroupOffsetsResponse

@@ -54,7 +54,6 @@ class DeleteShareGroupStateRequest(Request["DeleteShareGroupStateResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[DeleteShareGroupStateResponse]]
 
     group_id: str = ""
     """The share group whose state shall go."""
@@ -91,7 +90,7 @@ class DeleteStateResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteShareGroupStateResponse(Response):
+class DeleteShareGroupStateResponse(Response, answers=DeleteShareGroupStateRequest):
     """Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).
 
     Response of DeleteShareGroupState, api key 86, version 0, flexible from 0, answered by the share
@@ -149,5 +148,3 @@ DeleteShareGroupStateResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=DeleteStateResult, default=()),
     flexible=0,
 )
-
-DeleteShareGroupStateRequest.response_class = DeleteShareGroupStateResponse

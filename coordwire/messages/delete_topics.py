@@ -41,7 +41,6 @@ class DeleteTopicsRequest(Request["DeleteTopicsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 7)
     flexible_versions: ClassVar[range] = range(4, 7)
-    response_class: ClassVar[type[DeleteTopicsResponse]]
 
     topics: list[DeleteTopicState] = field(default_factory=list)
     """What to delete, from version 6 on. (v6+)"""
@@ -70,7 +69,7 @@ class DeletableTopicResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteTopicsResponse(Response):
+class DeleteTopicsResponse(Response, answers=DeleteTopicsRequest):
     """Deletes topics with all their records. Each topic succeeds or fails by itself.
 
     Response of DeleteTopics, api key 20, versions 0-6, flexible from 4.
@@ -119,5 +118,3 @@ DeleteTopicsResponse._layout_ = FieldTable(
     Field("responses", "struct", array=True, struct=DeletableTopicResult, default=()),
     flexible=4,
 )
-
-DeleteTopicsRequest.response_class = DeleteTopicsResponse

@@ -28,7 +28,6 @@ class DescribeAclsRequest(Request["DescribeAclsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 4)
     flexible_versions: ClassVar[range] = range(2, 4)
-    response_class: ClassVar[type[DescribeAclsResponse]]
 
     resource_type_filter: int = 0
     """Type of resource: 2 topic, 3 group, 4 cluster, …; 1 for any."""
@@ -81,7 +80,7 @@ class DescribeAclsResource(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeAclsResponse(Response):
+class DescribeAclsResponse(Response, answers=DescribeAclsRequest):
     """Finds ACLs by resource, principal, host, operation and permission. Only rules that match every part
     of the filter are returned.
 
@@ -143,5 +142,3 @@ DescribeAclsResponse._layout_ = FieldTable(
     Field("resources", "struct", array=True, struct=DescribeAclsResource, default=()),
     flexible=2,
 )
-
-DescribeAclsRequest.response_class = DescribeAclsResponse

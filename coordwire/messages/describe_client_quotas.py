@@ -44,7 +44,6 @@ class DescribeClientQuotasRequest(Request["DescribeClientQuotasResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(1, 2)
-    response_class: ClassVar[type[DescribeClientQuotasResponse]]
 
     components: list[ComponentData] = field(default_factory=list)
     """The conditions, all of which must hold; empty finds every entity."""
@@ -91,7 +90,7 @@ class EntryData(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeClientQuotasResponse(Response):
+class DescribeClientQuotasResponse(Response, answers=DescribeClientQuotasRequest):
     """Finds entities by their parts and lists the limits set for each. Limits that an entity inherits from
     a default are not resolved.
 
@@ -159,5 +158,3 @@ DescribeClientQuotasResponse._layout_ = FieldTable(
     Field("entries", "struct", array=True, struct=EntryData, null=0, default=()),
     flexible=1,
 )
-
-DescribeClientQuotasRequest.response_class = DescribeClientQuotasResponse

@@ -27,7 +27,6 @@ class DescribeClusterRequest(Request["DescribeClusterResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(0, 3)
-    response_class: ClassVar[type[DescribeClusterResponse]]
 
     include_cluster_authorized_operations: bool = False
     """True: also tell what the client may do with the cluster."""
@@ -58,7 +57,7 @@ class DescribeClusterBroker(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeClusterResponse(Response):
+class DescribeClusterResponse(Response, answers=DescribeClusterRequest):
     """The part of Metadata that is not about topics. Brokers answer it, and controllers too if asked for
     controllers.
 
@@ -120,5 +119,3 @@ DescribeClusterResponse._layout_ = FieldTable(
     Field("cluster_authorized_operations", "int32", default=-0x80000000),
     flexible=0,
 )
-
-DescribeClusterRequest.response_class = DescribeClusterResponse

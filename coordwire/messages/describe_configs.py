@@ -43,7 +43,6 @@ class DescribeConfigsRequest(Request["DescribeConfigsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 5)
     flexible_versions: ClassVar[range] = range(4, 5)
-    response_class: ClassVar[type[DescribeConfigsResponse]]
 
     resources: list[DescribeConfigsResource] = field(default_factory=list)
     """What to describe."""
@@ -114,7 +113,7 @@ class DescribeConfigsResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeConfigsResponse(Response):
+class DescribeConfigsResponse(Response, answers=DescribeConfigsRequest):
     """Lists settings in force, with the level each comes from. The values of sensitive ones are held back.
 
     Response of DescribeConfigs, api key 32, versions 0-4, flexible from 4.
@@ -187,5 +186,3 @@ DescribeConfigsResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=DescribeConfigsResult, default=()),
     flexible=4,
 )
-
-DescribeConfigsRequest.response_class = DescribeConfigsResponse

@@ -40,7 +40,6 @@ class DescribeDelegationTokenRequest(Request["DescribeDelegationTokenResponse"])
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 4)
     flexible_versions: ClassVar[range] = range(2, 4)
-    response_class: ClassVar[type[DescribeDelegationTokenResponse]]
 
     owners: list[DescribeDelegationTokenOwner] | None = field(default_factory=list)
     """Whose tokens to list; null for every owner's, empty for none."""
@@ -89,7 +88,7 @@ class DescribedDelegationToken(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeDelegationTokenResponse(Response):
+class DescribeDelegationTokenResponse(Response, answers=DescribeDelegationTokenRequest):
     """Shows the tokens that the asking user owns, may renew or is allowed to describe (KIP-48).
 
     Response of DescribeDelegationToken, api key 41, versions 0-3, flexible from 2.
@@ -152,5 +151,3 @@ DescribeDelegationTokenResponse._layout_ = FieldTable(
     Field("throttle_time_ms", "int32"),
     flexible=2,
 )
-
-DescribeDelegationTokenRequest.response_class = DescribeDelegationTokenResponse

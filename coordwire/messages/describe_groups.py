@@ -32,7 +32,6 @@ class DescribeGroupsRequest(Request["DescribeGroupsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 7)
     flexible_versions: ClassVar[range] = range(5, 7)
-    response_class: ClassVar[type[DescribeGroupsResponse]]
 
     groups: list[str] = field(default_factory=list)
     """The groups to describe; all must have their coordinator on this broker."""
@@ -87,7 +86,7 @@ class DescribedGroup(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeGroupsResponse(Response):
+class DescribeGroupsResponse(Response, answers=DescribeGroupsRequest):
     """For operators: the state, protocol and members of classic groups, whatever these groups are for.
     ConsumerGroupDescribe and its kin serve the newer types.
 
@@ -155,5 +154,3 @@ DescribeGroupsResponse._layout_ = FieldTable(
     Field("groups", "struct", array=True, struct=DescribedGroup, default=()),
     flexible=5,
 )
-
-DescribeGroupsRequest.response_class = DescribeGroupsResponse

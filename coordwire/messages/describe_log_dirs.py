@@ -41,7 +41,6 @@ class DescribeLogDirsRequest(Request["DescribeLogDirsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 6)
     flexible_versions: ClassVar[range] = range(2, 6)
-    response_class: ClassVar[type[DescribeLogDirsResponse]]
 
     topics: list[DescribableLogDirTopic] | None = field(default_factory=list)
     """Which partitions to list; null for all, empty for none."""
@@ -98,7 +97,7 @@ class DescribeLogDirsResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeLogDirsResponse(Response):
+class DescribeLogDirsResponse(Response, answers=DescribeLogDirsRequest):
     """Lists the log directories of the broker asked, with the replicas in them (KIP-113).
 
     Response of DescribeLogDirs, api key 35, versions 0-5, flexible from 2.
@@ -166,5 +165,3 @@ DescribeLogDirsResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=DescribeLogDirsResult, default=()),
     flexible=2,
 )
-
-DescribeLogDirsRequest.response_class = DescribeLogDirsResponse

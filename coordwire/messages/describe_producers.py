@@ -42,7 +42,6 @@ class DescribeProducersRequest(Request["DescribeProducersResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[DescribeProducersResponse]]
 
     topics: list[TopicRequest] = field(default_factory=list)
     """The partitions asked about, by topic."""
@@ -99,7 +98,7 @@ class TopicResponse(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeProducersResponse(Response):
+class DescribeProducersResponse(Response, answers=DescribeProducersRequest):
     """Shows the producer state of partitions, as a search for hanging transactions needs it (KIP-664). The
     partition's leader answers; other brokers can be asked too where they hold a replica.
 
@@ -165,5 +164,3 @@ DescribeProducersResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=TopicResponse, default=()),
     flexible=0,
 )
-
-DescribeProducersRequest.response_class = DescribeProducersResponse

@@ -57,7 +57,6 @@ class DescribeQuorumRequest(Request["DescribeQuorumResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(0, 3)
-    response_class: ClassVar[type[DescribeQuorumResponse]]
 
     topics: list[DescribeQuorumRequestTopicData] = field(default_factory=list)
     """What to describe."""
@@ -146,7 +145,7 @@ class Node(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeQuorumResponse(Response):
+class DescribeQuorumResponse(Response, answers=DescribeQuorumRequest):
     """Reports leader, epoch, voters and observers of the metadata log. Only the leader can tell; other
     nodes refuse or pass the request on.
 
@@ -242,5 +241,3 @@ DescribeQuorumResponse._layout_ = FieldTable(
     Field("nodes", "struct", 2, array=True, struct=Node, default=()),
     flexible=0,
 )
-
-DescribeQuorumRequest.response_class = DescribeQuorumResponse

@@ -57,7 +57,6 @@ class DescribeShareGroupOffsetsRequest(Request["DescribeShareGroupOffsetsRespons
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[DescribeShareGroupOffsetsResponse]]
 
     groups: list[DescribeShareGroupOffsetsRequestGroup] = field(default_factory=list)
     """Whom to tell about."""
@@ -116,7 +115,7 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeShareGroupOffsetsResponse(Response):
+class DescribeShareGroupOffsetsResponse(Response, answers=DescribeShareGroupOffsetsRequest):
     """Tells the start offsets of share groups' partitions, and their lag (KIP-932).
 
     Response of DescribeShareGroupOffsets, api key 90, versions 0-1, flexible from 0, answered by the
@@ -190,5 +189,3 @@ DescribeShareGroupOffsetsResponse._layout_ = FieldTable(
     Field("groups", "struct", array=True, struct=DescribeShareGroupOffsetsResponseGroup, default=()),
     flexible=0,
 )
-
-DescribeShareGroupOffsetsRequest.response_class = DescribeShareGroupOffsetsResponse

@@ -55,7 +55,6 @@ class DescribeTopicPartitionsRequest(Request["DescribeTopicPartitionsResponse"])
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[DescribeTopicPartitionsResponse]]
 
     topics: list[TopicRequest] = field(default_factory=list)
     """The topics to describe; empty for all."""
@@ -126,7 +125,7 @@ class DescribeTopicPartitionsResponseCursor(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeTopicPartitionsResponse(Response):
+class DescribeTopicPartitionsResponse(Response, answers=DescribeTopicPartitionsRequest):
     """Tells leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A
     long answer is cut, and a cursor says where to go on.
 
@@ -208,5 +207,3 @@ DescribeTopicPartitionsResponse._layout_ = FieldTable(
     Field("next_cursor", "struct", struct=DescribeTopicPartitionsResponseCursor, null=0, default=None),
     flexible=0,
 )
-
-DescribeTopicPartitionsRequest.response_class = DescribeTopicPartitionsResponse

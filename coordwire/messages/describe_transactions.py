@@ -29,7 +29,6 @@ class DescribeTransactionsRequest(Request["DescribeTransactionsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[DescribeTransactionsResponse]]
 
     transactional_ids: list[str] = field(default_factory=list)
     """Whose transactions to describe."""
@@ -74,7 +73,7 @@ class TransactionState(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeTransactionsResponse(Response):
+class DescribeTransactionsResponse(Response, answers=DescribeTransactionsRequest):
     """For operators who look for hanging transactions: state, age, producer and partitions of each. Its
     coordinator answers for each id.
 
@@ -127,5 +126,3 @@ DescribeTransactionsResponse._layout_ = FieldTable(
     Field("transaction_states", "struct", array=True, struct=TransactionState, default=()),
     flexible=0,
 )
-
-DescribeTransactionsRequest.response_class = DescribeTransactionsResponse

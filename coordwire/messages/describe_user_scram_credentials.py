@@ -38,7 +38,6 @@ class DescribeUserScramCredentialsRequest(Request["DescribeUserScramCredentialsR
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[DescribeUserScramCredentialsResponse]]
 
     users: list[UserName] | None = field(default_factory=list)
     """Users to describe; null or empty for all."""
@@ -75,7 +74,7 @@ class DescribeUserScramCredentialsResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeUserScramCredentialsResponse(Response):
+class DescribeUserScramCredentialsResponse(Response, answers=DescribeUserScramCredentialsRequest):
     """Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never told.
 
     Response of DescribeUserScramCredentials, api key 50, version 0, flexible from 0.
@@ -134,5 +133,3 @@ DescribeUserScramCredentialsResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=DescribeUserScramCredentialsResult, default=()),
     flexible=0,
 )
-
-DescribeUserScramCredentialsRequest.response_class = DescribeUserScramCredentialsResponse

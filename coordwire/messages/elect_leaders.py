@@ -41,7 +41,6 @@ class ElectLeadersRequest(Request["ElectLeadersResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(2, 3)
-    response_class: ClassVar[type[ElectLeadersResponse]]
 
     election_type: int = 0
     """0 elects the preferred replica, 1 an out-of-sync one if it must; v0 means 0. (v1+)"""
@@ -80,7 +79,7 @@ class ReplicaElectionResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ElectLeadersResponse(Response):
+class ElectLeadersResponse(Response, answers=ElectLeadersRequest):
     """Puts partitions back under their preferred leaders, or brings back leaderless ones at the risk of
     losing data.
 
@@ -139,5 +138,3 @@ ElectLeadersResponse._layout_ = FieldTable(
     Field("replica_election_results", "struct", array=True, struct=ReplicaElectionResult, default=()),
     flexible=2,
 )
-
-ElectLeadersRequest.response_class = ElectLeadersResponse

@@ -91,7 +91,6 @@ class EndQuorumEpochRequest(Request["EndQuorumEpochResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(1, 2)
-    response_class: ClassVar[type[EndQuorumEpochResponse]]
 
     cluster_id: str | None = None
     """The cluster meant; null for no check."""
@@ -146,7 +145,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class EndQuorumEpochResponse(Response):
+class EndQuorumEpochResponse(Response, answers=EndQuorumEpochRequest):
     """Sent by a leader that shuts down, so that the voters elect at once instead of waiting for a timeout.
     The first on its list stands first, the others a little later.
 
@@ -239,5 +238,3 @@ EndQuorumEpochResponse._layout_ = FieldTable(
     Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
     flexible=1,
 )
-
-EndQuorumEpochRequest.response_class = EndQuorumEpochResponse

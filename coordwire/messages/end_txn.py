@@ -27,7 +27,6 @@ class EndTxnRequest(Request["EndTxnResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 6)
     flexible_versions: ClassVar[range] = range(3, 6)
-    response_class: ClassVar[type[EndTxnResponse]]
 
     transactional_id: str = ""
     """Whose transaction it is."""
@@ -42,7 +41,7 @@ class EndTxnRequest(Request["EndTxnResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class EndTxnResponse(Response):
+class EndTxnResponse(Response, answers=EndTxnRequest):
     """The coordinator logs the decision and answers; the markers then go to all partitions by
     WriteTxnMarkers.
 
@@ -84,5 +83,3 @@ EndTxnResponse._layout_ = FieldTable(
     Field("producer_epoch", "int16", 5, default=-1, ignorable=True),
     flexible=3,
 )
-
-EndTxnRequest.response_class = EndTxnResponse

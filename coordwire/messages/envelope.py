@@ -26,7 +26,6 @@ class EnvelopeRequest(Request["EnvelopeResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[EnvelopeResponse]]
 
     request_data: bytes = b""
     """The client's request, header and body, without the length in front."""
@@ -39,7 +38,7 @@ class EnvelopeRequest(Request["EnvelopeResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class EnvelopeResponse(Response):
+class EnvelopeResponse(Response, answers=EnvelopeRequest):
     """Carries a whole request on behalf of its client, with who sent it and from where (KIP-590). Only
     brokers may send it.
 
@@ -73,5 +72,3 @@ EnvelopeResponse._layout_ = FieldTable(
     Field("error_code", "int16", entity="error_code"),
     flexible=0,
 )
-
-EnvelopeRequest.response_class = EnvelopeResponse

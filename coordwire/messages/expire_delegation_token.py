@@ -25,7 +25,6 @@ class ExpireDelegationTokenRequest(Request["ExpireDelegationTokenResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(2, 3)
-    response_class: ClassVar[type[ExpireDelegationTokenResponse]]
 
     hmac: bytes = b""
     """The token's secret, by which it is found."""
@@ -36,7 +35,7 @@ class ExpireDelegationTokenRequest(Request["ExpireDelegationTokenResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class ExpireDelegationTokenResponse(Response):
+class ExpireDelegationTokenResponse(Response, answers=ExpireDelegationTokenRequest):
     """Sets a new expiry time for a token (KIP-48). The owner and the renewers may do so.
 
     Response of ExpireDelegationToken, api key 40, versions 0-2, flexible from 2.
@@ -71,5 +70,3 @@ ExpireDelegationTokenResponse._layout_ = FieldTable(
     Field("throttle_time_ms", "int32"),
     flexible=2,
 )
-
-ExpireDelegationTokenRequest.response_class = ExpireDelegationTokenResponse

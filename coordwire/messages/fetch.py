@@ -107,7 +107,6 @@ class FetchRequest(Request["FetchResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 19)
     flexible_versions: ClassVar[range] = range(12, 19)
-    response_class: ClassVar[type[FetchResponse]]
 
     cluster_id: str | None = None
     """The cluster that a KRaft replica believes in; null to skip the check (KIP-595). (v12+, tag 0)"""
@@ -246,7 +245,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchResponse(Response):
+class FetchResponse(Response, answers=FetchRequest):
     """Reads record batches from given offsets on; the broker waits until there is enough, or until time is
     up.
 
@@ -404,5 +403,3 @@ FetchResponse._layout_ = FieldTable(
     Field("node_endpoints", "struct", 16, array=True, struct=NodeEndpoint, default=(), tag=0),
     flexible=12,
 )
-
-FetchRequest.response_class = FetchResponse

@@ -78,7 +78,6 @@ class FetchSnapshotRequest(Request["FetchSnapshotResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[FetchSnapshotResponse]]
 
     cluster_id: str | None = None
     """The cluster meant; null for no check. (tag 0)"""
@@ -165,7 +164,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchSnapshotResponse(Response):
+class FetchSnapshotResponse(Response, answers=FetchSnapshotRequest):
     """Follows a Fetch that was answered with a snapshot id, because the leader no longer has the log at
     that place. Asked again and again, from the byte reached, until the whole file is there.
 
@@ -271,5 +270,3 @@ FetchSnapshotResponse._layout_ = FieldTable(
     Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
     flexible=0,
 )
-
-FetchSnapshotRequest.response_class = FetchSnapshotResponse

@@ -30,7 +30,6 @@ class FindCoordinatorRequest(Request["FindCoordinatorResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 7)
     flexible_versions: ClassVar[range] = range(3, 7)
-    response_class: ClassVar[type[FindCoordinatorResponse]]
 
     key: str = ""
     """The group or transactional id, as key_type says; v4+ has coordinator_keys. (v0-v3)"""
@@ -63,7 +62,7 @@ class Coordinator(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class FindCoordinatorResponse(Response):
+class FindCoordinatorResponse(Response, answers=FindCoordinatorRequest):
     """Any broker answers it. It comes before all that only a coordinator answers, and again after each
     NOT_COORDINATOR.
 
@@ -123,5 +122,3 @@ FindCoordinatorResponse._layout_ = FieldTable(
     Field("coordinators", "struct", 4, array=True, struct=Coordinator, default=()),
     flexible=3,
 )
-
-FindCoordinatorRequest.response_class = FindCoordinatorResponse

@@ -28,7 +28,6 @@ class GetTelemetrySubscriptionsRequest(Request["GetTelemetrySubscriptionsRespons
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[GetTelemetrySubscriptionsResponse]]
 
     client_instance_id: UUID = ZERO_UUID
     """The client's id from an earlier answer; all zeros on the first request."""
@@ -37,7 +36,7 @@ class GetTelemetrySubscriptionsRequest(Request["GetTelemetrySubscriptionsRespons
 
 
 @dataclass(slots=True, kw_only=True)
-class GetTelemetrySubscriptionsResponse(Response):
+class GetTelemetrySubscriptionsResponse(Response, answers=GetTelemetrySubscriptionsRequest):
     """The first step of client telemetry; PushTelemetry then sends the metrics. Asked again when a push is
     refused for an old subscription.
 
@@ -90,5 +89,3 @@ GetTelemetrySubscriptionsResponse._layout_ = FieldTable(
     Field("requested_metrics", "string", array=True, default=()),
     flexible=0,
 )
-
-GetTelemetrySubscriptionsRequest.response_class = GetTelemetrySubscriptionsResponse

@@ -26,7 +26,6 @@ class HeartbeatRequest(Request["HeartbeatResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 5)
     flexible_versions: ClassVar[range] = range(4, 5)
-    response_class: ClassVar[type[HeartbeatResponse]]
 
     group_id: str = ""
     """The member's group."""
@@ -41,7 +40,7 @@ class HeartbeatRequest(Request["HeartbeatResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class HeartbeatResponse(Response):
+class HeartbeatResponse(Response, answers=HeartbeatRequest):
     """Sent several times per session timeout; a member that stays silent longer is removed.
     REBALANCE_IN_PROGRESS asks the member to join again.
 
@@ -76,5 +75,3 @@ HeartbeatResponse._layout_ = FieldTable(
     Field("error_code", "int16", entity="error_code"),
     flexible=4,
 )
-
-HeartbeatRequest.response_class = HeartbeatResponse

@@ -57,7 +57,6 @@ class IncrementalAlterConfigsRequest(Request["IncrementalAlterConfigsResponse"])
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(1, 2)
-    response_class: ClassVar[type[IncrementalAlterConfigsResponse]]
 
     resources: list[AlterConfigsResource] = field(default_factory=list)
     """The resources to change."""
@@ -84,7 +83,7 @@ class AlterConfigsResourceResponse(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class IncrementalAlterConfigsResponse(Response):
+class IncrementalAlterConfigsResponse(Response, answers=IncrementalAlterConfigsRequest):
     """Sets, resets or extends the settings named and leaves the rest alone. The changes to one resource
     succeed or fail together.
 
@@ -142,5 +141,3 @@ IncrementalAlterConfigsResponse._layout_ = FieldTable(
     Field("responses", "struct", array=True, struct=AlterConfigsResourceResponse, default=()),
     flexible=1,
 )
-
-IncrementalAlterConfigsRequest.response_class = IncrementalAlterConfigsResponse

@@ -30,7 +30,6 @@ class InitProducerIdRequest(Request["InitProducerIdResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 7)
     flexible_versions: ClassVar[range] = range(2, 7)
-    response_class: ClassVar[type[InitProducerIdResponse]]
 
     transactional_id: str | None = ""
     """The producer's lasting name; null for a merely idempotent producer."""
@@ -49,7 +48,7 @@ class InitProducerIdRequest(Request["InitProducerIdResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class InitProducerIdResponse(Response):
+class InitProducerIdResponse(Response, answers=InitProducerIdRequest):
     """Gives out the producer id and epoch by which brokers drop duplicates and fence zombies (KIP-98).
     With a transactional id, an unfinished transaction of that id is ended first.
 
@@ -99,5 +98,3 @@ InitProducerIdResponse._layout_ = FieldTable(
     Field("ongoing_txn_producer_epoch", "int16", 6, default=-1),
     flexible=2,
 )
-
-InitProducerIdRequest.response_class = InitProducerIdResponse

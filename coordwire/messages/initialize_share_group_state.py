@@ -59,7 +59,6 @@ class InitializeShareGroupStateRequest(Request["InitializeShareGroupStateRespons
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[InitializeShareGroupStateResponse]]
 
     group_id: str = ""
     """The share group that the state is for."""
@@ -96,7 +95,7 @@ class InitializeStateResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class InitializeShareGroupStateResponse(Response):
+class InitializeShareGroupStateResponse(Response, answers=InitializeShareGroupStateRequest):
     """Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator
     (KIP-932).
 
@@ -157,5 +156,3 @@ InitializeShareGroupStateResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=InitializeStateResult, default=()),
     flexible=0,
 )
-
-InitializeShareGroupStateRequest.response_class = InitializeShareGroupStateResponse

@@ -45,7 +45,6 @@ class JoinGroupRequest(Request["JoinGroupResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 10)
     flexible_versions: ClassVar[range] = range(6, 10)
-    response_class: ClassVar[type[JoinGroupResponse]]
 
     group_id: str = ""
     """The group to join."""
@@ -82,7 +81,7 @@ class JoinGroupResponseMember(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class JoinGroupResponse(Response):
+class JoinGroupResponse(Response, answers=JoinGroupRequest):
     """Opens each rebalance of a classic group: the members offer protocols, the coordinator picks one that
     all of them know, and makes one member the leader. SyncGroup follows.
 
@@ -167,5 +166,3 @@ JoinGroupResponse._layout_ = FieldTable(
     Field("members", "struct", array=True, struct=JoinGroupResponseMember, default=()),
     flexible=6,
 )
-
-JoinGroupRequest.response_class = JoinGroupResponse

@@ -93,7 +93,6 @@ class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 8)
     flexible_versions: ClassVar[range] = range(4, 8)
-    response_class: ClassVar[type[LeaderAndIsrResponse]]
 
     controller_id: int = 0
     """Node id of the controller that sends."""
@@ -142,7 +141,7 @@ class LeaderAndIsrTopicError(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderAndIsrResponse(Response):
+class LeaderAndIsrResponse(Response, answers=LeaderAndIsrRequest):
     """Sent by the controller to brokers that hold the partitions. Under KRaft the metadata log takes its
     place; Kafka 4.0 dropped the API.
 
@@ -240,5 +239,3 @@ LeaderAndIsrResponse._layout_ = FieldTable(
     Field("topics", "struct", 5, array=True, struct=LeaderAndIsrTopicError, default=()),
     flexible=4,
 )
-
-LeaderAndIsrRequest.response_class = LeaderAndIsrResponse

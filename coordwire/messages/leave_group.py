@@ -45,7 +45,6 @@ class LeaveGroupRequest(Request["LeaveGroupResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 6)
     flexible_versions: ClassVar[range] = range(4, 6)
-    response_class: ClassVar[type[LeaveGroupResponse]]
 
     group_id: str = ""
     """The group to leave."""
@@ -72,7 +71,7 @@ class MemberResponse(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaveGroupResponse(Response):
+class LeaveGroupResponse(Response, answers=LeaveGroupRequest):
     """Ends memberships of a classic group; a rebalance follows. Operators use it to remove static members,
     who don't take leave when they stop.
 
@@ -126,5 +125,3 @@ LeaveGroupResponse._layout_ = FieldTable(
     Field("members", "struct", 3, array=True, struct=MemberResponse, default=()),
     flexible=4,
 )
-
-LeaveGroupRequest.response_class = LeaveGroupResponse

@@ -27,7 +27,6 @@ class ListConfigResourcesRequest(Request["ListConfigResourcesResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[ListConfigResourcesResponse]]
 
     resource_types: list[int] = field(default_factory=list)
     """Types wanted, numbered as in the answer; empty for all (KIP-1142). (v1+)"""
@@ -48,7 +47,7 @@ class ConfigResource(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ListConfigResourcesResponse(Response):
+class ListConfigResourcesResponse(Response, answers=ListConfigResourcesRequest):
     """Lists resources; DescribeConfigs then tells their settings. v0 was ListClientMetricsResources and
     knew only client metrics.
 
@@ -90,5 +89,3 @@ ListConfigResourcesResponse._layout_ = FieldTable(
     Field("config_resources", "struct", array=True, struct=ConfigResource, default=()),
     flexible=0,
 )
-
-ListConfigResourcesRequest.response_class = ListConfigResourcesResponse

@@ -27,7 +27,6 @@ class ListGroupsRequest(Request["ListGroupsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 6)
     flexible_versions: ClassVar[range] = range(3, 6)
-    response_class: ClassVar[type[ListGroupsResponse]]
 
     states_filter: list[str] = field(default_factory=list)
     """Only groups in these states; empty for all (KIP-518). (v4+)"""
@@ -54,7 +53,7 @@ class ListedGroup(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ListGroupsResponse(Response):
+class ListGroupsResponse(Response, answers=ListGroupsRequest):
     """For operators. A broker knows only the groups that it coordinates, so a full list takes one request
     per broker.
 
@@ -99,5 +98,3 @@ ListGroupsResponse._layout_ = FieldTable(
     Field("groups", "struct", array=True, struct=ListedGroup, default=()),
     flexible=3,
 )
-
-ListGroupsRequest.response_class = ListGroupsResponse

@@ -62,7 +62,6 @@ class ListOffsetsRequest(Request["ListOffsetsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 12)
     flexible_versions: ClassVar[range] = range(6, 12)
-    response_class: ClassVar[type[ListOffsetsResponse]]
 
     replica_id: int = 0
     """Broker id of a follower that asks; -1 for a client."""
@@ -109,7 +108,7 @@ class ListOffsetsTopicResponse(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ListOffsetsResponse(Response):
+class ListOffsetsResponse(Response, answers=ListOffsetsRequest):
     """Turns timestamps, or the negative marks for earliest, latest and others, into offsets. Consumers
     reset their positions by it, operators compute lags.
 
@@ -178,5 +177,3 @@ ListOffsetsResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=ListOffsetsTopicResponse, default=()),
     flexible=6,
 )
-
-ListOffsetsRequest.response_class = ListOffsetsResponse

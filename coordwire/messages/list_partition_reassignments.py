@@ -40,7 +40,6 @@ class ListPartitionReassignmentsRequest(Request["ListPartitionReassignmentsRespo
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[ListPartitionReassignmentsResponse]]
 
     timeout_ms: int = 60000
     """How long the controller may take to answer, in ms."""
@@ -79,7 +78,7 @@ class OngoingTopicReassignment(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ListPartitionReassignmentsResponse(Response):
+class ListPartitionReassignmentsResponse(Response, answers=ListPartitionReassignmentsRequest):
     """Shows the reassignments under way (KIP-455). Partitions at rest are left out of the answer.
 
     Response of ListPartitionReassignments, api key 46, version 0, flexible from 0.
@@ -140,5 +139,3 @@ ListPartitionReassignmentsResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=OngoingTopicReassignment, default=()),
     flexible=0,
 )
-
-ListPartitionReassignmentsRequest.response_class = ListPartitionReassignmentsResponse

@@ -27,7 +27,6 @@ class ListTransactionsRequest(Request["ListTransactionsResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(0, 3)
-    response_class: ClassVar[type[ListTransactionsResponse]]
 
     state_filters: list[str] = field(default_factory=list)
     """Only transactions in these states; empty for all."""
@@ -56,7 +55,7 @@ class TransactionState(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ListTransactionsResponse(Response):
+class ListTransactionsResponse(Response, answers=ListTransactionsRequest):
     """For operators. A broker knows only the ids that it coordinates, so a full list takes one request per
     broker.
 
@@ -105,5 +104,3 @@ ListTransactionsResponse._layout_ = FieldTable(
     Field("transaction_states", "struct", array=True, struct=TransactionState, default=()),
     flexible=0,
 )
-
-ListTransactionsRequest.response_class = ListTransactionsResponse

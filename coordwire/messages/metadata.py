@@ -48,7 +48,6 @@ class MetadataRequest(Request["MetadataResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 14)
     flexible_versions: ClassVar[range] = range(9, 14)
-    response_class: ClassVar[type[MetadataResponse]]
 
     topics: list[MetadataRequestTopic] | None = field(default_factory=list)
     """Null for all topics; empty for none, but for all in version 0. (null from v1)"""
@@ -121,7 +120,7 @@ class MetadataResponseTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class MetadataResponse(Response):
+class MetadataResponse(Response, answers=MetadataRequest):
     """Tells brokers, controller, and the topics asked for with their partitions and leaders. Any broker
     answers.
 
@@ -210,5 +209,3 @@ MetadataResponse._layout_ = FieldTable(
     Field("error_code", "int16", 13, ignorable=True, entity="error_code"),
     flexible=9,
 )
-
-MetadataRequest.response_class = MetadataResponse

@@ -69,7 +69,6 @@ class OffsetCommitRequest(Request["OffsetCommitResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 11)
     flexible_versions: ClassVar[range] = range(8, 11)
-    response_class: ClassVar[type[OffsetCommitResponse]]
 
     group_id: str = ""
     """The group whose positions these are."""
@@ -114,7 +113,7 @@ class OffsetCommitResponseTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetCommitResponse(Response):
+class OffsetCommitResponse(Response, answers=OffsetCommitRequest):
     """Stores positions of a group with its coordinator, where they survive the consumer. Commits within a
     transaction are made by TxnOffsetCommit.
 
@@ -185,5 +184,3 @@ OffsetCommitResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=OffsetCommitResponseTopic, default=()),
     flexible=8,
 )
-
-OffsetCommitRequest.response_class = OffsetCommitResponse

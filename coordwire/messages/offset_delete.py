@@ -52,7 +52,6 @@ class OffsetDeleteRequest(Request["OffsetDeleteResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(1, 1)
-    response_class: ClassVar[type[OffsetDeleteResponse]]
 
     group_id: str = ""
     """The group whose positions these are."""
@@ -87,7 +86,7 @@ class OffsetDeleteResponseTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetDeleteResponse(Response):
+class OffsetDeleteResponse(Response, answers=OffsetDeleteRequest):
     """For operators: deletes committed offsets of single partitions. Topics that a live group is
     subscribed to are refused.
 
@@ -144,5 +143,3 @@ OffsetDeleteResponse._layout_ = FieldTable(
     Field("throttle_time_ms", "int32"),
     Field("topics", "struct", array=True, struct=OffsetDeleteResponseTopic, default=()),
 )
-
-OffsetDeleteRequest.response_class = OffsetDeleteResponse

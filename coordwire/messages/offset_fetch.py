@@ -82,7 +82,6 @@ class OffsetFetchRequest(Request["OffsetFetchResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 11)
     flexible_versions: ClassVar[range] = range(6, 11)
-    response_class: ClassVar[type[OffsetFetchResponse]]
 
     group_id: str = ""
     """The group asked about; v8+ has groups. (v0-v7)"""
@@ -173,7 +172,7 @@ class OffsetFetchResponseGroup(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetFetchResponse(Response):
+class OffsetFetchResponse(Response, answers=OffsetFetchRequest):
     """Gives back what OffsetCommit stored. Members ask at their start, operators to compute lags.
 
     Response of OffsetFetch, api key 9, versions 0-10, flexible from 6, answered by the group
@@ -281,5 +280,3 @@ OffsetFetchResponse._layout_ = FieldTable(
     Field("groups", "struct", 8, array=True, struct=OffsetFetchResponseGroup, default=()),
     flexible=6,
 )
-
-OffsetFetchRequest.response_class = OffsetFetchResponse

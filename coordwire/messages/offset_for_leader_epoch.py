@@ -56,7 +56,6 @@ class OffsetForLeaderEpochRequest(Request["OffsetForLeaderEpochResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 5)
     flexible_versions: ClassVar[range] = range(4, 5)
-    response_class: ClassVar[type[OffsetForLeaderEpochResponse]]
 
     replica_id: int = -2
     """Broker id of a follower that asks; -1 for a consumer, -2 for a debugging one. (v3+)"""
@@ -95,7 +94,7 @@ class OffsetForLeaderTopicResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetForLeaderEpochResponse(Response):
+class OffsetForLeaderEpochResponse(Response, answers=OffsetForLeaderEpochRequest):
     """Followers find by it where their log leaves the leader's (KIP-101), consumers whether their position
     was truncated away. The leader of each partition answers.
 
@@ -159,5 +158,3 @@ OffsetForLeaderEpochResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=OffsetForLeaderTopicResult, default=()),
     flexible=4,
 )
-
-OffsetForLeaderEpochRequest.response_class = OffsetForLeaderEpochResponse

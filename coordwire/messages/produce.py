@@ -63,7 +63,6 @@ class ProduceRequest(Request["ProduceResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 14)
     flexible_versions: ClassVar[range] = range(9, 14)
-    response_class: ClassVar[type[ProduceResponse]]
 
     transactional_id: str | None = None
     """Null outside a transaction (KIP-98). (v3+)"""
@@ -156,7 +155,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ProduceResponse(Response):
+class ProduceResponse(Response, answers=ProduceRequest):
     """Appends record batches to partitions and learns their offsets. Goes to the leader of each partition.
 
     Response of Produce, api key 0, versions 0-13, flexible from 9.
@@ -254,5 +253,3 @@ ProduceResponse._layout_ = FieldTable(
     Field("node_endpoints", "struct", 10, array=True, struct=NodeEndpoint, default=(), tag=0),
     flexible=9,
 )
-
-ProduceRequest.response_class = ProduceResponse

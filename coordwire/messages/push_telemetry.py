@@ -28,7 +28,6 @@ class PushTelemetryRequest(Request["PushTelemetryResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[PushTelemetryResponse]]
 
     client_instance_id: UUID = ZERO_UUID
     """The client's id, from GetTelemetrySubscriptions."""
@@ -45,7 +44,7 @@ class PushTelemetryRequest(Request["PushTelemetryResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class PushTelemetryResponse(Response):
+class PushTelemetryResponse(Response, answers=PushTelemetryRequest):
     """Sent at the interval of the subscription, and once more when the client ends. A change of
     subscription is answered with UNKNOWN_SUBSCRIPTION_ID.
 
@@ -81,5 +80,3 @@ PushTelemetryResponse._layout_ = FieldTable(
     Field("error_code", "int16", entity="error_code"),
     flexible=0,
 )
-
-PushTelemetryRequest.response_class = PushTelemetryResponse

@@ -57,7 +57,6 @@ class ReadShareGroupStateRequest(Request["ReadShareGroupStateResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[ReadShareGroupStateResponse]]
 
     group_id: str = ""
     """The share group whose state is wanted."""
@@ -116,7 +115,7 @@ class ReadStateResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ReadShareGroupStateResponse(Response):
+class ReadShareGroupStateResponse(Response, answers=ReadShareGroupStateRequest):
     """Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).
 
     Response of ReadShareGroupState, api key 84, version 0, flexible from 0, answered by the share
@@ -187,5 +186,3 @@ ReadShareGroupStateResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=ReadStateResult, default=()),
     flexible=0,
 )
-
-ReadShareGroupStateRequest.response_class = ReadShareGroupStateResponse

@@ -57,7 +57,6 @@ class ReadShareGroupStateSummaryRequest(Request["ReadShareGroupStateSummaryRespo
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[ReadShareGroupStateSummaryResponse]]
 
     group_id: str = ""
     """The share group whose state is wanted."""
@@ -102,7 +101,7 @@ class ReadStateSummaryResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ReadShareGroupStateSummaryResponse(Response):
+class ReadShareGroupStateSummaryResponse(Response, answers=ReadShareGroupStateSummaryRequest):
     """Reads the stored state of share-partitions without its batches. Brokers send it to the share
     coordinator (KIP-932).
 
@@ -166,5 +165,3 @@ ReadShareGroupStateSummaryResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=ReadStateSummaryResult, default=()),
     flexible=0,
 )
-
-ReadShareGroupStateSummaryRequest.response_class = ReadShareGroupStateSummaryResponse

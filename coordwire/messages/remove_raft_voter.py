@@ -28,7 +28,6 @@ class RemoveRaftVoterRequest(Request["RemoveRaftVoterResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[RemoveRaftVoterResponse]]
 
     cluster_id: str | None = ""
     """The cluster meant; null for whichever answers."""
@@ -41,7 +40,7 @@ class RemoveRaftVoterRequest(Request["RemoveRaftVoterResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class RemoveRaftVoterResponse(Response):
+class RemoveRaftVoterResponse(Response, answers=RemoveRaftVoterRequest):
     """Asks the quorum's leader for one voter less; the answer follows the commit. A leader that removes
     itself resigns afterwards.
 
@@ -78,5 +77,3 @@ RemoveRaftVoterResponse._layout_ = FieldTable(
     Field("error_message", "string", null=0, default=""),
     flexible=0,
 )
-
-RemoveRaftVoterRequest.response_class = RemoveRaftVoterResponse

@@ -25,7 +25,6 @@ class RenewDelegationTokenRequest(Request["RenewDelegationTokenResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(2, 3)
-    response_class: ClassVar[type[RenewDelegationTokenResponse]]
 
     hmac: bytes = b""
     """The token's secret, by which it is found."""
@@ -36,7 +35,7 @@ class RenewDelegationTokenRequest(Request["RenewDelegationTokenResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class RenewDelegationTokenResponse(Response):
+class RenewDelegationTokenResponse(Response, answers=RenewDelegationTokenRequest):
     """Prolongs a token up to its greatest lifetime (KIP-48). The owner and the renewers may do so.
 
     Response of RenewDelegationToken, api key 39, versions 0-2, flexible from 2.
@@ -71,5 +70,3 @@ RenewDelegationTokenResponse._layout_ = FieldTable(
     Field("throttle_time_ms", "int32"),
     flexible=2,
 )
-
-RenewDelegationTokenRequest.response_class = RenewDelegationTokenResponse

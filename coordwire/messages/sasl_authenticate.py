@@ -28,7 +28,6 @@ class SaslAuthenticateRequest(Request["SaslAuthenticateResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(2, 3)
-    response_class: ClassVar[type[SaslAuthenticateResponse]]
 
     auth_bytes: bytes = b""
     """The client's token; may hold secrets (PLAIN sends the password)."""
@@ -37,7 +36,7 @@ class SaslAuthenticateRequest(Request["SaslAuthenticateResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class SaslAuthenticateResponse(Response):
+class SaslAuthenticateResponse(Response, answers=SaslAuthenticateRequest):
     """Carries one step of the exchange that SaslHandshake version 1 opens (KIP-152).
 
     Response of SaslAuthenticate, api key 36, versions 0-2, flexible from 2.
@@ -74,5 +73,3 @@ SaslAuthenticateResponse._layout_ = FieldTable(
     Field("session_lifetime_ms", "int64", 1, ignorable=True),
     flexible=2,
 )
-
-SaslAuthenticateRequest.response_class = SaslAuthenticateResponse

@@ -29,7 +29,6 @@ class SaslHandshakeRequest(Request["SaslHandshakeResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(2, 2)
-    response_class: ClassVar[type[SaslHandshakeResponse]]
 
     mechanism: str = ""
     """The one picked: "PLAIN", "SCRAM-SHA-256", "OAUTHBEARER", …"""
@@ -38,7 +37,7 @@ class SaslHandshakeRequest(Request["SaslHandshakeResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class SaslHandshakeResponse(Response):
+class SaslHandshakeResponse(Response, answers=SaslHandshakeRequest):
     """Picks the mechanism; the broker agrees or lists those that it takes (KIP-43).
 
     Response of SaslHandshake, api key 17, versions 0-1.
@@ -67,5 +66,3 @@ SaslHandshakeResponse._layout_ = FieldTable(
     Field("error_code", "int16", entity="error_code"),
     Field("mechanisms", "string", array=True, default=()),
 )
-
-SaslHandshakeRequest.response_class = SaslHandshakeResponse

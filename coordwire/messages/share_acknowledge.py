@@ -73,7 +73,6 @@ class ShareAcknowledgeRequest(Request["ShareAcknowledgeResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(0, 3)
-    response_class: ClassVar[type[ShareAcknowledgeResponse]]
 
     group_id: str | None = None
     """The share group that reads; null if not given."""
@@ -146,7 +145,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareAcknowledgeResponse(Response):
+class ShareAcknowledgeResponse(Response, answers=ShareAcknowledgeRequest):
     """Acknowledges acquired records without fetching more (KIP-932). It belongs to the session that
     ShareFetch opened.
 
@@ -248,5 +247,3 @@ ShareAcknowledgeResponse._layout_ = FieldTable(
     Field("node_endpoints", "struct", array=True, struct=NodeEndpoint, default=()),
     flexible=0,
 )
-
-ShareAcknowledgeRequest.response_class = ShareAcknowledgeResponse

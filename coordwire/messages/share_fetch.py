@@ -90,7 +90,6 @@ class ShareFetchRequest(Request["ShareFetchResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(0, 3)
-    response_class: ClassVar[type[ShareFetchResponse]]
 
     group_id: str | None = None
     """The share group that reads; null if not given."""
@@ -199,7 +198,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareFetchResponse(Response):
+class ShareFetchResponse(Response, answers=ShareFetchRequest):
     """Fetches in a share group (KIP-932): records are locked for the member until it acknowledges them or
     the lock runs out. The partitions are kept in a session between the member and the broker, so that a
     request names only what changed.
@@ -329,5 +328,3 @@ ShareFetchResponse._layout_ = FieldTable(
     Field("node_endpoints", "struct", array=True, struct=NodeEndpoint, default=()),
     flexible=0,
 )
-
-ShareFetchRequest.response_class = ShareFetchResponse

@@ -32,7 +32,6 @@ class ShareGroupDescribeRequest(Request["ShareGroupDescribeResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[ShareGroupDescribeResponse]]
 
     group_ids: list[str] = field(default_factory=list)
     """Whom to tell about."""
@@ -115,7 +114,7 @@ class DescribedGroup(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupDescribeResponse(Response):
+class ShareGroupDescribeResponse(Response, answers=ShareGroupDescribeRequest):
     """Tells the state, the members and the assignments of share groups (KIP-932).
 
     Response of ShareGroupDescribe, api key 77, versions 0-1, flexible from 0, answered by the group
@@ -188,5 +187,3 @@ ShareGroupDescribeResponse._layout_ = FieldTable(
     Field("groups", "struct", array=True, struct=DescribedGroup, default=()),
     flexible=0,
 )
-
-ShareGroupDescribeRequest.response_class = ShareGroupDescribeResponse

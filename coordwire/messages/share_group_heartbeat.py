@@ -34,7 +34,6 @@ class ShareGroupHeartbeatRequest(Request["ShareGroupHeartbeatResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[ShareGroupHeartbeatResponse]]
 
     group_id: str = ""
     """The share group to be in."""
@@ -73,7 +72,7 @@ class Assignment(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupHeartbeatResponse(Response):
+class ShareGroupHeartbeatResponse(Response, answers=ShareGroupHeartbeatRequest):
     """Keeps a member in its share group, tells what it wants and brings its assignment (KIP-932).
 
     Response of ShareGroupHeartbeat, api key 76, versions 0-1, flexible from 0, answered by the group
@@ -137,5 +136,3 @@ ShareGroupHeartbeatResponse._layout_ = FieldTable(
     Field("assignment", "struct", struct=Assignment, null=0, default=None),
     flexible=0,
 )
-
-ShareGroupHeartbeatRequest.response_class = ShareGroupHeartbeatResponse

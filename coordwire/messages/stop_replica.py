@@ -81,7 +81,6 @@ class StopReplicaRequest(Request["StopReplicaResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 5)
     flexible_versions: ClassVar[range] = range(2, 5)
-    response_class: ClassVar[type[StopReplicaResponse]]
 
     controller_id: int = 0
     """Node id of the controller that sends."""
@@ -118,7 +117,7 @@ class StopReplicaPartitionError(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class StopReplicaResponse(Response):
+class StopReplicaResponse(Response, answers=StopReplicaRequest):
     """Sent at a reassignment, the deletion of a topic, or a broker's shutdown. Under KRaft the metadata
     log takes its place; Kafka 4.0 dropped the API.
 
@@ -194,5 +193,3 @@ StopReplicaResponse._layout_ = FieldTable(
     Field("partition_errors", "struct", array=True, struct=StopReplicaPartitionError, default=()),
     flexible=2,
 )
-
-StopReplicaRequest.response_class = StopReplicaResponse

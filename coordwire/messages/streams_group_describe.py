@@ -36,7 +36,6 @@ class StreamsGroupDescribeRequest(Request["StreamsGroupDescribeResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[StreamsGroupDescribeResponse]]
 
     group_ids: list[str] = field(default_factory=list)
     """Whom to tell about."""
@@ -221,7 +220,7 @@ class DescribedGroup(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupDescribeResponse(Response):
+class StreamsGroupDescribeResponse(Response, answers=StreamsGroupDescribeRequest):
     """Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).
 
     Response of StreamsGroupDescribe, api key 89, version 0, flexible from 0, answered by the group
@@ -351,5 +350,3 @@ StreamsGroupDescribeResponse._layout_ = FieldTable(
     Field("groups", "struct", array=True, struct=DescribedGroup, default=()),
     flexible=0,
 )
-
-StreamsGroupDescribeRequest.response_class = StreamsGroupDescribeResponse

@@ -157,7 +157,6 @@ class StreamsGroupHeartbeatRequest(Request["StreamsGroupHeartbeatResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[StreamsGroupHeartbeatResponse]]
 
     group_id: str = ""
     """The group, which is the application's id."""
@@ -262,7 +261,7 @@ class EndpointToPartitions(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupHeartbeatResponse(Response):
+class StreamsGroupHeartbeatResponse(Response, answers=StreamsGroupHeartbeatRequest):
     """Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it
     shall run (KIP-1071).
 
@@ -482,5 +481,3 @@ StreamsGroupHeartbeatResponse._layout_ = FieldTable(
     ),
     flexible=0,
 )
-
-StreamsGroupHeartbeatRequest.response_class = StreamsGroupHeartbeatResponse

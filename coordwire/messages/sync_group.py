@@ -42,7 +42,6 @@ class SyncGroupRequest(Request["SyncGroupResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 6)
     flexible_versions: ClassVar[range] = range(4, 6)
-    response_class: ClassVar[type[SyncGroupResponse]]
 
     group_id: str = ""
     """The member's group."""
@@ -63,7 +62,7 @@ class SyncGroupRequest(Request["SyncGroupResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class SyncGroupResponse(Response):
+class SyncGroupResponse(Response, answers=SyncGroupRequest):
     """Closes each rebalance of a classic group, after JoinGroup. The coordinator passes the leader's bytes
     on and does not look inside.
 
@@ -127,5 +126,3 @@ SyncGroupResponse._layout_ = FieldTable(
     ),
     flexible=4,
 )
-
-SyncGroupRequest.response_class = SyncGroupResponse

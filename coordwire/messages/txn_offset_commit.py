@@ -62,7 +62,6 @@ class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 6)
     flexible_versions: ClassVar[range] = range(3, 6)
-    response_class: ClassVar[type[TxnOffsetCommitResponse]]
 
     transactional_id: str = ""
     """Whose transaction it is."""
@@ -109,7 +108,7 @@ class TxnOffsetCommitResponseTopic(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class TxnOffsetCommitResponse(Response):
+class TxnOffsetCommitResponse(Response, answers=TxnOffsetCommitRequest):
     """Makes reading and writing one unit: the offsets become visible with the producer's records. Before
     v5 AddOffsetsToTxn must come first.
 
@@ -179,5 +178,3 @@ TxnOffsetCommitResponse._layout_ = FieldTable(
     Field("topics", "struct", array=True, struct=TxnOffsetCommitResponseTopic, default=()),
     flexible=3,
 )
-
-TxnOffsetCommitRequest.response_class = TxnOffsetCommitResponse

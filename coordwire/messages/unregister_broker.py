@@ -26,7 +26,6 @@ class UnregisterBrokerRequest(Request["UnregisterBrokerResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[UnregisterBrokerResponse]]
 
     broker_id: int = 0
     """Node id of the broker to remove."""
@@ -35,7 +34,7 @@ class UnregisterBrokerRequest(Request["UnregisterBrokerResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class UnregisterBrokerResponse(Response):
+class UnregisterBrokerResponse(Response, answers=UnregisterBrokerRequest):
     """Takes a broker's registration out of the metadata, for KRaft clusters only. One that still runs can
     register again.
 
@@ -70,5 +69,3 @@ UnregisterBrokerResponse._layout_ = FieldTable(
     Field("error_message", "string", null=0, default=""),
     flexible=0,
 )
-
-UnregisterBrokerRequest.response_class = UnregisterBrokerResponse

@@ -44,7 +44,6 @@ class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(0, 3)
-    response_class: ClassVar[type[UpdateFeaturesResponse]]
 
     timeout_ms: int = 60000
     """How long the controller may take, in ms."""
@@ -71,7 +70,7 @@ class UpdatableFeatureResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateFeaturesResponse(Response):
+class UpdateFeaturesResponse(Response, answers=UpdateFeaturesRequest):
     """Fixes levels such as metadata.version once all nodes support them. New message and record formats
     come into use only then.
 
@@ -128,5 +127,3 @@ UpdateFeaturesResponse._layout_ = FieldTable(
     Field("results", "struct", 0, 1, array=True, struct=UpdatableFeatureResult, default=(), ignorable=True),
     flexible=0,
 )
-
-UpdateFeaturesRequest.response_class = UpdateFeaturesResponse

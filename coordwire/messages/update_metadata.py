@@ -106,7 +106,6 @@ class UpdateMetadataRequest(Request["UpdateMetadataResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 9)
     flexible_versions: ClassVar[range] = range(6, 9)
-    response_class: ClassVar[type[UpdateMetadataResponse]]
 
     controller_id: int = 0
     """Node id of the controller that sends."""
@@ -129,7 +128,7 @@ class UpdateMetadataRequest(Request["UpdateMetadataResponse"]):
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateMetadataResponse(Response):
+class UpdateMetadataResponse(Response, answers=UpdateMetadataRequest):
     """Carries live brokers and changed partitions to the brokers' caches. Under KRaft the metadata log
     takes its place; Kafka 4.0 dropped the API.
 
@@ -214,5 +213,3 @@ UpdateMetadataResponse._layout_ = FieldTable(
     Field("error_code", "int16", entity="error_code"),
     flexible=6,
 )
-
-UpdateMetadataRequest.response_class = UpdateMetadataResponse

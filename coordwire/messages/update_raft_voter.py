@@ -57,7 +57,6 @@ class UpdateRaftVoterRequest(Request["UpdateRaftVoterResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 1)
     flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[UpdateRaftVoterResponse]]
 
     cluster_id: str | None = ""
     """The cluster meant; null for no check."""
@@ -92,7 +91,7 @@ class CurrentLeader(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateRaftVoterResponse(Response):
+class UpdateRaftVoterResponse(Response, answers=UpdateRaftVoterRequest):
     """Sent by a voter whose entry in the set of voters is out of date, as after a restart with other
     listeners or newer software.
 
@@ -156,5 +155,3 @@ UpdateRaftVoterResponse._layout_ = FieldTable(
     Field("current_leader", "struct", struct=CurrentLeader, tag=0),
     flexible=0,
 )
-
-UpdateRaftVoterRequest.response_class = UpdateRaftVoterResponse

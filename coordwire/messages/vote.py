@@ -69,7 +69,6 @@ class VoteRequest(Request["VoteResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(0, 3)
-    response_class: ClassVar[type[VoteResponse]]
 
     cluster_id: str | None = None
     """The cluster meant; null for no check."""
@@ -126,7 +125,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class VoteResponse(Response):
+class VoteResponse(Response, answers=VoteRequest):
     """Sent to every other voter at an election; a majority makes the sender leader. A voter grants one
     vote in each epoch, and only to a log at least as new as its own.
 
@@ -208,5 +207,3 @@ VoteResponse._layout_ = FieldTable(
     Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
     flexible=0,
 )
-
-VoteRequest.response_class = VoteResponse

@@ -82,7 +82,6 @@ class WriteShareGroupStateRequest(Request["WriteShareGroupStateResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 2)
     flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[WriteShareGroupStateResponse]]
 
     group_id: str = ""
     """The share group that the state is of."""
@@ -119,7 +118,7 @@ class WriteStateResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class WriteShareGroupStateResponse(Response):
+class WriteShareGroupStateResponse(Response, answers=WriteShareGroupStateRequest):
     """Stores what changed in the state of share-partitions. Brokers send it to the share coordinator
     (KIP-932).
 
@@ -192,5 +191,3 @@ WriteShareGroupStateResponse._layout_ = FieldTable(
     Field("results", "struct", array=True, struct=WriteStateResult, default=()),
     flexible=0,
 )
-
-WriteShareGroupStateRequest.response_class = WriteShareGroupStateResponse

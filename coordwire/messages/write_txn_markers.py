@@ -63,7 +63,6 @@ class WriteTxnMarkersRequest(Request["WriteTxnMarkersResponse"]):
     direction: ClassVar[str] = "request"
     versions: ClassVar[range] = range(0, 3)
     flexible_versions: ClassVar[range] = range(1, 3)
-    response_class: ClassVar[type[WriteTxnMarkersResponse]]
 
     markers: list[WritableTxnMarker] = field(default_factory=list)
     """All ends to be written."""
@@ -108,7 +107,7 @@ class WritableTxnMarkerResult(Struct):
 
 
 @dataclass(slots=True, kw_only=True)
-class WriteTxnMarkersResponse(Response):
+class WriteTxnMarkersResponse(Response, answers=WriteTxnMarkersRequest):
     """Between brokers: partition leaders append a control record per partition, and readers of committed
     records go on. Clients have no use for it.
 
@@ -176,5 +175,3 @@ WriteTxnMarkersResponse._layout_ = FieldTable(
     Field("markers", "struct", array=True, struct=WritableTxnMarkerResult, default=()),
     flexible=1,
 )
-
-WriteTxnMarkersRequest.response_class = WriteTxnMarkersResponse

@@ -30,10 +30,6 @@ def module_text(module: ModuleRow) -> str:
     body.add("")
     for struct in module.structs:
         _layout(body, struct)
-    for struct in module.structs:
-        response = module.response(struct)
-        if response is not None:
-            body.add("", f"{struct.name}.response_class = {response.name}")
     return str(_head(module, imports)) + str(body)
 
 
@@ -78,8 +74,11 @@ def _base(struct: StructRow) -> str:
 
 def _class(text: Text, struct: StructRow, module: ModuleRow, imports: set[str]) -> None:
     message = struct.message
-    response = module.response(struct)
-    base = _base(struct) + (f'["{response.name}"]' if response else "")
+    base = _base(struct)
+    if (response := module.response(struct)) is not None:
+        base += f'["{response.name}"]'
+    if (request := module.request(struct)) is not None:
+        base += f", answers={request.name}"
     text.add("", "", "@dataclass(slots=True, kw_only=True)")
     with text.block(f"class {struct.name}({base}):"):
         doc = struct.about
@@ -95,8 +94,6 @@ def _class(text: Text, struct: StructRow, module: ModuleRow, imports: set[str]) 
                 f"versions: ClassVar[range] = range({first}, {stop})",
                 f"flexible_versions: ClassVar[range] = range({flexible}, {stop})",
             )
-            if response is not None:
-                text.add(f"response_class: ClassVar[type[{response.name}]]")
             text.add("")
         for row in struct.fields:
             head = f"{row.name}: {_annotation(row, imports)} = "
