@@ -1,7 +1,7 @@
 """Rows to whole modules: `coordwire/messages/NAME.py` and the index of all messages.
 
-Strategy: a module holds a dataclass and a field table for each message and struct; what encodes and decodes
-them is `coordwire.codec`, from the tables. Rules: the text is the same on every machine and finally
+Strategy: a module holds a dataclass for each message and struct, whose fields say their wire form too; what
+encodes and decodes them is `coordwire.codec`. Rules: the text is the same on every machine and finally
 formatted; it opens with a banner that says where it comes from; it is meant to be read by people.
 """
 
@@ -24,29 +24,20 @@ _PYTHON = {
 def module_text(module: ModuleRow) -> str:
     """The text of one module."""
     body = Text()
-    imports: set[str] = set()
     for struct in module.structs:
-        _class(body, struct, module, imports)
-    body.add("")
-    for struct in module.structs:
-        _layout(body, struct)
-    return str(_head(module, imports)) + str(body)
+        _class(body, struct, module)
+    return str(_head(module)) + str(body)
 
 
-def _head(module: ModuleRow, imports: set[str]) -> Text:
+def _head(module: ModuleRow) -> Text:
     head = Text()
     head.add(BANNER.format(source=module.source), *_docstring(module.doc), "")
-    head.add("from __future__ import annotations", "")
-    head.add(f"from dataclasses import dataclass{', field' if 'field' in imports else ''}")
-    head.add("from typing import ClassVar")
-    if "UUID" in imports:
+    head.add("from __future__ import annotations", "", "from dataclasses import dataclass")
+    rows = [row for struct in module.structs for row in struct.fields]
+    if any(row.type == "uuid" for row in rows):
         head.add("from uuid import UUID")
-    bases = sorted({_base(struct) for struct in module.structs})
-    head.add("", f"from coordwire.codec import Field, FieldTable, {', '.join(bases)}")
-    if "ZERO_UUID" in imports:
-        head.add("from coordwire.codec.primitives import ZERO_UUID")
-    names = sorted(struct.name for struct in module.structs)
-    head.add("", "__all__ = [", *[f'    "{name}",' for name in names], "]")
+    used = {_base(struct) for struct in module.structs} | {_word(row) for row in rows}
+    head.add("", f"from coordwire.codec import {', '.join(sorted(used))}")
     return head
 
 
@@ -72,59 +63,49 @@ def _base(struct: StructRow) -> str:
     return message.direction.capitalize() if message.api else "Message"
 
 
-def _class(text: Text, struct: StructRow, module: ModuleRow, imports: set[str]) -> None:
-    message = struct.message
-    base = _base(struct)
-    if (response := module.response(struct)) is not None:
-        base += f'["{response.name}"]'
-    if (request := module.request(struct)) is not None:
-        base += f", answers={request.name}"
+def _class(text: Text, struct: StructRow, module: ModuleRow) -> None:
     text.add("", "", "@dataclass(slots=True, kw_only=True)")
-    with text.block(f"class {struct.name}({base}):"):
-        doc = struct.about
-        if message:
-            doc += "\n\n" + _facts(struct)
-        text.add(*_docstring(doc), "")
-        if message:
-            first, stop = message.versions.start, message.versions.stop
-            flexible = stop if message.flexible is None else max(message.flexible, first)
-            text.add(
-                f"api_key: ClassVar[int | None] = {message.api.key if message.api else None}",
-                f'direction: ClassVar[str] = "{message.direction}"',
-                f"versions: ClassVar[range] = range({first}, {stop})",
-                f"flexible_versions: ClassVar[range] = range({flexible}, {stop})",
-            )
-            text.add("")
+    text.call(f"class {struct.name}", list(_class_arguments(struct, module)), ":")
+    with text.deeper():
+        text.add(*_docstring(_about(struct, module)), "")
         for row in struct.fields:
-            head = f"{row.name}: {_annotation(row, imports)} = "
-            default = _default(row, imports)
-            if default.startswith("field("):
-                text.call(f"{head}field", [default.removeprefix("field(").removesuffix(")")])
-            else:
-                text.add(head + default)
-            text.add(*_docstring(_field_doc(row, struct)))
+            text.call(f"{row.name}: {_annotation(row)} = {_word(row)}", list(_field_arguments(row)))
+            text.add(*_docstring(_field_doc(row)))
         text.add("tags: dict[int, bytes] | None = None")
-        text.add('"""Unknown tagged fields by number, kept and written back; None for none."""')
 
 
-def _facts(struct: StructRow) -> str:
+def _class_arguments(struct: StructRow, module: ModuleRow) -> Iterable[str]:
+    """The base class and the facts about the class."""
+    response, request = module.response(struct), module.request(struct)
+    yield _base(struct) + (f'["{response.name}"]' if response else "")
+    if request is not None:
+        yield f"answers={request.name}"
     message = struct.message
-    assert message is not None
-    first, last = message.versions.start, message.versions.stop - 1
-    versions = f"versions {first}-{last}" if last > first else f"version {first}"
-    flexible = f", flexible from {message.flexible}" if message.flexible is not None else ""
-    if message.api is None:
-        place = ""
-        if message.log_role is not None:
-            log, record_type, role = message.log_role
-            place = f"; {role} of record type {record_type} in {LOGS[log]}"
-        return f"{message.name}, {versions}{flexible}{place}."
-    where = f", answered by the {message.api.coordinator} coordinator" if message.api.coordinator else ""
-    api = message.api
-    return f"{message.direction.capitalize()} of {api.name}, api key {api.key}, {versions}{flexible}{where}."
+    if message is not None:
+        if message.api is not None:
+            yield f"api_key={message.api.key}"
+        elif message.direction != "data":
+            yield f'direction="{message.direction}"'
+        yield f"versions=({message.versions.start}, {message.versions.stop - 1})"
+    if struct.flexible != NEVER:
+        yield f"flexible={struct.flexible}"
+    if struct.draft:
+        yield "draft=True"
 
 
-def _field_doc(row: Row, struct: StructRow) -> str:
+def _about(struct: StructRow, module: ModuleRow) -> str:
+    """A class's docs. An API's are the request's; its response has only what is said of it alone."""
+    message = struct.message
+    if message is None:
+        return struct.about
+    if message.log_role is not None:
+        log, record_type, role = message.log_role
+        return f"{struct.about}\n\n{role.capitalize()} of record type {record_type} in {LOGS[log]}."
+    request = module.request(struct)
+    return f"The response to {request.name}." if request and not message.about else struct.about
+
+
+def _field_doc(row: Row) -> str:
     if row.first > 0 and row.last < FOREVER:
         when = f"v{row.first}-v{row.last}"
     elif row.last < FOREVER:
@@ -141,67 +122,31 @@ def _field_doc(row: Row, struct: StructRow) -> str:
     return row.doc + (f" ({', '.join(marks)})" if marks else "")
 
 
-def _annotation(row: Row, imports: set[str]) -> str:
+def _annotation(row: Row) -> str:
     base = row.struct.name if row.struct else _PYTHON.get(row.type, "int")
-    if base == "UUID":
-        imports.add("UUID")
     whole = f"list[{base}]" if row.array else base
     return f"{whole} | None" if row.null < NEVER or row.default is None else whole
 
 
-def _default(row: Row, imports: set[str]) -> str:
-    if row.array and row.default is not None:
-        imports.add("field")
-        return "field(default_factory=list)"
-    if row.struct is not None and row.default is not None:
-        imports.add("field")
-        return f"field(default_factory={row.struct.name})"
-    value = _default_text(row.default, row.type)
-    if value == "ZERO_UUID":
-        imports.add(value)
-    return value
-
-
-# --- tables ---
-
-
-def _layout(text: Text, struct: StructRow) -> None:
-    text.add("", f"{struct.name}._layout_ = FieldTable(")
-    text.depth += 1
-    text.add(f"{struct.name},")
-    for row in struct.fields:
-        text.call("Field", list(_field_arguments(row)), ",")
-    if struct.flexible != NEVER:
-        text.add(f"flexible={struct.flexible},")
-    if struct.draft:
-        text.add("draft=True,")
-    text.depth -= 1
-    text.add(")")
+def _word(row: Row) -> str:
+    """What declares the field."""
+    return "array" if row.array else "struct" if row.struct else "field"
 
 
 def _field_arguments(row: Row) -> Iterable[str]:
-    yield f'"{row.name}"'
-    yield f'"{row.type}"'
-    if row.first or row.last != FOREVER:
-        yield str(row.first)
+    yield row.struct.name if row.struct else f'"{row.type}"'
+    if row.first:
+        yield f"since={row.first}"
     if row.last != FOREVER:
-        yield str(row.last)
-    if row.array:
-        yield "array=True"
-    if row.struct:
-        yield f"struct={row.struct.name}"
+        yield f"until={row.last}"
     if row.null < NEVER:
         yield f"null={row.null}"
     if row.null_until < FOREVER:
         yield f"null_until={row.null_until}"
-    if row.array:
-        default = "None" if row.default is None else "()"
-    elif row.struct:
-        default = "None" if row.default is None else "0"
-    else:
-        default = _default_text(row.default, row.type)
-    if default != "0":
-        yield f"default={default}"
+    if row.default is None:
+        yield "default=None"
+    elif not row.array and not row.struct and row.type != "uuid" and row.default:
+        yield f"default={_default_text(row.default)}"
     if row.tag is not None:
         yield f"tag={row.tag}"
     if row.ignorable:
@@ -221,10 +166,8 @@ def _field_arguments(row: Row) -> Iterable[str]:
         yield "secret=True"
 
 
-def _default_text(default: object, kind: str) -> str:
+def _default_text(default: object) -> str:
     """The default of a field that holds one value, as an expression."""
-    if kind == "uuid" and default is not None:
-        return "ZERO_UUID"
     if isinstance(default, str):
         return '"' + default.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(default, bytes):
@@ -461,4 +404,4 @@ def _snake(name: str) -> str:
 def _quoted(value: str) -> str:
     if '"' in value and "'" not in value:
         return f"'{value}'"
-    return _default_text(value, "string")
+    return _default_text(value)
