@@ -15,7 +15,8 @@ from coordwire.messages import __all__ as names
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS, ApiKey
 from coordwire.messages.secret_paths import SECRET_PATHS
-from schemas._generate.emit import keys_text, module_text, secret_paths_text
+from schemas._generate.emit import module_text
+from schemas._generate.indexes import keys_text, secret_paths_text
 from schemas._generate.walk import ModuleRow, SchemaError, _check_facts, _Walk
 from schemas.vocabulary import Api, Array, Bytes, GroupId, Message, Nullable, Secret, String
 from schemas.vocabulary import Struct as Declared
