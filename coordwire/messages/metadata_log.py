@@ -82,8 +82,8 @@ class BrokerFeature(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class RegisterBrokerRecord(Message):
-    """A broker has registered. v1 tells of controlled shutdown (KIP-841), v2 of ZooKeeper (KIP-866), v3 of
-    log directories (KIP-858), v4 of cordoned ones (KIP-1066).
+    """A broker has registered. v1 adds controlled shutdown (KIP-841), v2 ZooKeeper (KIP-866), v3 log
+    directories (KIP-858), v4 cordoned ones (KIP-1066).
 
     RegisterBrokerRecord, versions 0-4, flexible from 0; value of record type 0 in __cluster_metadata.
     """
@@ -106,7 +106,7 @@ class RegisterBrokerRecord(Message):
     features: list[BrokerFeature] = field(default_factory=list)
     """The features it can run by, with their levels."""
     rack: str | None = ""
-    """The rack it stands in; null for none."""
+    """Its rack; null for none."""
     fenced: bool = True
     """True until the broker has caught up and may lead."""
     in_controlled_shutdown: bool = False
@@ -114,7 +114,7 @@ class RegisterBrokerRecord(Message):
     log_dirs: list[UUID] = field(default_factory=list)
     """Ids of its log directories that work; empty if unknown (KIP-858). (v3+, tag 0)"""
     cordoned_log_dirs: list[UUID] | None = None
-    """Ids of those that shall get no new partitions; null if not told (KIP-1066). (v4+, tag 1)"""
+    """Ids of those that shall get no new partitions; null if not given (KIP-1066). (v4+, tag 1)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -335,7 +335,7 @@ class DelegationTokenRecord(Message):
     flexible_versions: ClassVar[range] = range(0, 1)
 
     owner: str = ""
-    """The principal that the token stands for, such as "User:ann"."""
+    """The principal that the token authenticates, such as "User:ann"."""
     requester: str = ""
     """The principal that asked for it."""
     renewers: list[str] = field(default_factory=list)
@@ -461,8 +461,8 @@ class ProducerIdsRecord(Message):
 
 @dataclass(slots=True, kw_only=True)
 class BrokerRegistrationChangeRecord(Message):
-    """What has changed of a broker; what isn't there stays. v1 tells of controlled shutdown (KIP-841), v2
-    of log directories (KIP-858), v3 of cordoned ones (KIP-1066).
+    """What has changed of a broker; what isn't there stays. v1 adds controlled shutdown (KIP-841), v2 log
+    directories (KIP-858), v3 cordoned ones (KIP-1066).
 
     BrokerRegistrationChangeRecord, versions 0-3, flexible from 0; value of record type 17 in
     __cluster_metadata.
@@ -542,7 +542,7 @@ class RemoveAccessControlEntryRecord(Message):
 
 @dataclass(slots=True, kw_only=True)
 class NoOpRecord(Message):
-    """Nothing; it moves the log's end so that followers see that the leader lives (KIP-835).
+    """Nothing; it moves the log's end so that followers see that the leader is alive (KIP-835).
 
     NoOpRecord, version 0, flexible from 0; value of record type 20 in __cluster_metadata.
     """
@@ -608,14 +608,14 @@ class BeginTransactionRecord(Message):
     flexible_versions: ClassVar[range] = range(0, 1)
 
     name: str | None = None
-    """What it is for; null if not told. (tag 0)"""
+    """What it is for; null if not given. (tag 0)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class EndTransactionRecord(Message):
-    """What stands since the begin is applied (KIP-868).
+    """The records since the begin are applied (KIP-868).
 
     EndTransactionRecord, version 0, flexible from 0; value of record type 24 in __cluster_metadata.
     """
@@ -631,7 +631,7 @@ class EndTransactionRecord(Message):
 
 @dataclass(slots=True, kw_only=True)
 class AbortTransactionRecord(Message):
-    """What stands since the begin is void (KIP-868).
+    """The records since the begin are void (KIP-868).
 
     AbortTransactionRecord, version 0, flexible from 0; value of record type 25 in __cluster_metadata.
     """
@@ -642,7 +642,7 @@ class AbortTransactionRecord(Message):
     flexible_versions: ClassVar[range] = range(0, 1)
 
     reason: str | None = None
-    """Why; null if not told. (tag 0)"""
+    """Why; null if not given. (tag 0)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -724,7 +724,7 @@ class RegisterControllerRecord(Message):
 
 @dataclass(slots=True, kw_only=True)
 class ClearElrRecord(Message):
-    """The eligible leaders of a topic's partitions are forgotten (KIP-966).
+    """The eligible leaders of a topic's partitions are cleared (KIP-966).
 
     ClearElrRecord, version 0, flexible from 0; value of record type 28 in __cluster_metadata.
     """

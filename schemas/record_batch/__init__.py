@@ -103,7 +103,7 @@ class _Checked(Subconstruct):  # type: ignore[misc]
 
 RecordHeader = Struct(
     "key"   / _Sized(Varint, null=False) * "Its name, as bytes of UTF-8.",
-    "value" / _Sized(Varint)             * "What it says; opaque to Kafka.",
+    "value" / _Sized(Varint)             * "Its value; opaque to Kafka.",
 )  # fmt: skip
 
 Record = Prefixed(Varint, Struct(
@@ -111,7 +111,7 @@ Record = Prefixed(Varint, Struct(
     "timestamp_delta" / Varlong                         * "Its time in ms, from the batch's base timestamp.",
     "offset_delta"    / Varint                          * "Its offset, from the batch's base offset.",
     "key"             / _Sized(Varint)                  * "What it is about; null if nothing.",
-    "value"           / _Sized(Varint)                  * "What it says; null to delete the key.",
+    "value"           / _Sized(Varint)                  * "Its value; null to delete the key.",
     "header_count"    / Varint                          * "How many headers follow.",
     "headers"         / Array(this.header_count, RecordHeader) * "Named values beside it (KIP-82).",
     Terminated,
@@ -153,7 +153,7 @@ Message = Struct(
         "attributes" / Int8sb                       * "The codec in bits 0 to 2; bit 3: the broker's time.",
         "timestamp"  / If(this.magic == 1, Int64sb) * "In ms since 1970; -1 for none.",
         "key"        / _Sized(Int32sb)              * "What it is about; null if nothing, and in a wrapper.",
-        "value"      / _Sized(Int32sb)              * "What it says; a compressed message set in a wrapper.",
+        "value"      / _Sized(Int32sb)              * "Its value; a compressed message set in a wrapper.",
         Terminated,
     ))),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""ShareAcknowledge: a share group's member says what became of its records."""
+"""ShareAcknowledge: a share group's member reports the outcome of its records."""
 
 from schemas.vocabulary import (
     Api,
@@ -24,7 +24,7 @@ ShareAcknowledge = Api(
     about="Acknowledges acquired records without fetching more (KIP-932). It belongs to the session that ShareFetch opened.",
     changes={
         1: "Same layout; v0 was early access only (KIP-932).",
-        2: "Locks may be renewed; the response says how long they last (KIP-1222).",
+        2: "Locks may be renewed; the response reports how long they last (KIP-1222).",
     },
     errors=(
         "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "TOPIC_AUTHORIZATION_FAILED",
