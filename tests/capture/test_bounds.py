@@ -260,11 +260,13 @@ def test_undecided_connections_are_given_up_oldest_first(monkeypatch: pytest.Mon
     monkeypatch.setattr(connections, "UNDECIDED", 10_000)
     junk = [chunk(flow, b"\xff" * 1000) for flow in FLOWS]
     found = list(entries([*junk, *(chunk(flow, heartbeat(1)) for flow in FLOWS)]))
-    given_up = [entry for entry in found if isinstance(entry, UnreadableRange) and "given up" in entry.reason]
-    assert [entry.flow for entry in given_up] == [str(flow) for flow in FLOWS[: len(given_up)]]
-    assert all(entry.length == 1000 for entry in given_up)
+    abandoned = [
+        entry for entry in found if isinstance(entry, UnreadableRange) and "abandoned" in entry.reason
+    ]
+    assert [entry.flow for entry in abandoned] == [str(flow) for flow in FLOWS[: len(abandoned)]]
+    assert all(entry.length == 1000 for entry in abandoned)
     read = [entry.flow for entry in found if isinstance(entry, FrameEntry)]
-    assert read == [str(flow) for flow in FLOWS[len(given_up) :]]
+    assert read == [str(flow) for flow in FLOWS[len(abandoned) :]]
     assert 0 < len(read) < len(FLOWS)
 
 
@@ -280,7 +282,7 @@ def opened(flow: Flow) -> Opened:
     return Opened(flow, 1, BROKER)
 
 
-def test_frames_that_have_begun_are_given_up_oldest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frames_that_have_begun_are_abandoned_oldest_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "BEGUN", 5000)
     begun = struct.pack(">i", 4000) + heartbeat(1)[4:] + bytes(1000)
     events = [event for flow in FLOWS[:10] for event in (opened(flow), chunk(flow, begun))]
@@ -302,7 +304,7 @@ def test_early_answers_of_all_connections_are_bounded(monkeypatch: pytest.Monkey
     assert held == 200 // (len(answer(7)) - 4)
 
 
-def test_segments_of_all_flows_are_given_up_longest_first() -> None:
+def test_segments_of_all_flows_are_abandoned_longest_first() -> None:
     packets = []
     for flow in FLOWS[:6]:
         source = flow.source.address, flow.source.port

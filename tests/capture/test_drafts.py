@@ -1,4 +1,4 @@
-"""Conversations of other dialects than Kafka's, recorded: captures, hex and frames, and the command line."""
+"""Conversations of dialects other than Kafka's, recorded: captures, hex and frames, and the command line."""
 
 from __future__ import annotations
 

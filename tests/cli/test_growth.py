@@ -216,7 +216,7 @@ def test_a_number_of_many_digits_is_ours_to_refuse() -> None:
 
 
 def test_a_key_that_is_there_twice_is_refused() -> None:
-    with pytest.raises(EncodeError, match='the key "apiKey" is there twice'):
+    with pytest.raises(EncodeError, match='the key "apiKey" occurs twice'):
         encode_line(b'{"apiKey":1,"apiKey":1}')
 
 

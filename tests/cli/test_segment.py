@@ -300,7 +300,7 @@ def test_verify_without_a_codec(run: Run, packed: Path) -> None:
     assert (result.status, form["faults"], form["badBytes"]) == (2, 0, 0)
     assert (form["batches"], form["records"], form["unread"], form["needs"]) == (3, 6, 1, NEEDS)
     text = run("segment", "verify", packed, "--format", "text").text
-    assert f"the records of 1 batches weren't read: {NEEDS}" in text
+    assert f"the records of 1 batch were not read: {NEEDS}" in text
     assert "sound" not in text
     result = run("segment", "verify", packed, "--quick")
     assert (result.status, "needs" in result.forms[0]) == (0, False)

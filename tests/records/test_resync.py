@@ -58,11 +58,11 @@ def test_claims_that_touch_and_claims_inside_claims() -> None:
     inner = encode_batch([Record(1)], base_offset=1)
     outer = encode_batch([Record(1, value=inner)], base_offset=1)[:-1] + b"!"
     search = ThoroughSearch(memoryview(outer * 2 + inner))
-    assert search.behind(0, len(outer)) == outer.index(inner)
+    assert search.after(0, len(outer)) == outer.index(inner)
     assert search.claimed == len(outer)
-    assert search.behind(1, len(outer) * 2 - 1) == outer.index(inner)
+    assert search.after(1, len(outer) * 2 - 1) == outer.index(inner)
     assert search.claimed == len(outer)
-    assert search.behind(len(outer), len(outer)) == len(outer) + outer.index(inner)
+    assert search.after(len(outer), len(outer)) == len(outer) + outer.index(inner)
     assert search.claimed == 2 * len(outer)
 
 

@@ -152,8 +152,8 @@ def _was_in(
 
 
 def _rebalances(rows: Iterable[Any]) -> str:
-    told = [row for row in rows if row.event == "rebalanceEnded"]
-    longest = sorted(told, key=lambda row: -(row.length_ms or 0))[:5]
+    ended = [row for row in rows if row.event == "rebalanceEnded"]
+    longest = sorted(ended, key=lambda row: -(row.length_ms or 0))[:5]
     return _table(
         ["generation", "cause", "who", "outcome", "length", "partitions moved"],
         [

@@ -108,7 +108,7 @@ class _Reader:
 
 
 def _unwanted(batch: RecordBatch, options: Options) -> bool:
-    """Whether the header alone says that no record is in the ranges asked for."""
+    """Whether the header alone excludes any record in the ranges asked for."""
     if options.starting_offset is not None and batch.last_offset < options.starting_offset:
         return True
     if batch.magic < 2:  # its header says less
