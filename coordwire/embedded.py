@@ -108,8 +108,8 @@ def _open(field: Field, data: Any, kind: str | None) -> Embedded | None:
 
 
 def _read(cls: type[Message], data: bytes, *, known: bool) -> Embedded | None:
-    """These bytes as such a message. known: whether it is known to be one; else a newer version, or none, is
-    no evidence."""
+    """These bytes as such a message. known: whether it is known to be one; else a newer version, or none,
+    isn't evidence."""
     newest = cls.versions[-1]
     for version, start in _versions(cls, data, known):
         if version < cls.versions[0] or (version > newest and not known):

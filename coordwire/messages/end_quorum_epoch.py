@@ -25,7 +25,7 @@ __all__ = [
 
 @dataclass(slots=True, kw_only=True)
 class ReplicaInfo(Struct):
-    """One voter that may stand for election."""
+    """One voter that may become a candidate."""
 
     candidate_id: int = 0
     """The voter's node id."""

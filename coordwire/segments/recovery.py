@@ -132,7 +132,7 @@ def recover(
     """Copy what is whole of a partition's segments into a folder; what became of each, one by one.
 
     paths: `.log` files of one partition; what is in several of them is kept once.
-    out: the folder, made if need be. Beside the copy stand its indexes, for an `index.interval.bytes` of
+    out: the folder, made if need be. Beside the copy are its indexes, for an `index.interval.bytes` of
     `interval`; and, where something was bad, NAME.quarantine, with the bytes one after the other, and
     NAME.quarantine.jsonl, with a line for each range: {"file", "position", "length", "reason",
     "quarantinePosition"}. Raises `OSError`; before anything is written, `FileExistsError` for a file that is
@@ -258,7 +258,7 @@ def _write(walk: _Walk, folder: Path, interval: int, producers: Producers) -> Re
 
 
 def _runs(walk: _Walk) -> Iterator[tuple[int, int]]:
-    """The kept batches' bytes, those that stand together as one range."""
+    """The kept batches' bytes, adjacent ones as one range."""
     start = end = 0
     for fate, at, size in zip(walk.fates, walk.starts, walk.sizes, strict=True):
         if fate == KEPT and at == end:

@@ -2,7 +2,7 @@
 
 Strategy: one walk over the batches; the indexes' entries are compared as the log comes by. Rules: a fault is
 what a broker never writes, so that a sound segment has none, whatever Kafka wrote it. That leaves out how
-close the entries of an index stand: a broker writes one for an append, which may be any number of batches
+close the entries of an index are: a broker writes one for an append, which may be any number of batches
 (`rebuild` gives an index to compare with where that matters).
 """
 

@@ -55,7 +55,7 @@ class Row:
 
 @dataclass(frozen=True)
 class StructRow:
-    """A nested struct; `message` is set for those that stand by themselves."""
+    """A nested struct; `message` is set for those of their own."""
 
     name: str
     about: str

@@ -1,6 +1,6 @@
 """The cluster's metadata, in __cluster_metadata (KRaft): each record a change that all brokers replay.
 
-Before each record stand three unsigned varints: the frame's version (1), the record type, the record's version.
+Before each record come three unsigned varints: the frame's version (1), the record type, the record's version.
 The log has no keys, and knows no record without a value.
 """
 

@@ -32,7 +32,7 @@ EndQuorumEpoch = Api(
 ReplicaInfo = Struct(
     "candidate_id"           / BrokerId * "The voter's node id.",
     "candidate_directory_id" / Uuid     * "Id of the directory where the voter keeps its metadata log.",
-    about="One voter that may stand for election.",
+    about="One voter that may become a candidate.",
 )
 
 EndQuorumEpochRequestPartitionData = Struct(

@@ -3,7 +3,7 @@
 Sources: "Record Batch" and "Message sets" in Kafka's protocol documentation, KIP-98 (magic 2), KIP-32 (magic
 1), KIP-534 (delete horizon); for Kafka 0.7 public descriptions of it. A batch is not a message of an API, so that nothing is generated from these (the
 generator passes over packages); they are the oracle that the tests hold `coordwire.records` against.
-Uncompressed records only: inside a codec the same bytes stand. Strict where brokers aren't: no over-long
+Uncompressed records only: a codec compresses the same bytes. Strict where brokers aren't: no over-long
 varints, nothing after the last field.
 """
 

@@ -1,6 +1,6 @@
 """Packets of a pcapng file.
 
-Strategy: walk the blocks; a section sets the byte order and forgets the interfaces, an interface sets link
+Strategy: walk the blocks; a section sets the byte order and drops the interfaces, an interface sets link
 type, clock and snap length, the three kinds of packet block give packets, all others are stepped over,
 options of no interest too. Rules: a block counts only if both its length fields agree; otherwise it is an
 `UnreadableRange`, and the reader searches for the next block of a known type, on a boundary of four bytes,

@@ -1,7 +1,7 @@
 """The report: one HTML file with everything in it, for people who want to know what happened.
 
 Strategy: the numbers are the run's summary, the plots read a bounded part of the tables: the groups with most
-rebalances, their members and lag, errors by API. Rules: nothing is fetched from anywhere; what a stranger's
+rebalances, their members and lag, errors by API. Rules: nothing is fetched from anywhere; what untrusted
 bytes say is escaped; what was left out for room is said.
 """
 

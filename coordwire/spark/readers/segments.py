@@ -154,7 +154,7 @@ def read_records(
 def _run(
     reader: _Reader, run: list[RecordBatch], finish: _Finisher, see: Callable[[RecordBatch], None] | None
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
-    """The records of batches that stand one after the other, all with right checksums."""
+    """The records of batches that follow one another, all with right checksums."""
     from coordwire.records.arrow import iter_batches
 
     if not run:
