@@ -113,7 +113,7 @@ def test_what_nobody_answers_keeps_nothing() -> None:
 
 
 def test_forgotten_requests_are_reported_by_their_answers() -> None:
-    first = 0x7F000000  # nobody's api key
+    first = 0x7F000000  # not an api key
     data = b"".join(heartbeat(first + number) for number in range(5))
     waiting = PendingRequests(3 * REDUCED)
     orphan = frames(data + answer(first), waiting)[-1]
@@ -337,7 +337,7 @@ def test_what_is_held_and_given_out_counts_no_more() -> None:
 # --- under a limit
 
 ATTACKS = {
-    "requests that nobody answers": """
+    "requests without answers": """
         m = ProduceRequest(acks=0, topic_data=[TopicProduceData(name="t", partition_data=[
             PartitionProduceData(index=0, records=bytes(200_000))])])
         f = coordwire.encode_request(m, version=9, correlation_id=1, client_id="c")

@@ -117,7 +117,7 @@ def cut(n: int) -> bytes:
 
 
 def orphans(n: int) -> bytes:
-    """Answers to nobody."""
+    """Answers without requests."""
     told = encode_response(JoinGroupResponse(member_id="m"), version=9, correlation_id=0x7F00_0000)
     return encode_request(ApiVersionsRequest(), version=0, correlation_id=1) + told * (n // 20)
 

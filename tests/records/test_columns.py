@@ -224,7 +224,7 @@ def test_spread_over_threads(view: bool, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("many", [False, True])
 def test_a_batch_in_a_value_at_the_end(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch that is cut short is judged by the last one before it, whoever has read that: see
+    """A batch that is cut short is judged by the last one before it, by any reader: see
     test_reading.py."""
     if many:
         monkeypatch.setattr(native, "SPREAD", 2)

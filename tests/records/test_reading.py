@@ -228,7 +228,7 @@ def test_copies_have_bytes_of_their_own(magic: int) -> None:
         assert (type(each), each.position, bytes(each.raw)) == (type(batch), batch.position, bytes(batch.raw))
         assert list(each) == list(batch)
     del found, wanted, batch
-    data.clear()  # nobody looks at it any more
+    data.clear()  # no one looks at it any more
     assert made[0].base_offset == 0
 
 
@@ -275,7 +275,7 @@ def test_a_header_across_the_edges_of_a_search(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_batch_in_a_value_at_the_end_however_one_comes_there() -> None:
-    """What a batch that is cut short holds tells nothing if it is older than the last one that was sound.
+    """What a batch that is cut short holds decides nothing if it is older than the last one that was sound.
 
     So too where that was passed by without a look, or a bad one stood after it.
     """

@@ -227,7 +227,7 @@ def test_what_fits_between_two(tmp_path: Path, base: int, epoch: int, fits: bool
 
 
 def test_overlapping_segments(tmp_path: Path) -> None:
-    """What two segments have is kept once; which bytes went where is told."""
+    """What two segments have is kept once; which bytes went where is reported."""
     first, second = log(6), [batch(12), batch(15, size=41), *log(3, base=18)]
     paths = [write(tmp_path, b"".join(first)), write(tmp_path, b"".join(second), base=12)]
     one, two = saved(list(reversed(paths)), tmp_path / "out")

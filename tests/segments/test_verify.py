@@ -384,7 +384,7 @@ def test_a_committed_transaction_has_no_entry(tmp_path: Path) -> None:
 
 
 def test_indexes_of_what_is_bad_in_the_log(tmp_path: Path) -> None:
-    """The log's fault alone is told, not that its index points there."""
+    """The log's fault alone is reported, not that its index points there."""
     path = indexed(tmp_path)
     data = bytearray(DATA)
     data[4 * SIZE : 7 * SIZE] = b"\xff" * (3 * SIZE)
@@ -398,7 +398,7 @@ def test_indexes_of_what_is_bad_in_the_log(tmp_path: Path) -> None:
 def test_hostile_indexes(
     tmp_path_factory: pytest.TempPathFactory, one: bytes, two: bytes, three: bytes
 ) -> None:
-    """Whatever they hold, faults are told in their bytes, and the log is read."""
+    """Whatever they hold, faults are reported with their bytes, and the log is read."""
     path = write(tmp_path_factory.mktemp("hostile"), DATA)
     for kind, data in (("index", one), ("timeindex", two), ("txnindex", three)):
         path.with_suffix(f".{kind}").write_bytes(data)
