@@ -203,7 +203,7 @@ class Conversation:
     def _unseen(self) -> str:
         reason = "no request of this correlation id was seen"
         if forgotten := self.waiting.forgotten:
-            return f"{reason}, or it was dropped: {forgotten} of too many pending requests were"
+            return f"{reason}, or it was dropped with the {forgotten} oldest of too many pending requests"
         return reason
 
     def either(self, body: FrameBody) -> FrameEntry:

@@ -120,7 +120,7 @@ def test_forgotten_requests_are_reported_by_their_answers() -> None:
     assert waiting.forgotten == 2
     assert orphan.error is not None
     assert "no request of this correlation id was seen" in orphan.error.reason
-    assert "2 had waited longest" in orphan.error.reason
+    assert "the 2 oldest of too many" in orphan.error.reason
 
 
 def test_requests_under_one_number_are_forgotten_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,7 +315,7 @@ def test_segments_of_all_flows_are_abandoned_longest_first() -> None:
             packets.append(build.ethernet(build.ipv4(inner, source)))
     segments = read_segments(read_packets(io.BytesIO(build.pcap(packets))))
     found = [event for event in reassemble(segments, held=4 * (PIECE + 100)) if isinstance(event, Gap)]
-    full = [event.flow.source for event in found if "too much waits" in event.reason]
+    full = [event.flow.source for event in found if "too much data waits" in event.reason]
     assert full == [flow.source for flow in FLOWS[:2]]
 
 
