@@ -88,7 +88,7 @@ def test_every_prefix_is_refused(cut: int) -> None:
 
 
 def test_what_stands_behind_a_frame_is_refused() -> None:
-    with pytest.raises(Malformed, match="1 bytes behind the frame at byte 34"):
+    with pytest.raises(Malformed, match="1 byte after the frame at byte 34"):
         decode_request(RAW + b"!")
 
 
@@ -131,7 +131,7 @@ def test_sizes_beyond_the_budget() -> None:
 
 
 def test_a_message_keeps_to_its_direction() -> None:
-    with pytest.raises(EncodeError, match="is no response"):
+    with pytest.raises(EncodeError, match="expected a response"):
         encode_response(ApiVersionsRequest(), version=0, correlation_id=1)
     with pytest.raises(EncodeError):
         encode_request(HEARTBEAT, version=4, correlation_id=2**31)

@@ -209,7 +209,7 @@ class StreamsGroupStatus(OpenEnum):
 
 
 class StreamsAssignorError(OpenEnum):
-    """What the leader of a classic streams group tells its members (AssignorError)."""
+    """What the leader of a classic streams group reports to its members (AssignorError)."""
 
     NONE = 0
     INCOMPLETE_SOURCE_TOPIC_METADATA = 1
@@ -219,7 +219,7 @@ class StreamsAssignorError(OpenEnum):
 
 
 class ConnectAssignmentError(OpenEnum):
-    """What the leader of Connect's workers tells them (ConnectProtocol.Assignment)."""
+    """What the leader of Connect's workers sends them (ConnectProtocol.Assignment)."""
 
     NO_ERROR = 0
     CONFIG_MISMATCH = 1
@@ -239,7 +239,7 @@ class TransactionStatus(OpenEnum):
 
 
 class AcknowledgeType(OpenEnum):
-    """What a share consumer did with a record (AcknowledgeType, KIP-932; GAP: there is no such record)."""
+    """What a share consumer did with a record (AcknowledgeType, KIP-932; GAP: the record doesn't exist)."""
 
     GAP = 0
     ACCEPT = 1
@@ -321,7 +321,7 @@ class LeaderRecoveryState(OpenEnum):
 
 
 class ControlRequestType(OpenEnum):
-    """Whether a controller under ZooKeeper told all or some (Kafka 3's AbstractControlRequest.Type)."""
+    """Whether a controller under ZooKeeper sent all or some (Kafka 3's AbstractControlRequest.Type)."""
 
     UNKNOWN = 0
     INCREMENTAL = 1

@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(slots=True, kw_only=True)
 class StreamsGroupDescribeRequest(Request["StreamsGroupDescribeResponse"]):
-    """Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).
+    """Reports the state, the topology, the members and the tasks of streams groups (KIP-1071).
 
     Request of StreamsGroupDescribe, api key 89, version 0, flexible from 0, answered by the group
     coordinator.
@@ -39,7 +39,7 @@ class StreamsGroupDescribeRequest(Request["StreamsGroupDescribeResponse"]):
     response_class: ClassVar[type[StreamsGroupDescribeResponse]]
 
     group_ids: list[str] = field(default_factory=list)
-    """Whom to tell about."""
+    """The groups to describe."""
     include_authorized_operations: bool = False
     """True asks for authorized_operations."""
     tags: dict[int, bytes] | None = None
@@ -189,7 +189,7 @@ class Member(Struct):
     target_assignment: Assignment = field(default_factory=Assignment)
     """What it shall run in the end."""
     is_classic: bool = False
-    """True for a member that still speaks the classic protocol."""
+    """True for a member that still uses the classic protocol."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -199,7 +199,7 @@ class DescribedGroup(Struct):
     """A streams group."""
 
     error_code: int = 0
-    """0, or why nothing is told about it."""
+    """0, or why it is not described."""
     error_message: str | None = None
     """Explains the error; null if there is none."""
     group_id: str = ""
@@ -222,7 +222,7 @@ class DescribedGroup(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class StreamsGroupDescribeResponse(Response):
-    """Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).
+    """Reports the state, the topology, the members and the tasks of streams groups (KIP-1071).
 
     Response of StreamsGroupDescribe, api key 89, version 0, flexible from 0, answered by the group
     coordinator.

@@ -146,8 +146,8 @@ class TaskOffset(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class StreamsGroupHeartbeatRequest(Request["StreamsGroupHeartbeatResponse"]):
-    """Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it
-    shall run (KIP-1071).
+    """Keeps a Streams client in its group, reports its topology and tasks, and returns the tasks that it
+    has to run (KIP-1071).
 
     Request of StreamsGroupHeartbeat, api key 88, version 0, flexible from 0, answered by the group
     coordinator.
@@ -162,7 +162,7 @@ class StreamsGroupHeartbeatRequest(Request["StreamsGroupHeartbeatResponse"]):
     group_id: str = ""
     """The group, which is the application's id."""
     member_id: str = ""
-    """A UUID that the member picks itself and keeps while it lives."""
+    """A UUID that the member picks itself and keeps for its lifetime."""
     member_epoch: int = 0
     """0 joins, -1 leaves, -2 leaves for a restart of a static member."""
     endpoint_information_epoch: int = 0
@@ -252,7 +252,7 @@ class EndpointToPartitions(Struct):
     user_endpoint: StreamsGroupHeartbeatResponseEndpoint = field(
         default_factory=StreamsGroupHeartbeatResponseEndpoint
     )
-    """Where to ask."""
+    """Where to query it."""
     active_partitions: list[TopicPartition] = field(default_factory=list)
     """Those that it processes."""
     standby_partitions: list[TopicPartition] = field(default_factory=list)
@@ -263,8 +263,8 @@ class EndpointToPartitions(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class StreamsGroupHeartbeatResponse(Response):
-    """Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it
-    shall run (KIP-1071).
+    """Keeps a Streams client in its group, reports its topology and tasks, and returns the tasks that it
+    has to run (KIP-1071).
 
     Response of StreamsGroupHeartbeat, api key 88, version 0, flexible from 0, answered by the group
     coordinator.
@@ -288,7 +288,7 @@ class StreamsGroupHeartbeatResponse(Response):
     heartbeat_interval_ms: int = 0
     """When to send the next heartbeat, in ms."""
     acceptable_recovery_lag: int = 0
-    """Offsets that a warm-up task may be behind and still count as caught up."""
+    """Offsets that a warm-up task may lag and still count as caught up."""
     task_offset_interval_ms: int = 0
     """How often to send task_offsets, in ms."""
     status: list[Status] | None = field(default_factory=list)

@@ -28,7 +28,7 @@ class TxnOffsetCommitRequestPartition(Struct):
     partition_index: int = 0
     """The partition's number."""
     committed_offset: int = 0
-    """The next offset to read, one behind the last one done."""
+    """The next offset to read, one after the last one done."""
     committed_leader_epoch: int = -1
     """Leader epoch of the last record read; -1 if unknown (KIP-320). (v2+)"""
     committed_metadata: str | None = ""

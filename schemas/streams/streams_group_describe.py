@@ -22,7 +22,7 @@ from schemas.vocabulary import (
 
 StreamsGroupDescribe = Api(
     89, "StreamsGroupDescribe", versions=(0, 0), flexible=0, coordinator="group",
-    about="Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).",
+    about="Reports the state, the topology, the members and the tasks of streams groups (KIP-1071).",
     changes={},
     errors=(
         *COORDINATOR, "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
@@ -31,7 +31,7 @@ StreamsGroupDescribe = Api(
 )
 
 StreamsGroupDescribeRequest = StreamsGroupDescribe.request(
-    "group_ids"                     / Array(GroupId) * "Whom to tell about.",
+    "group_ids"                     / Array(GroupId) * "The groups to describe.",
     "include_authorized_operations" / Boolean        * "True asks for authorized_operations.",
 )
 
@@ -105,12 +105,12 @@ Member = Struct(
     "task_end_offsets"  / Array(TaskOffset)    * "Where the changelogs of its tasks end.",
     "assignment"        / Assignment           * "What it runs now.",
     "target_assignment" / Assignment           * "What it shall run in the end.",
-    "is_classic"        / Boolean              * "True for a member that still speaks the classic protocol.",
+    "is_classic"        / Boolean              * "True for a member that still uses the classic protocol.",
     about="A member of the group.",
 )
 
 DescribedGroup = Struct(
-    "error_code"            / ErrorCode                      * "0, or why nothing is told about it.",
+    "error_code"            / ErrorCode                      * "0, or why it is not described.",
     "error_message"         / Nullable(String)               * "Explains the error; null if there is none.",
     "group_id"              / GroupId                        * "Which group.",
     "group_state"           / String                         * '"Empty", "NotReady", "Assigning", "Reconciling", "Stable" or "Dead".',

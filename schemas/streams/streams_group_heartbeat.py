@@ -26,7 +26,7 @@ from schemas.vocabulary import (
 
 StreamsGroupHeartbeat = Api(
     88, "StreamsGroupHeartbeat", versions=(0, 0), flexible=0, coordinator="group",
-    about="Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it shall run (KIP-1071).",
+    about="Keeps a Streams client in its group, reports its topology and tasks, and returns the tasks that it has to run (KIP-1071).",
     changes={},
     errors=(
         *COORDINATOR, "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
@@ -95,7 +95,7 @@ TaskOffset = Struct(
 
 StreamsGroupHeartbeatRequest = StreamsGroupHeartbeat.request(
     "group_id"                   / GroupId                                              * "The group, which is the application's id.",
-    "member_id"                  / MemberId                                             * "A UUID that the member picks itself and keeps while it lives.",
+    "member_id"                  / MemberId                                             * "A UUID that the member picks itself and keeps for its lifetime.",
     "member_epoch"               / Int32                                                * "0 joins, -1 leaves, -2 leaves for a restart of a static member.",
     "endpoint_information_epoch" / Int32                                                * "The endpoint map that the member has, by its epoch.",
     "instance_id"                / Nullable(InstanceId)                                 * "A static member's own name; null if it is dynamic.",
@@ -138,7 +138,7 @@ TopicPartition = Struct(
 )
 
 EndpointToPartitions = Struct(
-    "user_endpoint"      / StreamsGroupHeartbeatResponseEndpoint * "Where to ask.",
+    "user_endpoint"      / StreamsGroupHeartbeatResponseEndpoint * "Where to query it.",
     "active_partitions"  / Array(TopicPartition)                 * "Those that it processes.",
     "standby_partitions" / Array(TopicPartition)                 * "Those that it keeps a copy of.",
     about="The partitions whose state one client can be asked for.",
@@ -151,7 +151,7 @@ StreamsGroupHeartbeatResponse = StreamsGroupHeartbeat.response(
     "member_id"                   / MemberId                                              * "The member that is answered.",
     "member_epoch"                / Int32                                                 * "To be sent with the next heartbeat.",
     "heartbeat_interval_ms"       / Int32                                                 * "When to send the next heartbeat, in ms.",
-    "acceptable_recovery_lag"     / Int32                                                 * "Offsets that a warm-up task may be behind and still count as caught up.",
+    "acceptable_recovery_lag"     / Int32                                                 * "Offsets that a warm-up task may lag and still count as caught up.",
     "task_offset_interval_ms"     / Int32                                                 * "How often to send task_offsets, in ms.",
     "status"                      / Default(Nullable(Array(Status)), [])                  * "What is wrong with the group; null if unchanged.",
     "active_tasks"                / Nullable(Array(StreamsGroupHeartbeatResponseTaskIds)) * "Those to process from now on; null if unchanged.",

@@ -46,7 +46,7 @@ TxnOffsetCommit = Api(
 
 TxnOffsetCommitRequestPartition = Struct(
     "partition_index"        / Int32                                        * "The partition's number.",
-    "committed_offset"       / Int64                                        * "The next offset to read, one behind the last one done.",
+    "committed_offset"       / Int64                                        * "The next offset to read, one after the last one done.",
     "committed_leader_epoch" / Since(2, Default(Int32, -1), ignorable=True) * "Leader epoch of the last record read; -1 if unknown (KIP-320).",
     "committed_metadata"     / Default(Nullable(String), "")                * "Any text of the committer, given back on fetching; null or empty for none.",
     about="The position in one partition.",

@@ -5,7 +5,7 @@ there is anything, 2 if the jars can't be had.
 Strategy: a release's definitions beside the field tables that the schemas became, in the versions that both
 have; its records and enums need a JVM, and are left out where a folder of jars is given. Rules: a version
 that only we have is none of the release's business; a difference that we want is in `MEANT`, with its reason,
-and is told but doesn't count.
+and is reported but doesn't count.
 """
 
 from __future__ import annotations
