@@ -206,6 +206,24 @@ class StreamsGroupStatus(OpenEnum):
     MISSING_INTERNAL_TOPICS = 3
     SHUTDOWN_APPLICATION = 4
     ASSIGNMENT_DELAYED = 5
+    MISSING_CLIENT_TAGS = 6
+
+
+class StreamsTopologyDescriptionStatus(OpenEnum):
+    """Whether StreamsGroupDescribe has a topology's description (StreamsGroupTopologyDescriptionStatus)."""
+
+    NOT_REQUESTED = 0
+    NOT_STORED = 1
+    ERROR = 2
+    AVAILABLE = 3
+
+
+class StreamsNodeType(OpenEnum):
+    """What a node of a streams topology does (StreamsGroupTopologyDescriptionConverter, KIP-1331)."""
+
+    SOURCE = 1
+    PROCESSOR = 2
+    SINK = 3
 
 
 class StreamsAssignorError(OpenEnum):

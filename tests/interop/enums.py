@@ -6,6 +6,7 @@ doesn't have yet, or keeps in Scala, are passed over.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from coordwire import enums
@@ -59,11 +60,13 @@ JAVA: dict[type[OpenEnum], tuple[str, ...]] = {
     ),
     enums.StreamsGroupStatus: (f"{_COMMON}.requests.StreamsGroupHeartbeatResponse$Status",),
     enums.StreamsMemberState: (f"{_GROUP}.streams.MemberState",),
+    enums.StreamsNodeType: (f"{_GROUP}.streams.StreamsGroupTopologyDescriptionConverter",),
+    enums.StreamsTopologyDescriptionStatus: (f"{_ADMIN}.StreamsGroupTopologyDescriptionStatus",),
     enums.TransactionStatus: ("org.apache.kafka.coordinator.transaction.TransactionState",),
 }  # fmt: skip
 """Ours, with the classes that have been Kafka's: enums, or classes with constants."""
 
-PREFIX = "MATCH_TYPE_"
+PREFIXES = re.compile("^(MATCH|NODE)_TYPE_")
 """Of constants that aren't in an enum of their own."""
 
 Constants = dict[str, tuple[int, bool]]
@@ -74,7 +77,7 @@ def constants(kafka: JavaOracle, enum: type[OpenEnum]) -> Constants | None:
     for answer in kafka.ask([Command("E", name) for name in JAVA[enum]]):
         if not isinstance(answer, Refused):
             rows = (line.split() for line in answer[0].decode().splitlines())
-            return {name.removeprefix(PREFIX): (int(number), retry == "true") for name, number, retry in rows}
+            return {PREFIXES.sub("", name): (int(number), retry == "true") for name, number, retry in rows}
     return None
 
 
