@@ -28,7 +28,7 @@ CURRENT = "4.4.0"
 """The release that judges every version it has. docs/following-kafka.md says how to raise it."""
 
 COMPLETE = "4.3.0"
-"""The newest release of which Maven Central has all projects: its broker and apps judge what classes can't."""
+"""The newest release whose broker and apps Maven Central has whole: they judge what classes can't."""
 
 FIRST_LOGS = "4.0.0"
 """The release that judges the record types that later 4.x dropped."""
