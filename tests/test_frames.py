@@ -150,7 +150,7 @@ def test_a_refusal_that_is_broken_is_refused() -> None:
     longer = (len(raw) - 3).to_bytes(4, "big") + raw[4:] + b"?"
     shorter = (len(raw) - 5).to_bytes(4, "big") + raw[4:-1]
     for broken in (longer, shorter):
-        with pytest.raises(DecodeError, match="trailing|ends|needs|left"):
+        with pytest.raises(DecodeError, match=r"trailing|ends|needs|left"):
             decode_response(broken, api_key=18, version=known_versions(18).last + 1)
 
 

@@ -61,6 +61,8 @@ BY_CLASS: dict[tuple[str, str], type[OpenEnum]] = {
     ("ConsumerGroupCurrentMemberAssignmentValue", "state"): numbers.GroupMemberState,
     ("ShareGroupCurrentMemberAssignmentValue", "state"): numbers.GroupMemberState,
     ("StreamsGroupCurrentMemberAssignmentValue", "state"): numbers.StreamsMemberState,
+    ("BrokerRegistrationChangeRecord", "fenced"): numbers.FencingChange,
+    ("BrokerRegistrationChangeRecord", "in_controlled_shutdown"): numbers.ControlledShutdownChange,
     ("ControlRecordTypeSchema", "type"): numbers.ControlRecordType,
     ("LeaderAndIsrRequest", "type"): numbers.ControlRequestType,
     ("UpdateMetadataRequest", "type"): numbers.ControlRequestType,

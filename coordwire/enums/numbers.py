@@ -338,6 +338,21 @@ class LeaderRecoveryState(OpenEnum):
     RECOVERING = 1
 
 
+class FencingChange(OpenEnum):
+    """What became of a broker's fence, in the metadata log (BrokerRegistrationFencingChange)."""
+
+    UNFENCE = -1
+    NONE = 0
+    FENCE = 1
+
+
+class ControlledShutdownChange(OpenEnum):
+    """Whether a broker has begun to shut down (BrokerRegistrationInControlledShutdownChange, KIP-841)."""
+
+    NONE = 0
+    IN_CONTROLLED_SHUTDOWN = 1
+
+
 class ControlRequestType(OpenEnum):
     """Whether a controller under ZooKeeper told all or some (Kafka 3's AbstractControlRequest.Type)."""
 

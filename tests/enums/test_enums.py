@@ -125,6 +125,8 @@ NO_ZERO = {enums.StreamsMemberState, enums.StreamsNodeType}
     [
         ("HeartbeatResponse", "error_code", 27, "REBALANCE_IN_PROGRESS"),
         ("HeartbeatResponse", "error_code", 0, "NONE"),
+        ("BrokerRegistrationChangeRecord", "fenced", -1, "UNFENCE"),
+        ("BrokerRegistrationChangeRecord", "in_controlled_shutdown", 1, "IN_CONTROLLED_SHUTDOWN"),
         ("TopologyDescriptionNode", "node_type", 2, "PROCESSOR"),
         ("DescribedGroup", "topology_description_status", 3, "AVAILABLE"),
         ("HeartbeatResponse", "error_code", 9999, "an unknown code"),

@@ -19,7 +19,7 @@ from coordwire.codec import Field, Struct
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS, ApiFacts
 from tests.interop.definitions import Definition, Fact, definitions
-from tests.interop.enums import enum_drift
+from tests.interop.enums import enum_drift, unknown_enums
 from tests.interop.java_oracle import oracle
 from tests.interop.log_drift import log_drift
 from tests.interop.maven import CURRENT, Unavailable, jars
@@ -165,6 +165,7 @@ def _others(release: str) -> Iterator[str]:
     kafka = oracle(release)
     yield from log_drift(jars(release), kafka)
     yield from enum_drift(kafka)
+    yield from unknown_enums(jars(release), kafka)
 
 
 def main(arguments: list[str] | None = None) -> int:

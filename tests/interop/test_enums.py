@@ -7,9 +7,9 @@ import pytest
 from coordwire import enums
 from coordwire.enums import ErrorCode, OpenEnum
 from tests.interop.conftest import give_up
-from tests.interop.enums import JAVA, constants, enum_drift
+from tests.interop.enums import JAVA, constants, enum_drift, unknown_enums
 from tests.interop.java_oracle import JavaOracle, oracle
-from tests.interop.maven import COMPLETE, CURRENT, PREVIOUS, Unavailable
+from tests.interop.maven import COMPLETE, CURRENT, PREVIOUS, Unavailable, jars
 
 pytestmark = pytest.mark.maven
 
@@ -50,3 +50,12 @@ def test_drift_is_told(kafka: JavaOracle, monkeypatch: pytest.MonkeyPatch) -> No
     lines = list(enum_drift(kafka))
     assert "ElectionType 0: UNKNOWN, ours PREFERRED" in lines
     assert "ElectionType 2: unknown to us; ALL" in lines
+
+
+def test_an_enum_without_ours_is_told(kafka: JavaOracle, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = jars(CURRENT)
+    assert list(unknown_enums(folder, kafka)) == []
+    monkeypatch.delitem(JAVA, enums.ElectionType)
+    assert list(unknown_enums(folder, kafka)) == [
+        "org.apache.kafka.common.ElectionType: unknown to us; PREFERRED 0, UNCLEAN 1"
+    ]
