@@ -74,9 +74,9 @@ def drift(release: Definition) -> Iterator[str]:
         yield f"{name}: flexible in {_shown(release.flexible & common)}, ours in {_shown(flexible)}"
     if release.key is not None and cls.direction == "request":
         yield from _api_facts(release, FACTS[release.key], common)
-    for error in () if release.key is None else release.errors:
-        if error not in (*FACTS[release.key].errors, *ANY_REQUEST):
-            yield f"{name}: error {error}: lacking"
+    if release.key is not None:
+        listed = {*FACTS[release.key].errors, *ANY_REQUEST}
+        yield from (f"{name}: error {error}: lacking" for error in release.errors if error not in listed)
     yield from _fields(f"{name}.", release.fields, cls, common)
 
 
