@@ -269,7 +269,8 @@ def _read_response(
         cls = find_message(api_key, "response")
     except KeyError:
         raise UnknownApi(f"api key {api_key} is unknown", 0) from None
-    if version not in cls.versions:
+    refused = api_key == API_VERSIONS and is_unsupported_version(body)
+    if version not in cls.versions and not refused:  # a refusal can be read whatever the request's version
         raise _unknown_version(cls, version, None, at=0, path="")
     deviations: list[Deviation] = []
     header, at = _header(

@@ -16,7 +16,7 @@ RETRY = True
 
 
 class ErrorCode(OpenEnum):
-    """What an `error_code` says, Kafka 4.3's all: `ErrorCode(27).name`, `.about`, `.retriable`.
+    """What an `error_code` says, Kafka 4.4's all: `ErrorCode(27).name`, `.about`, `.retriable`.
 
     about: what it means. retriable: whether Kafka's own clients may send the same request again, after
     fetching metadata or finding the coordinator anew where the code calls for it; False for an unknown one.
@@ -213,3 +213,9 @@ class ErrorCode(OpenEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131, "The topology's epoch is invalid."
     STREAMS_TOPOLOGY_FENCED = 132, "The topology is older than the group's."
     SHARE_SESSION_LIMIT_REACHED = 133, "The broker has as many share sessions as it may.", RETRY
+    GROUP_DELETION_FAILED = 134, "The group couldn't be deleted; the error's message says why."
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = (
+        135,
+        "The broker's plugin couldn't store the topology's description.",
+    )
+    CONTROLLER_ID_NOT_REGISTERED = 136, "No controller is registered with this id."

@@ -206,6 +206,24 @@ class StreamsGroupStatus(OpenEnum):
     MISSING_INTERNAL_TOPICS = 3
     SHUTDOWN_APPLICATION = 4
     ASSIGNMENT_DELAYED = 5
+    MISSING_CLIENT_TAGS = 6
+
+
+class StreamsTopologyDescriptionStatus(OpenEnum):
+    """Whether StreamsGroupDescribe has a topology's description (StreamsGroupTopologyDescriptionStatus)."""
+
+    NOT_REQUESTED = 0
+    NOT_STORED = 1
+    ERROR = 2
+    AVAILABLE = 3
+
+
+class StreamsNodeType(OpenEnum):
+    """What a node of a streams topology does (StreamsGroupTopologyDescriptionConverter, KIP-1331)."""
+
+    SOURCE = 1
+    PROCESSOR = 2
+    SINK = 3
 
 
 class StreamsAssignorError(OpenEnum):
@@ -318,6 +336,21 @@ class LeaderRecoveryState(OpenEnum):
 
     RECOVERED = 0
     RECOVERING = 1
+
+
+class FencingChange(OpenEnum):
+    """What became of a broker's fence, in the metadata log (BrokerRegistrationFencingChange)."""
+
+    UNFENCE = -1
+    NONE = 0
+    FENCE = 1
+
+
+class ControlledShutdownChange(OpenEnum):
+    """Whether a broker has begun to shut down (BrokerRegistrationInControlledShutdownChange, KIP-841)."""
+
+    NONE = 0
+    IN_CONTROLLED_SHUTDOWN = 1
 
 
 class ControlRequestType(OpenEnum):

@@ -27,19 +27,23 @@ class ApiVersionsRequest(Request["ApiVersionsResponse"]):
     """The first request on a connection: which versions of which APIs the broker supports, and which
     features it has.
 
-    Request of ApiVersions, api key 18, versions 0-4, flexible from 3.
+    Request of ApiVersions, api key 18, versions 0-5, flexible from 3.
     """
 
     api_key: ClassVar[int | None] = 18
     direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(3, 5)
+    versions: ClassVar[range] = range(0, 6)
+    flexible_versions: ClassVar[range] = range(3, 6)
     response_class: ClassVar[type[ApiVersionsResponse]]
 
     client_software_name: str = ""
     """The client library: letters, digits, dots and hyphens (KIP-511). (v3+)"""
     client_software_version: str = ""
     """Its version, in the same characters (KIP-511). (v3+)"""
+    cluster_id: str | None = None
+    """The cluster that the client means to reach; null if unknown (KIP-1242). (v5+)"""
+    node_id: int = -1
+    """The node that the client means to reach; -1 if unknown (KIP-1242). (v5+)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -91,16 +95,16 @@ class ApiVersionsResponse(Response):
     """The first request on a connection: which versions of which APIs the broker supports, and which
     features it has.
 
-    Response of ApiVersions, api key 18, versions 0-4, flexible from 3.
+    Response of ApiVersions, api key 18, versions 0-5, flexible from 3.
     """
 
     api_key: ClassVar[int | None] = 18
     direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(3, 5)
+    versions: ClassVar[range] = range(0, 6)
+    flexible_versions: ClassVar[range] = range(3, 6)
 
     error_code: int = 0
-    """0, or UNSUPPORTED_VERSION (35) in an answer of version 0."""
+    """0, or UNSUPPORTED_VERSION (35) in an answer of version 0, or REBOOTSTRAP_REQUIRED (129)."""
     api_keys: list[ApiVersion] = field(default_factory=list)
     """What the broker supports on this listener, an API each."""
     throttle_time_ms: int = 0
@@ -121,6 +125,8 @@ ApiVersionsRequest._layout_ = FieldTable(
     ApiVersionsRequest,
     Field("client_software_name", "string", 3, default="", ignorable=True),
     Field("client_software_version", "string", 3, default="", ignorable=True),
+    Field("cluster_id", "string", 5, null=0, default=None, ignorable=True),
+    Field("node_id", "int32", 5, default=-1, ignorable=True),
     flexible=3,
 )
 

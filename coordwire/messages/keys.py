@@ -103,6 +103,8 @@ class ApiKey(IntEnum):
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
+    STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE = 93
+    UNREGISTER_CONTROLLER = 94
 
 
 class ApiFacts(NamedTuple):
@@ -554,7 +556,7 @@ FACTS: dict[int, ApiFacts] = {
     18: ApiFacts(
         "ApiVersions",
         0,
-        4,
+        5,
         3,
         None,
         "The first request on a connection: which versions of which APIs the broker supports, and which features it has.",
@@ -563,10 +565,11 @@ FACTS: dict[int, ApiFacts] = {
             2: "Same layout; the broker throttles after it has answered (KIP-219).",
             3: "Flexible (KIP-482); the client's software (KIP-511) and the cluster's features (KIP-584).",
             4: "Same layout; features whose lowest version is 0 are listed too, not left out.",
+            5: "The broker that the client means to reach, by cluster and node id; another one answers with REBOOTSTRAP_REQUIRED (KIP-1242).",
         },
         listeners=("broker", "controller"),
         errors=(
-            "UNSUPPORTED_VERSION", "INVALID_REQUEST",
+            "UNSUPPORTED_VERSION", "INVALID_REQUEST", "REBOOTSTRAP_REQUIRED",
         ),
     ),
     19: ApiFacts(
@@ -762,7 +765,7 @@ FACTS: dict[int, ApiFacts] = {
     28: ApiFacts(
         "TxnOffsetCommit",
         0,
-        5,
+        6,
         3,
         "group",
         "Makes reading and writing one unit: the offsets become visible with the producer's records. Before v5 AddOffsetsToTxn must come first.",
@@ -772,6 +775,7 @@ FACTS: dict[int, ApiFacts] = {
             3: "The consumer's membership, to fence zombies (KIP-447). Flexible lengths and tagged fields (KIP-482).",
             4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
             5: "Same layout; it adds the group to the transaction by itself (KIP-890).",
+            6: "Topics by id instead of name (KIP-1319).",
         },
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
@@ -780,7 +784,8 @@ FACTS: dict[int, ApiFacts] = {
             "INVALID_COMMIT_OFFSET_SIZE", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
             "UNSUPPORTED_FOR_MESSAGE_FORMAT", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE",
             "INVALID_PRODUCER_ID_MAPPING", "CONCURRENT_TRANSACTIONS", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
-            "FENCED_INSTANCE_ID", "PRODUCER_FENCED", "TRANSACTION_ABORTABLE",
+            "FENCED_INSTANCE_ID", "PRODUCER_FENCED", "TRANSACTION_ABORTABLE", "GROUP_ID_NOT_FOUND",
+            "STALE_MEMBER_EPOCH", "UNKNOWN_TOPIC_ID",
         ),
     ),
     29: ApiFacts(
@@ -1024,17 +1029,19 @@ FACTS: dict[int, ApiFacts] = {
     42: ApiFacts(
         "DeleteGroups",
         0,
-        2,
+        3,
         2,
         "group",
         "For operators: removes groups that have no members, offsets included. Each group succeeds or fails by itself.",
         {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
+            3: "The response explains each error.",
         },
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INVALID_GROUP_ID", "GROUP_AUTHORIZATION_FAILED", "NON_EMPTY_GROUP", "GROUP_ID_NOT_FOUND",
+            "GROUP_DELETION_FAILED",
         ),
     ),
     43: ApiFacts(
@@ -1730,11 +1737,13 @@ FACTS: dict[int, ApiFacts] = {
     88: ApiFacts(
         "StreamsGroupHeartbeat",
         0,
-        0,
+        1,
         0,
         "group",
         "Keeps a Streams client in its group, reports its topology and tasks, and returns the tasks that it has to run (KIP-1071).",
-        {},
+        {
+            1: "The coordinator may ask for the topology's description (KIP-1331) and report MISSING_CLIENT_TAGS; a recovery lag of 64 bits.",
+        },
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
@@ -1746,11 +1755,13 @@ FACTS: dict[int, ApiFacts] = {
     89: ApiFacts(
         "StreamsGroupDescribe",
         0,
-        0,
+        1,
         0,
         "group",
         "Reports the state, the topology, the members and the tasks of streams groups (KIP-1071).",
-        {},
+        {
+            1: "The topology node by node (KIP-1331), and the assignor (KIP-1357).",
+        },
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1799,6 +1810,34 @@ FACTS: dict[int, ApiFacts] = {
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
             "INVALID_REQUEST", "KAFKA_STORAGE_ERROR", "NON_EMPTY_GROUP", "GROUP_ID_NOT_FOUND",
+        ),
+    ),
+    93: ApiFacts(
+        "StreamsGroupTopologyDescriptionUpdate",
+        0,
+        0,
+        0,
+        "group",
+        "Stores the description of a streams group's topology, node by node, where operators can read it (KIP-1331).",
+        {},
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "UNKNOWN_MEMBER_ID", "GROUP_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "INVALID_REQUEST",
+            "GROUP_ID_NOT_FOUND", "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED",
+        ),
+    ),
+    94: ApiFacts(
+        "UnregisterController",
+        0,
+        0,
+        0,
+        None,
+        "Takes a controller's registration out of the metadata. One that still runs can register again.",
+        {},
+        listeners=("broker", "controller"),
+        errors=(
+            "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "UNSUPPORTED_VERSION",
+            "CONTROLLER_ID_NOT_REGISTERED",
         ),
     ),
 }  # fmt: skip

@@ -23,7 +23,7 @@ from coordwire.messages.keys import FACTS, ApiFacts
 
 __all__ = ["FOOTER", "page_of", "trail"]
 
-FOOTER = f"coordwire {__version__}. Versions as Apache Kafka 4.3 and 3.9 have them. Apache-2.0."
+FOOTER = f"coordwire {__version__}. Versions as Apache Kafka 4.4 and 3.9 have them. Apache-2.0."
 _TRAIL = (
     ("index.html", "Index"),
     ("types.html", "Wire types"),
