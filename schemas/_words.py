@@ -115,7 +115,7 @@ class Named:
 
     @property
     def default(self) -> Any:
-        """The value of a field that nobody set; a fresh one, where it can be changed."""
+        """The value of a field that is not set; a fresh one, where it can be changed."""
         value = self._default
         return copy.deepcopy(value) if isinstance(value, (dict, list)) else value
 
@@ -125,7 +125,7 @@ class Named:
     def nullable(self, version: int) -> bool:
         return self.nullable_since is not None and self.nullable_since <= version <= self.nullable_until
 
-    # Before a struct that may be null stands a byte 1; for null -1, or 0 in a tagged field. All other words
+    # A byte 1 precedes a struct that may be null; for null -1, or 0 in a tagged field. All other words
     # have a null of their own.
 
     @property
@@ -191,7 +191,7 @@ class Struct(construct.Struct):
         for _ in range(read_uvarint(stream, path)):
             tag = read_uvarint(stream, path)
             if tag <= last:
-                raise refuse(f"tag {tag} comes behind tag {last}", path)
+                raise refuse(f"tag {tag} comes after tag {last}", path)
             last = tag
             data = read_bytes(stream, read_uvarint(stream, path), path)
             field = tagged.get(tag)

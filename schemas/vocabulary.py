@@ -116,7 +116,7 @@ class LogRole(NamedTuple):
 
 
 class Message(Struct):
-    """A struct that stands by itself: a request, a response, a header, or a value inside other bytes.
+    """A struct of its own: a request, a response, a header, or a value inside other bytes.
 
     name: as Kafka's; versions: first and last; flexible: the first flexible version, or None.
     api: what it belongs to; direction: "request", "response", "header" or "data".
@@ -161,7 +161,7 @@ class Message(Struct):
 
 
 class Api:
-    """A conversation: an api key with its request and response.
+    """An API: an api key with its request and response.
 
     versions: first and last that this package knows; flexible: the first flexible one.
     coordinator: which coordinator answers it ("group", "transaction", "share"), None for any broker.

@@ -6,8 +6,8 @@
       engine.c              the types, and the objects of Python that the engine needs
       dispatch.c            what is in the classes as `decode` and `encode`
       frames.c              size, header and message in one call
-      exchange.c            a connection's steps; exchange_receive.c: events from bytes; exchange_send.c: bytes
-                            from messages
+      exchange.c            a connection's steps: exchange_receive.c: events from bytes;
+                            exchange_send.c: bytes from messages
       program.c             a table as the engine keeps it, checked, with the offsets of the slots
       decode.c              bytes to objects
       encode.c              objects to bytes; tags.c: tagged fields; writer.c: the buffer
@@ -69,7 +69,7 @@ def _unsupported() -> str | None:
 
 def _choose(wanted: str | None) -> ModuleType | None:
     if wanted not in (None, "", "c", "python"):
-        raise ImportError(f"COORDWIRE_IMPL={wanted}: it is python or c")
+        raise ImportError(f"COORDWIRE_IMPL: expected python or c, got {wanted}")
     if wanted == "python":
         return None
     reason = _unsupported()

@@ -24,8 +24,8 @@ class Listener(Struct, flexible=0):
 
 @dataclass(slots=True, kw_only=True)
 class AddRaftVoterRequest(Request["AddRaftVoterResponse"], api_key=80, versions=(0, 1), flexible=0):
-    """Asks the quorum's leader for one more voter, which must already have caught up with the log. Only
-    one change of the voters runs at a time.
+    """Requests from the quorum's leader to add one voter, which must already have caught up with the log.
+    Only one change of the voters runs at a time.
     """
 
     cluster_id: str | None = field("string", null=0)

@@ -19,7 +19,7 @@ class AllocateProducerIdsRequest(
     broker_id: int = field("int32", entity="broker_id")
     """The broker that asks."""
     broker_epoch: int = field("int64", default=-1)
-    """The epoch of its registration, to tell a stale broker; -1 if unknown."""
+    """The epoch of its registration, to recognise a stale broker; -1 if unknown."""
     tags: dict[int, bytes] | None = None
 
 

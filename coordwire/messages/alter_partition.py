@@ -44,7 +44,7 @@ class AlterPartitionRequestTopicData(Struct, flexible=0):
     """The changes wanted in one topic."""
 
     topic_name: str = field("string", until=1, ignorable=True, entity="topic_name")
-    """The topic's name; from v2 on topic_id stands for it. (v0-v1)"""
+    """The topic's name; replaced by topic_id in v2. (v0-v1)"""
     topic_id: UUID = field("uuid", since=2, ignorable=True)
     """The topic's id (v2, KIP-841). (v2+)"""
     partitions: list[AlterPartitionRequestPartitionData] = array(AlterPartitionRequestPartitionData)
@@ -54,8 +54,8 @@ class AlterPartitionRequestTopicData(Struct, flexible=0):
 
 @dataclass(slots=True, kw_only=True)
 class AlterPartitionRequest(Request["AlterPartitionResponse"], api_key=56, versions=(0, 3), flexible=0):
-    """Sent when a follower falls behind or catches up; the change counts once the controller has agreed.
-    Stale leaders and brokers are fenced by their epochs.
+    """Sent when a follower lags or catches up; the change counts once the controller has agreed. Stale
+    leaders and brokers are fenced by their epochs.
     """
 
     broker_id: int = field("int32", entity="broker_id")
@@ -93,7 +93,7 @@ class AlterPartitionResponseTopicData(Struct, flexible=0):
     """One topic's partitions."""
 
     topic_name: str = field("string", until=1, ignorable=True, entity="topic_name")
-    """The topic's name; from v2 on topic_id stands for it. (v0-v1)"""
+    """The topic's name; replaced by topic_id in v2. (v0-v1)"""
     topic_id: UUID = field("uuid", since=2, ignorable=True)
     """The topic's id (v2, KIP-841). (v2+)"""
     partitions: list[AlterPartitionResponsePartitionData] = array(AlterPartitionResponsePartitionData)

@@ -50,13 +50,13 @@ class BrokerRegistrationRequest(
     cluster_id: str = field("string")
     """The cluster it was formatted for; any other refuses it."""
     incarnation_id: UUID = field("uuid")
-    """Drawn anew at each start, to tell a restart from a repetition."""
+    """Drawn anew at each start, to distinguish a restart from a repetition."""
     listeners: list[Listener] = array(Listener)
     """Where clients and other brokers reach it."""
     features: list[Feature] = array(Feature)
     """What its software supports."""
     rack: str | None = field("string", null=0)
-    """Where it stands, for spreading replicas; null if not told."""
+    """The rack, for spreading replicas; null if not given."""
     is_migrating_zk_broker: bool = field("bool", since=1)
     """True: it runs on ZooKeeper and is being migrated (KIP-866). (v1+)"""
     log_dirs: list[UUID] = array("uuid", since=2, ignorable=True)

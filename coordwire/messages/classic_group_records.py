@@ -2,7 +2,7 @@
 """Classic groups, in __consumer_offsets: the whole group in one record, written at the end of each
 rebalance.
 
-A record without a value says that the group is gone.
+A record without a value means that the group is gone.
 """
 
 from __future__ import annotations
@@ -74,5 +74,5 @@ class GroupMetadataValue(Message, versions=(0, 4), flexible=4):
     current_state_timestamp: int = field("int64", since=2, default=-1, ignorable=True)
     """Since when the group is in its state, in ms since the epoch; -1 if unknown. (v2+)"""
     members: list[MemberMetadata] = array(MemberMetadata)
-    """All members; empty for a group that lives on for its offsets."""
+    """All members; empty for a group that is kept for its offsets."""
     tags: dict[int, bytes] | None = None

@@ -20,14 +20,14 @@ class ConnectorAssignment(Struct):
     connector: str = field("string")
     """The connector's name."""
     tasks: list[int] = array("int32")
-    """Numbers of its tasks; -1 stands for the connector itself."""
+    """Numbers of its tasks; -1 is the connector itself."""
     tags: dict[int, bytes] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class ConnectProtocolAssignment(Message, versions=(0, 2)):
     """What the leader gives a worker, in SyncGroup. v1 adds what it must give up and when to expect
-    another rebalance (KIP-415); v2 is the same, and says that internal requests are signed (KIP-507).
+    another rebalance (KIP-415); v2 is the same, and states that internal requests are signed (KIP-507).
     """
 
     error: int = field("int16")
@@ -49,7 +49,7 @@ class ConnectProtocolAssignment(Message, versions=(0, 2)):
 
 @dataclass(slots=True, kw_only=True)
 class ConnectProtocolSubscription(Message, versions=(0, 2)):
-    """How far a worker is, in JoinGroup. v1 adds what it runs (KIP-415); v2 is the same, and says that
+    """How far a worker is, in JoinGroup. v1 adds what it runs (KIP-415); v2 is the same, and states that
     internal requests are signed (KIP-507).
     """
 

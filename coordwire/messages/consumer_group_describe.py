@@ -20,7 +20,7 @@ class ConsumerGroupDescribeRequest(
     group_ids: list[str] = array("string", entity="group_id")
     """The groups to describe; all must have their coordinator on this broker."""
     include_authorized_operations: bool = field("bool")
-    """Whether to report what the asker may do with each group."""
+    """Whether to report what the client may do with each group."""
     tags: dict[int, bytes] | None = None
 
 
@@ -55,7 +55,7 @@ class Member(Struct, flexible=0):
     instance_id: str | None = field("string", null=0, default=None, entity="instance_id")
     """A static member's own name; null for a dynamic one."""
     rack_id: str | None = field("string", null=0, default=None)
-    """The rack that the member says it runs in; null for none."""
+    """The rack that the member reports; null for none."""
     member_epoch: int = field("int32")
     """The epoch of the assignment that this member has reached."""
     client_id: str = field("string")
@@ -71,13 +71,13 @@ class Member(Struct, flexible=0):
     target_assignment: Assignment = struct(Assignment)
     """What it shall own once the group has settled."""
     member_type: int = field("int8", since=1, default=-1, ignorable=True)
-    """0 speaks the classic protocol, 1 the new one, -1 unknown (KIP-1099). (v1+)"""
+    """0 uses the classic protocol, 1 the new one, -1 unknown (KIP-1099). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class DescribedGroup(Struct, flexible=0):
-    """One group; while assignment_epoch lags behind group_epoch, a new target is due."""
+    """One group; while assignment_epoch is below group_epoch, a new target is due."""
 
     error_code: int = field("int16", entity="error_code")
     """0, or why this group is not described."""

@@ -117,7 +117,7 @@ class ClassicProtocol(Struct, flexible=0):
 
 @dataclass(slots=True, kw_only=True)
 class ClassicMemberMetadata(Struct, flexible=0):
-    """A member that speaks the classic protocol, while the group is moved to the new one."""
+    """A member that uses the classic protocol, while the group is moved to the new one."""
 
     session_timeout_ms: int = field("int32")
     """Silence after which it counts as dead, in ms."""
@@ -146,9 +146,9 @@ class ConsumerGroupMemberMetadataValue(Message, versions=(0, 0), flexible=0):
     subscribed_topic_regex: str | None = field("string", null=0)
     """Topics wanted by pattern (RE2); null for none."""
     rebalance_timeout_ms: int = field("int32", default=-1)
-    """How long it may take to give up partitions, in ms; -1 if not told."""
+    """How long it may take to give up partitions, in ms; -1 if not given."""
     server_assignor: str | None = field("string", null=0)
-    """The assignor that the member asks for; null for the coordinator's choice."""
+    """The assignor that the member requests; null for the coordinator's choice."""
     classic_member_metadata: ClassicMemberMetadata | None = struct(ClassicMemberMetadata, null=0, tag=0)
     """What a member of the classic protocol needs; null for the others. (tag 0)"""
     tags: dict[int, bytes] | None = None
@@ -260,7 +260,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, versions=(0, 0), flexib
     assigned_partitions: list[TopicPartitions] = array(TopicPartitions)
     """What it owns now."""
     partitions_pending_revocation: list[TopicPartitions] = array(TopicPartitions)
-    """What it has been told to give up and may still read."""
+    """What it has to give up and may still read."""
     tags: dict[int, bytes] | None = None
 
 
@@ -280,7 +280,7 @@ class ConsumerGroupRegularExpressionKey(Message, versions=(0, 0)):
 
 @dataclass(slots=True, kw_only=True)
 class ConsumerGroupRegularExpressionValue(Message, versions=(0, 0), flexible=0):
-    """The topics that a pattern stands for, as last matched.
+    """The topics that a pattern matches, as last matched.
 
     Value of record type 16 in __consumer_offsets.
     """

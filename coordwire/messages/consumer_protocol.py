@@ -42,7 +42,7 @@ class ConsumerProtocolSubscription(Message, versions=(0, 3)):
             ("stream", "SubscriptionInfoData"),
         ),
     )
-    """Whatever the assignor adds, in its own format; null for nothing."""
+    """What the assignor adds, in its own format; null for nothing."""
     owned_partitions: list[ConsumerProtocolSubscriptionTopicPartition] = array(
         ConsumerProtocolSubscriptionTopicPartition, since=1, ignorable=True
     )
@@ -76,5 +76,5 @@ class ConsumerProtocolAssignment(Message, versions=(0, 3)):
     )
     """All that the member shall read, not a difference."""
     user_data: bytes | None = field("bytes", null=0, default=None, embedded=(("stream", "AssignmentInfo"),))
-    """Whatever the assignor adds, in its own format; null for nothing."""
+    """What the assignor adds, in its own format; null for nothing."""
     tags: dict[int, bytes] | None = None

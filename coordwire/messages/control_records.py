@@ -16,7 +16,7 @@ from coordwire.codec import Message, Struct, array, field, struct
 
 @dataclass(slots=True, kw_only=True)
 class EndTxnMarker(Message, versions=(0, 0)):
-    """The end of a transaction in one partition; abort or commit is told by the record's key (KIP-98)."""
+    """The end of a transaction in one partition; abort or commit is given by the record's key (KIP-98)."""
 
     coordinator_epoch: int = field("int32")
     """Epoch of the transaction coordinator that ended it."""
@@ -25,7 +25,7 @@ class EndTxnMarker(Message, versions=(0, 0)):
 
 @dataclass(slots=True, kw_only=True)
 class ControlRecordTypeSchema(Message, versions=(0, 0)):
-    """The key of every control record, behind an int16 version (KIP-98)."""
+    """The key of every control record, after an int16 version (KIP-98)."""
 
     type: int = field("int16")
     """0 abort, 1 commit, 2 leader change, 3 snapshot header, 4 snapshot footer, 5 KRaft version, 6 voters."""

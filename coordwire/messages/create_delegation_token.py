@@ -28,9 +28,9 @@ class CreateDelegationTokenRequest(
     """
 
     owner_principal_type: str | None = field("string", since=3, null=0)
-    """Kind of the owner; null or empty for the one who asks (KIP-373). (v3+)"""
+    """Kind of the owner; null or empty for the requester (KIP-373). (v3+)"""
     owner_principal_name: str | None = field("string", since=3, null=0)
-    """Name of the owner; null or empty for the one who asks (KIP-373). (v3+)"""
+    """Name of the owner; null or empty for the requester (KIP-373). (v3+)"""
     renewers: list[CreatableRenewers] = array(CreatableRenewers)
     """Who else may renew it; empty for the owner alone."""
     max_lifetime_ms: int = field("int64")

@@ -55,7 +55,7 @@ class CreateTopicsRequest(Request["CreateTopicsResponse"], api_key=19, versions=
     topics: list[CreatableTopic] = array(CreatableTopic)
     """What to create."""
     timeout_ms: int = field("int32", default=60000)
-    """Longest wait for the topics to exist, in ms; creation may go on behind it."""
+    """Longest wait for the topics to exist, in ms; creation may continue after it."""
     validate_only: bool = field("bool", since=1)
     """True checks the request and creates nothing. (v1+)"""
     tags: dict[int, bytes] | None = None

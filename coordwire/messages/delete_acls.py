@@ -31,7 +31,7 @@ class DeleteAclsFilter(Struct, flexible=2):
 
 @dataclass(slots=True, kw_only=True)
 class DeleteAclsRequest(Request["DeleteAclsResponse"], api_key=31, versions=(0, 3), flexible=2):
-    """Deletes every ACL that one of the filters matches, and tells which they were."""
+    """Deletes every ACL that one of the filters matches, and returns them."""
 
     filters: list[DeleteAclsFilter] = array(DeleteAclsFilter)
     """What to delete: all that any of these matches."""
@@ -49,7 +49,7 @@ class DeleteAclsMatchingAcl(Struct, flexible=2):
     resource_type: int = field("int8")
     """2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
     resource_name: str = field("string")
-    """Name of the resource, or a prefix of names; "*" stands for all."""
+    """Name of the resource, or a prefix of names; "*" means all."""
     pattern_type: int = field("int8", since=1, default=3)
     """How the name is meant: 3 literally, 4 as a prefix; v0 knows only 3. (v1+)"""
     principal: str = field("string")

@@ -9,7 +9,7 @@ from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteGroupsRequest(Request["DeleteGroupsResponse"], api_key=42, versions=(0, 2), flexible=2):
+class DeleteGroupsRequest(Request["DeleteGroupsResponse"], api_key=42, versions=(0, 3), flexible=2):
     """For operators: removes groups that have no members, offsets included. Each group succeeds or fails
     by itself.
     """
@@ -27,11 +27,13 @@ class DeletableGroupResult(Struct, flexible=2):
     """The group asked for."""
     error_code: int = field("int16", entity="error_code")
     """0, or why it stays: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, …"""
+    error_message: str | None = field("string", since=3, null=0, default=None, ignorable=True)
+    """Explains the error; null if there is none. (v3+)"""
     tags: dict[int, bytes] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteGroupsResponse(Response, answers=DeleteGroupsRequest, api_key=42, versions=(0, 2), flexible=2):
+class DeleteGroupsResponse(Response, answers=DeleteGroupsRequest, api_key=42, versions=(0, 3), flexible=2):
     """The response to DeleteGroupsRequest."""
 
     throttle_time_ms: int = field("int32")

@@ -14,9 +14,9 @@ class DeleteTopicState(Struct, flexible=4):
     """A topic to delete, by one of its two names (KIP-516)."""
 
     name: str | None = field("string", null=0, default=None, entity="topic_name")
-    """Null if the id says which."""
+    """Null if the topic is given by id."""
     topic_id: UUID = field("uuid")
-    """Zero if the name says which."""
+    """Zero if the topic is given by name."""
     tags: dict[int, bytes] | None = None
 
 
@@ -29,7 +29,7 @@ class DeleteTopicsRequest(Request["DeleteTopicsResponse"], api_key=20, versions=
     topic_names: list[str] = array("string", until=5, ignorable=True, entity="topic_name")
     """What to delete, up to version 5. (v0-v5)"""
     timeout_ms: int = field("int32")
-    """Longest wait for the deletion, in ms; it may go on behind it."""
+    """Longest wait for the deletion, in ms; it may continue after it."""
     tags: dict[int, bytes] | None = None
 
 

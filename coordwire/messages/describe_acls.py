@@ -53,7 +53,7 @@ class DescribeAclsResource(Struct, flexible=2):
     resource_type: int = field("int8")
     """2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
     resource_name: str = field("string")
-    """Name of the resource, or a prefix of names; "*" stands for all."""
+    """Name of the resource, or a prefix of names; "*" means all."""
     pattern_type: int = field("int8", since=1, default=3)
     """How the name is meant: 3 literally, 4 as a prefix; v0 knows only 3. (v1+)"""
     acls: list[AclDescription] = array(AclDescription)

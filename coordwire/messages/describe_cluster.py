@@ -15,7 +15,7 @@ class DescribeClusterRequest(Request["DescribeClusterResponse"], api_key=60, ver
     """
 
     include_cluster_authorized_operations: bool = field("bool")
-    """True: also tell what the client may do with the cluster."""
+    """True: also report what the client may do with the cluster."""
     endpoint_type: int = field("int8", since=1, default=1)
     """Which nodes to list: 1 brokers, 2 controllers (KIP-919). (v1+)"""
     include_fenced_brokers: bool = field("bool", since=2)
@@ -34,7 +34,7 @@ class DescribeClusterBroker(Struct, flexible=0):
     port: int = field("int32")
     """TCP port."""
     rack: str | None = field("string", null=0, default=None)
-    """Where the node stands; null if not told."""
+    """The node's rack; null if not given."""
     is_fenced: bool = field("bool", since=2)
     """True: a fenced broker, which serves no clients (KIP-1073). (v2+)"""
     tags: dict[int, bytes] | None = None

@@ -58,11 +58,11 @@ class DescribeConfigsResourceResult(Struct, flexible=4):
     read_only: bool = field("bool")
     """True: cannot be changed while the broker runs."""
     is_default: bool = field("bool", until=0)
-    """True: nobody has set it (v0). (v0-v0)"""
+    """True: not set by anyone (v0). (v0-v0)"""
     config_source: int = field("int8", since=1, default=-1, ignorable=True)
     """1 topic, 2 broker, 3 all brokers, 4 file, 5 default, 6 logger, 7 client, 8 group. (v1+)"""
     is_sensitive: bool = field("bool")
-    """True: a secret such as a password, whose value is not told."""
+    """True: a secret such as a password, whose value is withheld."""
     synonyms: list[DescribeConfigsSynonym] = array(DescribeConfigsSynonym, since=1, ignorable=True)
     """Its values at all levels, the one in force first; empty if not asked for (KIP-226). (v1+)"""
     config_type: int = field("int8", since=3, ignorable=True)

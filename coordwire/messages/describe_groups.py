@@ -13,20 +13,20 @@ from coordwire.codec import Request, Response, Struct, array, field
 
 @dataclass(slots=True, kw_only=True)
 class DescribeGroupsRequest(Request["DescribeGroupsResponse"], api_key=15, versions=(0, 6), flexible=5):
-    """For operators: the state, protocol and members of classic groups, whatever these groups are for.
+    """For operators: the state, protocol and members of classic groups, of any protocol type.
     ConsumerGroupDescribe and its kin serve the newer types.
     """
 
     groups: list[str] = array("string", entity="group_id")
     """The groups to describe; all must have their coordinator on this broker."""
     include_authorized_operations: bool = field("bool", since=3)
-    """Whether to report what the asker may do with each group (KIP-430). (v3+)"""
+    """Whether to report what the client may do with each group (KIP-430). (v3+)"""
     tags: dict[int, bytes] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class DescribedGroupMember(Struct, flexible=5):
-    """One member. The two byte fields hold what the protocol type says, a consumer's by default."""
+    """One member. The two byte fields have the format of the protocol type, a consumer's by default."""
 
     member_id: str = field("string", entity="member_id")
     """The member's id, unique in its group."""

@@ -31,8 +31,8 @@ class DescribeQuorumRequestTopicData(Struct, flexible=0):
 
 @dataclass(slots=True, kw_only=True)
 class DescribeQuorumRequest(Request["DescribeQuorumResponse"], api_key=55, versions=(0, 2), flexible=0):
-    """Reports leader, epoch, voters and observers of the metadata log. Only the leader can tell; other
-    nodes refuse or pass the request on.
+    """Reports leader, epoch, voters and observers of the metadata log. Only the leader can answer; other
+    nodes refuse or forward the request.
     """
 
     topics: list[DescribeQuorumRequestTopicData] = array(DescribeQuorumRequestTopicData)

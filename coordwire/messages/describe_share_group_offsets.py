@@ -11,7 +11,7 @@ from coordwire.codec import Request, Response, Struct, array, field
 
 @dataclass(slots=True, kw_only=True)
 class DescribeShareGroupOffsetsRequestTopic(Struct, flexible=0):
-    """The partitions of one topic to tell about."""
+    """The partitions of one topic to describe."""
 
     topic_name: str = field("string", entity="topic_name")
     """Which topic."""
@@ -22,14 +22,14 @@ class DescribeShareGroupOffsetsRequestTopic(Struct, flexible=0):
 
 @dataclass(slots=True, kw_only=True)
 class DescribeShareGroupOffsetsRequestGroup(Struct, flexible=0):
-    """A share group to tell about."""
+    """A share group to describe."""
 
     group_id: str = field("string", entity="group_id")
     """Which group."""
     topics: list[DescribeShareGroupOffsetsRequestTopic] | None = array(
         DescribeShareGroupOffsetsRequestTopic, null=0
     )
-    """What to tell about; null for all topics with offsets."""
+    """The topics to describe; null for all topics with offsets."""
     tags: dict[int, bytes] | None = None
 
 
@@ -37,10 +37,10 @@ class DescribeShareGroupOffsetsRequestGroup(Struct, flexible=0):
 class DescribeShareGroupOffsetsRequest(
     Request["DescribeShareGroupOffsetsResponse"], api_key=90, versions=(0, 1), flexible=0
 ):
-    """Tells the start offsets of share groups' partitions, and their lag (KIP-932)."""
+    """Reports the start offsets of share groups' partitions, and their lag (KIP-932)."""
 
     groups: list[DescribeShareGroupOffsetsRequestGroup] = array(DescribeShareGroupOffsetsRequestGroup)
-    """Whom to tell about."""
+    """The groups to describe."""
     tags: dict[int, bytes] | None = None
 
 
@@ -57,7 +57,7 @@ class DescribeShareGroupOffsetsResponsePartition(Struct, flexible=0):
     lag: int = field("int64", since=1, default=-1, ignorable=True)
     """Records that are still to be delivered or settled; -1 if unknown (KIP-1226). (v1+)"""
     error_code: int = field("int16", entity="error_code")
-    """0, or why nothing is told about it."""
+    """0, or why it is not described."""
     error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
@@ -87,7 +87,7 @@ class DescribeShareGroupOffsetsResponseGroup(Struct, flexible=0):
     topics: list[DescribeShareGroupOffsetsResponseTopic] = array(DescribeShareGroupOffsetsResponseTopic)
     """How far it is, a topic each."""
     error_code: int = field("int16", entity="error_code")
-    """0, or why nothing is told about the group."""
+    """0, or why the group is not described."""
     error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None

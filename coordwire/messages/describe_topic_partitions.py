@@ -33,8 +33,8 @@ class DescribeTopicPartitionsRequestCursor(Struct, flexible=0):
 class DescribeTopicPartitionsRequest(
     Request["DescribeTopicPartitionsResponse"], api_key=75, versions=(0, 0), flexible=0
 ):
-    """Tells leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A
-    long answer is cut, and a cursor says where to go on.
+    """Reports leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A
+    long answer is cut, and a cursor gives where to continue.
     """
 
     topics: list[TopicRequest] = array(TopicRequest)
@@ -90,7 +90,7 @@ class DescribeTopicPartitionsResponseTopic(Struct, flexible=0):
     )
     """The topic's partitions on this page."""
     topic_authorized_operations: int = field("int32", default=-0x80000000)
-    """What the client may do, one bit for each ACL operation; -2147483648 if not told."""
+    """What the client may do, one bit for each ACL operation; -2147483648 if not requested."""
     tags: dict[int, bytes] | None = None
 
 

@@ -51,7 +51,7 @@ class TransactionState(Struct, flexible=0):
     producer_epoch: int = field("int16")
     """The epoch in use."""
     topics: list[TopicData] = array(TopicData)
-    """Partitions still in the transaction, as far as the asker may see their topics."""
+    """Partitions still in the transaction, as far as the client may see their topics."""
     tags: dict[int, bytes] | None = None
 
 

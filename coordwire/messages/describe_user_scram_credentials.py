@@ -21,7 +21,7 @@ class UserName(Struct, flexible=0):
 class DescribeUserScramCredentialsRequest(
     Request["DescribeUserScramCredentialsResponse"], api_key=50, versions=(0, 0), flexible=0
 ):
-    """Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never told."""
+    """Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never returned."""
 
     users: list[UserName] | None = array(UserName, null=0)
     """Users to describe; null or empty for all."""

@@ -78,7 +78,7 @@ class Draft1RegisterRequest(Message, direction="request", versions=(0, 0), draft
 
 @dataclass(slots=True, kw_only=True)
 class Draft1PingRequest(Message, direction="request", versions=(0, 0), draft=True):
-    """The coordinator asks whether a consumer lives."""
+    """The coordinator asks whether a consumer is alive."""
 
     num_retries: int = field("int16")
     """How often it asked before without an answer."""
@@ -87,7 +87,7 @@ class Draft1PingRequest(Message, direction="request", versions=(0, 0), draft=Tru
 
 @dataclass(slots=True, kw_only=True)
 class Draft1PartitionOffset(Struct, draft=True):
-    """Where consumption of a partition stands, or is to begin."""
+    """The position of consumption in a partition, or where it is to begin."""
 
     topic: str | None = field("string", null=0, entity="topic_name")
     """The topic."""
@@ -100,7 +100,7 @@ class Draft1PartitionOffset(Struct, draft=True):
 
 @dataclass(slots=True, kw_only=True)
 class Draft1PingResponse(Message, direction="response", versions=(0, 1), draft=True):
-    """A consumer lives. Version 0 is without auto_commit and empty, version 1 is with it."""
+    """A consumer is alive. Version 0 is without auto_commit and empty, version 1 is with it."""
 
     offset_info: list[Draft1PartitionOffset] = array(Draft1PartitionOffset, since=1)
     """What it consumed, a partition each; absent without auto_commit. (v1+)"""
@@ -109,14 +109,14 @@ class Draft1PingResponse(Message, direction="response", versions=(0, 1), draft=T
 
 @dataclass(slots=True, kw_only=True)
 class Draft1StopRequest(Message, direction="request", versions=(0, 0), draft=True):
-    """The coordinator tells a consumer to stop its fetchers; it has no fields and gets no answer."""
+    """The coordinator instructs a consumer to stop its fetchers; it has no fields and gets no answer."""
 
     tags: dict[int, bytes] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class Draft1StartRequest(Message, direction="request", versions=(0, 0), draft=True):
-    """The coordinator tells a consumer what it owns from here on."""
+    """The coordinator sends a consumer the list of what it owns from here on."""
 
     assigned_parts: list[Draft1PartitionOffset] = array(Draft1PartitionOffset)
     """Its partitions and where to begin."""

@@ -81,7 +81,7 @@ class Draft2RegisterConsumerResponse(Message, direction="response", versions=(0,
 
 @dataclass(slots=True, kw_only=True)
 class Draft2PingRequest(Message, direction="request", versions=(0, 0), draft=True):
-    """The coordinator asks whether a consumer lives. The document also calls it HeartbeatRequest."""
+    """The coordinator asks whether a consumer is alive. The document also calls it HeartbeatRequest."""
 
     consumer_id: str | None = field("string", null=0, entity="member_id")
     """The consumer."""
@@ -92,7 +92,7 @@ class Draft2PingRequest(Message, direction="request", versions=(0, 0), draft=Tru
 
 @dataclass(slots=True, kw_only=True)
 class Draft2PartitionOffset(Struct, draft=True):
-    """Where consumption of a partition stands, or is to begin."""
+    """The position of consumption in a partition, or where it is to begin."""
 
     topic: str | None = field("string", null=0, entity="topic_name")
     """The topic."""
@@ -105,7 +105,7 @@ class Draft2PartitionOffset(Struct, draft=True):
 
 @dataclass(slots=True, kw_only=True)
 class Draft2PingResponse(Message, direction="response", versions=(0, 1), draft=True):
-    """A consumer lives. Version 0 is without auto_commit, version 1 with it."""
+    """A consumer is alive. Version 0 is without auto_commit, version 1 with it."""
 
     error_code: int = field("int16", entity="error_code")
     """0 for none."""
@@ -118,7 +118,7 @@ class Draft2PingResponse(Message, direction="response", versions=(0, 1), draft=T
 
 @dataclass(slots=True, kw_only=True)
 class Draft2StopFetcherRequest(Message, direction="request", versions=(0, 0), draft=True):
-    """The coordinator tells a consumer to stop its fetchers."""
+    """The coordinator instructs a consumer to stop its fetchers."""
 
     consumer_id: str | None = field("string", null=0, entity="member_id")
     """The consumer."""
@@ -151,7 +151,7 @@ class Draft2Ownership(Struct, draft=True):
 
 @dataclass(slots=True, kw_only=True)
 class Draft2StartFetcherRequest(Message, direction="request", versions=(0, 0), draft=True):
-    """The coordinator tells a consumer what it owns from here on, and the cluster as it is."""
+    """The coordinator sends a consumer the list of what it owns from here on, and the cluster as it is."""
 
     consumer_id: str | None = field("string", null=0, entity="member_id")
     """The consumer."""

@@ -22,7 +22,7 @@ class Draft3PingRequest(Message, direction="request", versions=(0, 0)):
     version: int = field("int16")
     """The message's version."""
     correlation_id: int = field("int64", default=-1)
-    """Repeated by the response; a Connection numbers a request that says -1."""
+    """Repeated by the response; a Connection numbers a request with -1."""
     group_id: str | None = field("string", null=0, entity="group_id")
     """The consumer's group."""
     consumer_id: str | None = field("string", null=0, entity="member_id")
@@ -32,7 +32,7 @@ class Draft3PingRequest(Message, direction="request", versions=(0, 0)):
 
 @dataclass(slots=True, kw_only=True)
 class Draft3PingResponse(Message, direction="response", versions=(0, 0)):
-    """The coordinator lives."""
+    """The coordinator is alive."""
 
     version: int = field("int16")
     """The message's version."""
@@ -50,9 +50,9 @@ class Draft3MetadataRequest(Message, direction="request", versions=(0, 0)):
     version: int = field("int16")
     """The message's version."""
     correlation_id: int = field("int64", default=-1)
-    """Repeated by the response; a Connection numbers a request that says -1."""
+    """Repeated by the response; a Connection numbers a request with -1."""
     client_id: str | None = field("string", null=0)
-    """Who asks."""
+    """Name of the client."""
     topics: list[str] = array("string", entity="topic_name")
     """Topics of interest."""
     group_ids: list[str] = array("string", entity="group_id")
@@ -123,15 +123,15 @@ class Draft3MetadataResponse(Message, direction="response", versions=(0, 0)):
 @dataclass(slots=True, kw_only=True)
 class Draft3JoinGroupRequest(Message, direction="request", versions=(0, 0)):
     """A consumer joins its group. The document elides its fields: reconstructed as a version and
-    correlation id before bytes that nobody can name.
+    correlation id before bytes that no one can name.
     """
 
     version: int = field("int16")
     """The message's version (reconstructed)."""
     correlation_id: int = field("int64", default=-1)
-    """Repeated by the response (reconstructed); a Connection numbers a request that says -1."""
+    """Repeated by the response (reconstructed); a Connection numbers a request with -1."""
     rest: bytes = field("bytes", unprefixed=True)
-    """What the document doesn't tell, up to the frame's end."""
+    """What the document doesn't specify, up to the frame's end."""
     tags: dict[int, bytes] | None = None
 
 

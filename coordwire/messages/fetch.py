@@ -43,7 +43,7 @@ class FetchPartition(Struct, flexible=12):
     replica_directory_id: UUID = field("uuid", since=17, tag=0, ignorable=True)
     """Log directory of the KRaft follower; zero if not given (KIP-853). (v17+, tag 0)"""
     high_watermark: int = field("int64", since=18, default=0x7FFFFFFFFFFFFFFF, tag=1, ignorable=True)
-    """Known to the follower; the largest int64 says it doesn't take part (KIP-1166). (v18+, tag 1)"""
+    """Known to the follower; the largest int64 if it doesn't take part (KIP-1166). (v18+, tag 1)"""
     tags: dict[int, bytes] | None = None
 
 
@@ -113,7 +113,7 @@ class EpochEndOffset(Struct, flexible=12):
     epoch: int = field("int32", default=-1)
     """The leader epoch; -1 if unset."""
     end_offset: int = field("int64", default=-1)
-    """The offset behind its last record; -1 if unset."""
+    """The offset after its last record; -1 if unset."""
     tags: dict[int, bytes] | None = None
 
 
@@ -133,7 +133,7 @@ class SnapshotId(Struct, flexible=12):
     """A KRaft snapshot, by where it ends."""
 
     end_offset: int = field("int64", default=-1)
-    """The offset behind the last record in it; -1 if unset."""
+    """The offset after the last record in it; -1 if unset."""
     epoch: int = field("int32", default=-1)
     """The epoch of that record; -1 if unset."""
     tags: dict[int, bytes] | None = None
@@ -159,7 +159,7 @@ class PartitionData(Struct, flexible=12):
     error_code: int = field("int16", entity="error_code")
     """0, or why the partition could not be read."""
     high_watermark: int = field("int64")
-    """The offset behind the last record that all in-sync replicas have."""
+    """The offset after the last record that all in-sync replicas have."""
     last_stable_offset: int = field("int64", since=4, default=-1, ignorable=True)
     """All transactions below it are decided; -1 if unknown (KIP-98). (v4+)"""
     log_start_offset: int = field("int64", since=5, default=-1, ignorable=True)

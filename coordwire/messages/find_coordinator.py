@@ -18,7 +18,7 @@ class FindCoordinatorRequest(Request["FindCoordinatorResponse"], api_key=10, ver
     """
 
     key: str = field("string", until=3)
-    """The group or transactional id, as key_type says; v4+ has coordinator_keys. (v0-v3)"""
+    """The group or transactional id, as given by key_type; v4+ has coordinator_keys. (v0-v3)"""
     key_type: int = field("int8", since=1)
     """0 for groups, 1 for transactions, 2 for share partitions (KIP-932). (v1+)"""
     coordinator_keys: list[str] = array("string", since=4)

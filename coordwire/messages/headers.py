@@ -15,7 +15,7 @@ class RequestHeader(Message, direction="header", versions=(0, 2), flexible=2):
     """v2 precedes flexible requests, v1 all others; only the oldest ControlledShutdown had v0."""
 
     request_api_key: int = field("int16")
-    """Which conversation this is."""
+    """The api key: which API the request is of."""
     request_api_version: int = field("int16")
     """The version that the request is in and the response will be in."""
     correlation_id: int = field("int32")

@@ -2,8 +2,8 @@
 """JoinGroup: a member enters its group and learns its generation.
 
 The answer waits until all members have joined, or their rebalance timeout is over. From v4 on a
-dynamic member's first request is answered at once with MEMBER_ID_REQUIRED and a member id; it asks
-again with that id.
+dynamic member's first request is answered at once with MEMBER_ID_REQUIRED and a member id; it
+repeats the request with that id.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class JoinGroupRequest(Request["JoinGroupResponse"], api_key=11, versions=(0, 9)
     protocols: list[JoinGroupRequestProtocol] = array(JoinGroupRequestProtocol)
     """Most preferred first."""
     reason: str | None = field("string", since=8, null=0, default=None, ignorable=True)
-    """Why the member joins, for the broker's log; null if not told (KIP-800). (v8+)"""
+    """Why the member joins, for the broker's log; null if not given (KIP-800). (v8+)"""
     tags: dict[int, bytes] | None = None
 
 
@@ -85,11 +85,11 @@ class JoinGroupResponse(Response, answers=JoinGroupRequest, api_key=11, versions
     protocol_name: str | None = field("string", null=7)
     """The protocol chosen; null on an error, empty before v7. (null from v7)"""
     leader: str = field("string", entity="member_id")
-    """Member id of the leader; whoever finds its own here assigns."""
+    """Member id of the leader; the member that finds its own id here assigns."""
     skip_assignment: bool = field("bool", since=9)
     """True: the leader need not assign, the old assignment holds (KIP-814). (v9+)"""
     member_id: str = field("string", entity="member_id")
-    """The id to go by; with MEMBER_ID_REQUIRED, the one to ask again with."""
+    """The id to go by; with MEMBER_ID_REQUIRED, the one to repeat the request with."""
     members: list[JoinGroupResponseMember] = array(JoinGroupResponseMember)
     """All members for the leader; empty for the others."""
     tags: dict[int, bytes] | None = None

@@ -103,7 +103,7 @@ class Kafka07MultiMessageSetSend(Message, direction="response", versions=(0, 0),
     error_code: int = field("int16", entity="error_code")
     """Of the whole, 0 for none."""
     message_sets: list[Kafka07MessageSetSend] = array(Kafka07MessageSetSend, unprefixed=True)
-    """One for each fetch, each behind its size."""
+    """One for each fetch, each after its size."""
     tags: dict[int, bytes] | None = None
 
 

@@ -20,7 +20,7 @@ class MemberIdentity(Struct, flexible=4):
     group_instance_id: str | None = field("string", null=0, default=None, entity="instance_id")
     """A static member's own name; null for a dynamic one."""
     reason: str | None = field("string", since=5, null=0, default=None, ignorable=True)
-    """Why it leaves, for the broker's log; null if not told (KIP-800). (v5+)"""
+    """Why it leaves, for the broker's log; null if not given (KIP-800). (v5+)"""
     tags: dict[int, bytes] | None = None
 
 
@@ -59,7 +59,7 @@ class LeaveGroupResponse(Response, answers=LeaveGroupRequest, api_key=13, versio
     throttle_time_ms: int = field("int32", since=1, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v1+)"""
     error_code: int = field("int16", entity="error_code")
-    """0, or why nobody left; v3+ has errors of single members beside it."""
+    """0, or why no member left; v3+ also has errors of single members."""
     members: list[MemberResponse] = array(MemberResponse, since=3)
     """One outcome for each member of the request. (v3+)"""
     tags: dict[int, bytes] | None = None

@@ -12,7 +12,7 @@ from coordwire.codec import Request, Response, Struct, array, field
 class ListConfigResourcesRequest(
     Request["ListConfigResourcesResponse"], api_key=74, versions=(0, 1), flexible=0
 ):
-    """Lists resources; DescribeConfigs then tells their settings. v0 was ListClientMetricsResources and
+    """Lists resources; DescribeConfigs then returns their settings. v0 was ListClientMetricsResources and
     knew only client metrics.
     """
 

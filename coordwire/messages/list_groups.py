@@ -45,5 +45,5 @@ class ListGroupsResponse(Response, answers=ListGroupsRequest, api_key=16, versio
     error_code: int = field("int16", entity="error_code")
     """0, or why the list is missing or incomplete, such as COORDINATOR_LOAD_IN_PROGRESS."""
     groups: list[ListedGroup] = array(ListedGroup)
-    """The groups that pass the filters and that the asker may see."""
+    """The groups that pass the filters and that the client may see."""
     tags: dict[int, bytes] | None = None

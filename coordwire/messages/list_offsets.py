@@ -19,7 +19,7 @@ class ListOffsetsPartition(Struct, flexible=6):
     partition_index: int = field("int32")
     """The partition's number."""
     current_leader_epoch: int = field("int32", since=4, default=-1, ignorable=True)
-    """The leader epoch that the asker knows, checked; -1 to skip that (KIP-320). (v4+)"""
+    """The leader epoch that the sender knows, checked; -1 to skip that (KIP-320). (v4+)"""
     timestamp: int = field("int64")
     """Ms since the epoch, or -1 latest, -2 earliest, -3 greatest timestamp, -4 to -6 tiers."""
     max_num_offsets: int = field("int32", until=0, default=1)
@@ -45,7 +45,7 @@ class ListOffsetsRequest(Request["ListOffsetsResponse"], api_key=2, versions=(0,
     """
 
     replica_id: int = field("int32", entity="broker_id")
-    """Broker id of a follower that asks; -1 for a client."""
+    """Broker id of a follower that sends it; -1 for a client."""
     isolation_level: int = field("int8", since=2)
     """0 sees all records, 1 only up to the last stable offset (KIP-98). (v2+)"""
     topics: list[ListOffsetsTopic] = array(ListOffsetsTopic)

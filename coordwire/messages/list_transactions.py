@@ -27,7 +27,7 @@ class ListTransactionsRequest(Request["ListTransactionsResponse"], api_key=66, v
 
 @dataclass(slots=True, kw_only=True)
 class TransactionState(Struct, flexible=0):
-    """One transactional id in brief; DescribeTransactions tells more."""
+    """One transactional id in brief; DescribeTransactions returns more."""
 
     transactional_id: str = field("string", entity="transactional_id")
     """Whose transaction it is."""
@@ -51,5 +51,5 @@ class ListTransactionsResponse(
     unknown_state_filters: list[str] = array("string")
     """Those of the states asked for that this coordinator has never heard of."""
     transaction_states: list[TransactionState] = array(TransactionState)
-    """What passes all filters and what the asker may see."""
+    """What passes all filters and what the client may see."""
     tags: dict[int, bytes] | None = None

@@ -20,7 +20,7 @@ class OffsetCommitRequestPartition(Struct, flexible=8):
     partition_index: int = field("int32")
     """The partition's number."""
     committed_offset: int = field("int64")
-    """The next offset to read, one behind the last one done."""
+    """The next offset to read, one after the last one done."""
     committed_leader_epoch: int = field("int32", since=6, default=-1, ignorable=True)
     """Leader epoch of the last record read; -1 if unknown (KIP-320). (v6+)"""
     commit_timestamp: int = field("int64", since=1, until=1, default=-1)
@@ -35,7 +35,7 @@ class OffsetCommitRequestTopic(Struct, flexible=8):
     """The positions in one topic."""
 
     name: str = field("string", until=9, ignorable=True, entity="topic_name")
-    """The topic's name; from v10 on topic_id stands for it. (v0-v9)"""
+    """The topic's name; replaced by topic_id in v10. (v0-v9)"""
     topic_id: UUID = field("uuid", since=10, ignorable=True)
     """The topic's id (v10, KIP-848). (v10+)"""
     partitions: list[OffsetCommitRequestPartition] = array(OffsetCommitRequestPartition)
@@ -80,7 +80,7 @@ class OffsetCommitResponseTopic(Struct, flexible=8):
     """What became of one topic's positions."""
 
     name: str = field("string", until=9, ignorable=True, entity="topic_name")
-    """The topic's name; from v10 on topic_id stands for it. (v0-v9)"""
+    """The topic's name; replaced by topic_id in v10. (v0-v9)"""
     topic_id: UUID = field("uuid", since=10, ignorable=True)
     """The topic's id (v10, KIP-848). (v10+)"""
     partitions: list[OffsetCommitResponsePartition] = array(OffsetCommitResponsePartition)

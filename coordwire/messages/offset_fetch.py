@@ -29,7 +29,7 @@ class OffsetFetchRequestTopics(Struct, flexible=6):
     """Partitions of one topic, since v8."""
 
     name: str = field("string", until=9, ignorable=True, entity="topic_name")
-    """The topic's name; from v10 on topic_id stands for it. (v0-v9)"""
+    """The topic's name; replaced by topic_id in v10. (v0-v9)"""
     topic_id: UUID = field("uuid", since=10, ignorable=True)
     """The topic's id (v10, KIP-848). (v10+)"""
     partition_indexes: list[int] = array("int32")
@@ -54,7 +54,7 @@ class OffsetFetchRequestGroup(Struct, flexible=6):
 
 @dataclass(slots=True, kw_only=True)
 class OffsetFetchRequest(Request["OffsetFetchResponse"], api_key=9, versions=(0, 10), flexible=6):
-    """Gives back what OffsetCommit stored. Members ask at their start, operators to compute lags."""
+    """Gives back what OffsetCommit stored. Members read it at their start, operators to compute lags."""
 
     group_id: str = field("string", until=7, entity="group_id")
     """The group asked about; v8+ has groups. (v0-v7)"""
@@ -80,7 +80,7 @@ class OffsetFetchResponsePartition(Struct, flexible=6):
     metadata: str | None = field("string", null=0)
     """The text that came with the commit; null or empty for none."""
     error_code: int = field("int16", entity="error_code")
-    """0, or why the position is not told."""
+    """0, or why there is no position."""
     tags: dict[int, bytes] | None = None
 
 
@@ -108,7 +108,7 @@ class OffsetFetchResponsePartitions(Struct, flexible=6):
     metadata: str | None = field("string", null=0)
     """The text that came with the commit; null or empty for none."""
     error_code: int = field("int16", entity="error_code")
-    """0, or why the position is not told."""
+    """0, or why there is no position."""
     tags: dict[int, bytes] | None = None
 
 
@@ -117,7 +117,7 @@ class OffsetFetchResponseTopics(Struct, flexible=6):
     """The positions in one topic, since v8."""
 
     name: str = field("string", until=9, ignorable=True, entity="topic_name")
-    """The topic's name; from v10 on topic_id stands for it. (v0-v9)"""
+    """The topic's name; replaced by topic_id in v10. (v0-v9)"""
     topic_id: UUID = field("uuid", since=10, ignorable=True)
     """The topic's id (v10, KIP-848). (v10+)"""
     partitions: list[OffsetFetchResponsePartitions] = array(OffsetFetchResponsePartitions)

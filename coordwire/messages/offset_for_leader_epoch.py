@@ -15,7 +15,7 @@ class OffsetForLeaderPartition(Struct, flexible=4):
     partition: int = field("int32")
     """The partition's number."""
     current_leader_epoch: int = field("int32", since=2, default=-1, ignorable=True)
-    """The leader epoch that the asker knows, checked; -1 to skip that (KIP-320). (v2+)"""
+    """The leader epoch that the sender knows, checked; -1 to skip that (KIP-320). (v2+)"""
     leader_epoch: int = field("int32")
     """The epoch whose end is wanted."""
     tags: dict[int, bytes] | None = None
@@ -41,7 +41,7 @@ class OffsetForLeaderEpochRequest(
     """
 
     replica_id: int = field("int32", since=3, default=-2, ignorable=True, entity="broker_id")
-    """Broker id of a follower that asks; -1 for a consumer, -2 for a debugging one. (v3+)"""
+    """Broker id of a follower that sends it; -1 for a consumer, -2 for a debugging one. (v3+)"""
     topics: list[OffsetForLeaderTopic] = array(OffsetForLeaderTopic)
     """What to look up."""
     tags: dict[int, bytes] | None = None
@@ -58,7 +58,7 @@ class EpochEndOffset(Struct, flexible=4):
     leader_epoch: int = field("int32", since=1, default=-1, ignorable=True)
     """The greatest epoch known that is not above the one asked; -1 for none (KIP-279). (v1+)"""
     end_offset: int = field("int64", default=-1)
-    """The offset behind that epoch's last record; -1 if unknown."""
+    """The offset after that epoch's last record; -1 if unknown."""
     tags: dict[int, bytes] | None = None
 
 

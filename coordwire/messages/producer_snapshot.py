@@ -25,7 +25,7 @@ class ProducerEntry(Struct):
     last_offset: int = field("int64")
     """Offset of that record; -1 for none."""
     offset_delta: int = field("int32")
-    """How far that record is behind the first one of its batch."""
+    """That record's offset minus that of the first one of its batch."""
     timestamp: int = field("int64")
     """Largest timestamp of what was written last, in ms since 1970."""
     coordinator_epoch: int = field("int32")

@@ -34,7 +34,7 @@ class QuorumStateData(Message, versions=(0, 1), flexible=0):
     leader_epoch: int = field("int32", default=-1)
     """The epoch that the voter is in; -1 before the first."""
     voted_id: int = field("int32", default=-1)
-    """Node id of whom it voted for in this epoch; -1 for nobody."""
+    """Node id of whom it voted for in this epoch; -1 for none."""
     voted_directory_id: UUID = field("uuid", since=1)
     """Log directory of whom it voted for; all zero if unknown (KIP-853). (v1+)"""
     applied_offset: int = field("int64", until=0)

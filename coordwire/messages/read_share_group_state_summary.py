@@ -53,7 +53,7 @@ class PartitionResult(Struct, flexible=0):
     partition: int = field("int32")
     """Its number within the topic."""
     error_code: int = field("int16", entity="error_code")
-    """0, or why there is no state to tell."""
+    """0, or why there is no state."""
     error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
     state_epoch: int = field("int32")

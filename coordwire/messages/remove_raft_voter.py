@@ -11,8 +11,8 @@ from coordwire.codec import Request, Response, field
 
 @dataclass(slots=True, kw_only=True)
 class RemoveRaftVoterRequest(Request["RemoveRaftVoterResponse"], api_key=81, versions=(0, 0), flexible=0):
-    """Asks the quorum's leader for one voter less; the answer follows the commit. A leader that removes
-    itself resigns afterwards.
+    """Requests from the quorum's leader to remove one voter; the answer follows the commit. A leader that
+    removes itself resigns afterwards.
     """
 
     cluster_id: str | None = field("string", null=0)

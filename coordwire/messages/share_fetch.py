@@ -11,7 +11,7 @@ from coordwire.codec import Request, Response, Struct, array, field, struct
 
 @dataclass(slots=True, kw_only=True)
 class AcknowledgementBatch(Struct, flexible=0):
-    """What the member did with a run of records. Gaps stand for offsets without a record."""
+    """What the member did with a run of records. Gaps mark offsets without a record."""
 
     first_offset: int = field("int64")
     """First offset of the batch."""

@@ -13,10 +13,10 @@ from coordwire.codec import Request, Response, Struct, array, field, struct
 class ShareGroupDescribeRequest(
     Request["ShareGroupDescribeResponse"], api_key=77, versions=(0, 1), flexible=0
 ):
-    """Tells the state, the members and the assignments of share groups (KIP-932)."""
+    """Reports the state, the members and the assignments of share groups (KIP-932)."""
 
     group_ids: list[str] = array("string", entity="group_id")
-    """Whom to tell about."""
+    """The groups to describe."""
     include_authorized_operations: bool = field("bool")
     """True asks for authorized_operations."""
     tags: dict[int, bytes] | None = None
@@ -70,7 +70,7 @@ class DescribedGroup(Struct, flexible=0):
     """A share group."""
 
     error_code: int = field("int16", entity="error_code")
-    """0, or why nothing is told about it."""
+    """0, or why it is not described."""
     error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
     group_id: str = field("string", entity="group_id")

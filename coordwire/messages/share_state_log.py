@@ -3,7 +3,7 @@
 since.
 
 Key and value go together by partition: a snapshot replaces all before it, updates build on the last
-one. A record without a value forgets the partition.
+one. A record without a value removes the partition.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ShareSnapshotValue(Message, versions=(0, 0), flexible=0):
     write_timestamp: int = field("int64")
     """When it was written, in ms since the epoch."""
     state_batches: list[ShareSnapshotValueStateBatch] = array(ShareSnapshotValueStateBatch)
-    """Runs of offsets with one state each; none for a run that nobody has read."""
+    """Runs of offsets with one state each; none for a run that was never read."""
     tags: dict[int, bytes] | None = None
 
 

@@ -138,7 +138,7 @@ class AssignmentTopicIndex(Struct):
     """A topic that is named once, from v5 on."""
 
     index: int = field("int32")
-    """The number that stands for the topic below."""
+    """The number used for the topic below."""
     topic: str = field("string", entity="topic_name")
     """The topic's name."""
     tags: dict[int, bytes] | None = None

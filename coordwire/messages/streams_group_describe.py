@@ -10,14 +10,16 @@ from coordwire.codec import Request, Response, Struct, array, field, struct
 
 @dataclass(slots=True, kw_only=True)
 class StreamsGroupDescribeRequest(
-    Request["StreamsGroupDescribeResponse"], api_key=89, versions=(0, 0), flexible=0
+    Request["StreamsGroupDescribeResponse"], api_key=89, versions=(0, 1), flexible=0
 ):
-    """Tells the state, the topology, the members and the tasks of streams groups (KIP-1071)."""
+    """Reports the state, the topology, the members and the tasks of streams groups (KIP-1071)."""
 
     group_ids: list[str] = array("string", entity="group_id")
     """Whom to tell about."""
     include_authorized_operations: bool = field("bool")
     """True asks for authorized_operations."""
+    include_topology_description: bool = field("bool", since=1)
+    """True asks for topology_description (KIP-1331). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
@@ -156,7 +158,59 @@ class Member(Struct, flexible=0):
     target_assignment: Assignment = struct(Assignment)
     """What it shall run in the end."""
     is_classic: bool = field("bool")
-    """True for a member that still speaks the classic protocol."""
+    """True for a member that still uses the classic protocol."""
+    tags: dict[int, bytes] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class TopologyDescriptionNode(Struct, flexible=0):
+    """A node of the processing graph."""
+
+    name: str = field("string")
+    """Its name, such as "KSTREAM-SOURCE-0000000000"."""
+    node_type: int = field("int8")
+    """1 source, 2 processor, 3 sink."""
+    source_topics: list[str] = array("string", entity="topic_name")
+    """The topics that a source reads; empty if they are found at run time."""
+    sink_topic: str | None = field("string", null=0, default=None, entity="topic_name")
+    """The topic that a sink writes; null if it is chosen at run time."""
+    stores: list[str] = array("string")
+    """The state stores that a processor uses, by name."""
+    successors: list[str] = array("string")
+    """The nodes that take its output, by name."""
+    tags: dict[int, bytes] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class TopologyDescriptionSubtopology(Struct, flexible=0):
+    """A part of the topology whose tasks run on their own, node by node."""
+
+    subtopology_id: str = field("string")
+    """Its name within the topology."""
+    nodes: list[TopologyDescriptionNode] = array(TopologyDescriptionNode)
+    """Its nodes."""
+    tags: dict[int, bytes] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class TopologyDescriptionGlobalStore(Struct, flexible=0):
+    """A state store that every client holds whole."""
+
+    source: TopologyDescriptionNode = struct(TopologyDescriptionNode)
+    """The source node that feeds it."""
+    processor: TopologyDescriptionNode = struct(TopologyDescriptionNode)
+    """The processor node that fills it."""
+    tags: dict[int, bytes] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class TopologyDescription(Struct, flexible=0):
+    """The whole topology of the application, for people to read (KIP-1331)."""
+
+    subtopologies: list[TopologyDescriptionSubtopology] = array(TopologyDescriptionSubtopology)
+    """The parts that it consists of."""
+    global_stores: list[TopologyDescriptionGlobalStore] = array(TopologyDescriptionGlobalStore)
+    """The global state stores that it uses."""
     tags: dict[int, bytes] | None = None
 
 
@@ -165,7 +219,7 @@ class DescribedGroup(Struct, flexible=0):
     """A streams group."""
 
     error_code: int = field("int16", entity="error_code")
-    """0, or why nothing is told about it."""
+    """0, or why it is not described."""
     error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
     group_id: str = field("string", entity="group_id")
@@ -182,12 +236,20 @@ class DescribedGroup(Struct, flexible=0):
     """Empty if the group has none."""
     authorized_operations: int = field("int32", default=-0x80000000)
     """Bits of the operations allowed on it; the least int32 if not asked."""
+    topology_description: TopologyDescription | None = struct(
+        TopologyDescription, since=1, null=0, default=None
+    )
+    """The topology node by node; null unless the status is 3 (KIP-1331). (v1+)"""
+    topology_description_status: int = field("int8", since=1)
+    """0 not asked for, 1 none stored, 2 the broker couldn't fetch it, 3 available (KIP-1331). (v1+)"""
+    assignor_name: str | None = field("string", since=1, null=0, default=None, ignorable=True)
+    """The assignor that the next assignment will be made with; null after an error (KIP-1357). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class StreamsGroupDescribeResponse(
-    Response, answers=StreamsGroupDescribeRequest, api_key=89, versions=(0, 0), flexible=0
+    Response, answers=StreamsGroupDescribeRequest, api_key=89, versions=(0, 1), flexible=0
 ):
     """The response to StreamsGroupDescribeRequest."""
 

@@ -119,16 +119,16 @@ class TaskOffset(Struct, flexible=0):
 
 @dataclass(slots=True, kw_only=True)
 class StreamsGroupHeartbeatRequest(
-    Request["StreamsGroupHeartbeatResponse"], api_key=88, versions=(0, 0), flexible=0
+    Request["StreamsGroupHeartbeatResponse"], api_key=88, versions=(0, 1), flexible=0
 ):
-    """Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it
-    shall run (KIP-1071).
+    """Keeps a Streams client in its group, reports its topology and tasks, and returns the tasks that it
+    has to run (KIP-1071).
     """
 
     group_id: str = field("string", entity="group_id")
     """The group, which is the application's id."""
     member_id: str = field("string", entity="member_id")
-    """A UUID that the member picks itself and keeps while it lives."""
+    """A UUID that the member picks itself and keeps for its lifetime."""
     member_epoch: int = field("int32")
     """0 joins, -1 leaves, -2 leaves for a restart of a static member."""
     endpoint_information_epoch: int = field("int32")
@@ -175,7 +175,9 @@ class Status(Struct, flexible=0):
     """Something that keeps the group from running as it should."""
 
     status_code: int = field("int8")
-    """0 stale topology, 1 no source, 2 partitions differ, 3 no internal topic, 4 shutdown, 5 delayed."""
+    """0 stale topology, 1 no source, 2 partitions differ, 3 no internal topic, 4 shutdown, 5 delayed, 6 no
+    client tags (v1).
+    """
     status_detail: str = field("string")
     """Explains it to people."""
     tags: dict[int, bytes] | None = None
@@ -219,7 +221,7 @@ class EndpointToPartitions(Struct, flexible=0):
     """The partitions whose state one client can be asked for."""
 
     user_endpoint: StreamsGroupHeartbeatResponseEndpoint = struct(StreamsGroupHeartbeatResponseEndpoint)
-    """Where to ask."""
+    """Where to query it."""
     active_partitions: list[TopicPartition] = array(TopicPartition)
     """Those that it processes."""
     standby_partitions: list[TopicPartition] = array(TopicPartition)
@@ -229,7 +231,7 @@ class EndpointToPartitions(Struct, flexible=0):
 
 @dataclass(slots=True, kw_only=True)
 class StreamsGroupHeartbeatResponse(
-    Response, answers=StreamsGroupHeartbeatRequest, api_key=88, versions=(0, 0), flexible=0
+    Response, answers=StreamsGroupHeartbeatRequest, api_key=88, versions=(0, 1), flexible=0
 ):
     """The response to StreamsGroupHeartbeatRequest."""
 
@@ -245,10 +247,14 @@ class StreamsGroupHeartbeatResponse(
     """To be sent with the next heartbeat."""
     heartbeat_interval_ms: int = field("int32")
     """When to send the next heartbeat, in ms."""
-    acceptable_recovery_lag: int = field("int32")
-    """Offsets that a warm-up task may be behind and still count as caught up."""
+    acceptable_recovery_lag_legacy: int = field("int32", until=0)
+    """In v0, offsets that a warm-up task may lag and still count as caught up. (v0-v0)"""
     task_offset_interval_ms: int = field("int32")
     """How often to send task_offsets, in ms."""
+    acceptable_recovery_lag: int = field("int64", since=1, default=-1, ignorable=True)
+    """Offsets that a warm-up task may lag and still count as caught up; -1 if the broker has no such
+    setting. (v1+)
+    """
     status: list[Status] | None = array(Status, null=0)
     """What is wrong with the group; null if unchanged."""
     active_tasks: list[StreamsGroupHeartbeatResponseTaskIds] | None = array(
@@ -263,6 +269,8 @@ class StreamsGroupHeartbeatResponse(
         StreamsGroupHeartbeatResponseTaskIds, null=0, default=None
     )
     """Those to prepare for taking over; null if unchanged."""
+    topology_description_required: bool = field("bool", since=1)
+    """True asks for a StreamsGroupTopologyDescriptionUpdate (KIP-1331). (v1+)"""
     endpoint_information_epoch: int = field("int32")
     """The epoch of the map below; sent back in heartbeats."""
     partitions_by_user_endpoint: list[EndpointToPartitions] | None = array(

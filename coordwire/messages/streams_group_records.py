@@ -113,7 +113,7 @@ class StreamsGroupMemberMetadataValue(Message, versions=(0, 0), flexible=0):
     client_host: str = field("string")
     """The address that the member last came from."""
     rebalance_timeout_ms: int = field("int32", default=-1)
-    """How long it may take to give up tasks, in ms; -1 if not told."""
+    """How long it may take to give up tasks, in ms; -1 if not given."""
     topology_epoch: int = field("int32")
     """Epoch of the topology that the member runs."""
     process_id: str = field("string")
@@ -253,15 +253,15 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, versions=(0, 0), flexibl
     active_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = array(
         StreamsGroupCurrentMemberAssignmentValueTaskIds
     )
-    """Active tasks that it has been told to give up."""
+    """Active tasks that it has to give up."""
     standby_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = array(
         StreamsGroupCurrentMemberAssignmentValueTaskIds
     )
-    """Standby tasks that it has been told to give up."""
+    """Standby tasks that it has to give up."""
     warmup_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = array(
         StreamsGroupCurrentMemberAssignmentValueTaskIds
     )
-    """Warm-up tasks that it has been told to give up."""
+    """Warm-up tasks that it has to give up."""
     tags: dict[int, bytes] | None = None
 
 

@@ -7,6 +7,7 @@ The group's coordinator answers it, not the transaction's.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from coordwire.codec import Request, Response, Struct, array, field
 
@@ -18,7 +19,7 @@ class TxnOffsetCommitRequestPartition(Struct, flexible=3):
     partition_index: int = field("int32")
     """The partition's number."""
     committed_offset: int = field("int64")
-    """The next offset to read, one behind the last one done."""
+    """The next offset to read, one after the last one done."""
     committed_leader_epoch: int = field("int32", since=2, default=-1, ignorable=True)
     """Leader epoch of the last record read; -1 if unknown (KIP-320). (v2+)"""
     committed_metadata: str | None = field("string", null=0)
@@ -30,15 +31,17 @@ class TxnOffsetCommitRequestPartition(Struct, flexible=3):
 class TxnOffsetCommitRequestTopic(Struct, flexible=3):
     """The positions in one topic."""
 
-    name: str = field("string", entity="topic_name")
-    """The topic's name."""
+    name: str = field("string", until=5, ignorable=True, entity="topic_name")
+    """The topic's name; topic_id replaces it from v6 on. (v0-v5)"""
+    topic_id: UUID = field("uuid", since=6, ignorable=True)
+    """The topic's id (v6, KIP-1319). (v6+)"""
     partitions: list[TxnOffsetCommitRequestPartition] = array(TxnOffsetCommitRequestPartition)
     """Its positions."""
     tags: dict[int, bytes] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
-class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"], api_key=28, versions=(0, 5), flexible=3):
+class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"], api_key=28, versions=(0, 6), flexible=3):
     """Makes reading and writing one unit: the offsets become visible with the producer's records. Before
     v5 AddOffsetsToTxn must come first.
     """
@@ -51,8 +54,8 @@ class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"], api_key=28, ver
     """The producer id that the transaction runs under."""
     producer_epoch: int = field("int16")
     """The epoch that the transaction runs under."""
-    generation_id: int = field("int32", since=3, default=-1)
-    """The consumer's generation or member epoch, checked; -1 to skip that (KIP-447). (v3+)"""
+    generation_id_or_member_epoch: int = field("int32", since=3, default=-1)
+    """The consumer's generation, or its member epoch; checked, -1 to skip that (KIP-447). (v3+)"""
     member_id: str = field("string", since=3, entity="member_id")
     """The consumer's member id, checked; empty to skip that (KIP-447). (v3+)"""
     group_instance_id: str | None = field("string", since=3, null=0, default=None, entity="instance_id")
@@ -77,8 +80,10 @@ class TxnOffsetCommitResponsePartition(Struct, flexible=3):
 class TxnOffsetCommitResponseTopic(Struct, flexible=3):
     """What became of one topic's positions."""
 
-    name: str = field("string", entity="topic_name")
-    """The topic's name."""
+    name: str = field("string", until=5, ignorable=True, entity="topic_name")
+    """The topic's name; topic_id replaces it from v6 on. (v0-v5)"""
+    topic_id: UUID = field("uuid", since=6, ignorable=True)
+    """The topic's id (v6, KIP-1319). (v6+)"""
     partitions: list[TxnOffsetCommitResponsePartition] = array(TxnOffsetCommitResponsePartition)
     """One outcome for each position."""
     tags: dict[int, bytes] | None = None
@@ -86,7 +91,7 @@ class TxnOffsetCommitResponseTopic(Struct, flexible=3):
 
 @dataclass(slots=True, kw_only=True)
 class TxnOffsetCommitResponse(
-    Response, answers=TxnOffsetCommitRequest, api_key=28, versions=(0, 5), flexible=3
+    Response, answers=TxnOffsetCommitRequest, api_key=28, versions=(0, 6), flexible=3
 ):
     """The response to TxnOffsetCommitRequest."""
 

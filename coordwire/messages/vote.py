@@ -18,7 +18,7 @@ class VoteRequestPartitionData(Struct, flexible=0):
     replica_epoch: int = field("int32")
     """The sender's epoch: raised for a real vote, not yet for a pre-vote."""
     replica_id: int = field("int32", entity="broker_id")
-    """Node id of the sender, which asks for the vote."""
+    """Node id of the sender, which requests the vote."""
     replica_directory_id: UUID = field("uuid", since=1, ignorable=True)
     """Directory id of the sender (KIP-853). (v1+)"""
     voter_directory_id: UUID = field("uuid", since=1, ignorable=True)
@@ -28,7 +28,7 @@ class VoteRequestPartitionData(Struct, flexible=0):
     last_offset: int = field("int64")
     """Where the sender's log ends."""
     pre_vote: bool = field("bool", since=2)
-    """True: would you vote for me? Binds nobody (KIP-996). (v2+)"""
+    """True: would you vote for me? Not binding (KIP-996). (v2+)"""
     tags: dict[int, bytes] | None = None
 
 
@@ -54,7 +54,7 @@ class VoteRequest(Request["VoteResponse"], api_key=52, versions=(0, 2), flexible
     voter_id: int = field("int32", since=1, default=-1, ignorable=True, entity="broker_id")
     """Node id of the voter asked; -1 if unknown (KIP-853). (v1+)"""
     topics: list[VoteRequestTopicData] = array(VoteRequestTopicData)
-    """What the sender wants to lead."""
+    """The partitions that the sender would lead."""
     tags: dict[int, bytes] | None = None
 
 
@@ -65,7 +65,7 @@ class VoteResponsePartitionData(Struct, flexible=0):
     partition_index: int = field("int32")
     """The partition's number."""
     error_code: int = field("int16", entity="error_code")
-    """0, or why the request was not judged; a vote refused is no error."""
+    """0, or why the request was not judged; a refused vote is not an error."""
     leader_id: int = field("int32", entity="broker_id")
     """The leader as the voter knows it; -1 if unknown."""
     leader_epoch: int = field("int32")

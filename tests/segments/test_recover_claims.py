@@ -128,7 +128,7 @@ def test_the_reason_is_that_of_the_line_that_is_kept(tmp_path: Path) -> None:
     data = b"".join(made) + claim(99, 1 << 20) + batch(12) * 2
     (one,) = saved([write(tmp_path, data)], tmp_path / "out")
     assert one.log.read_bytes() == b"".join(made)
-    assert [line["reason"] for line in manifest(one)][1:] == ["offsets 12 to 14 stand out of order"] * 2
+    assert [line["reason"] for line in manifest(one)][1:] == ["offsets 12 to 14 are out of order"] * 2
 
 
 def test_epochs_of_what_replaces_a_wrong_offset(tmp_path: Path) -> None:
