@@ -219,7 +219,10 @@ def test_a_second_run_adds_nothing(
 def test_the_report_is_one_file(done: tuple[Path, PipelineSummary]) -> None:
     page = (done[0] / "report.html").read_text()
     assert page.count("<svg") >= 4
-    assert "JoinGroup" in page
+    assert "REBALANCE_IN_PROGRESS" in page
+    assert "an array that can&#x27;t be null is null" in page
+    assert page.count("<h3>") >= 3
+    assert done[1].error_codes["JoinGroup"][79] > 0
     assert "a later batch" not in page
     assert not [word for word in ("src=", "href=", "@import", "url(") if word in page]
 
