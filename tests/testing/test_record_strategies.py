@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from coordwire.testing import strategies
 
 from .test_strategies import drawn, least
 
+LIBRARIES = {"snappy": "cramjam", "lz4": "lz4", "zstd": "zstandard"}
 FEW = settings(max_examples=25, database=None)
 
 
@@ -39,7 +41,8 @@ def test_record_sets_are_read_without_a_fault(data: bytes) -> None:
 
 def test_what_batches_may_have_is_there() -> None:
     found = [next(iter(batches(data))) for data in drawn(strategies.record_batches(), 120)]
-    assert {batch.codec for batch in found} == set(CODECS)
+    installed = {codec for codec in CODECS if codec not in LIBRARIES or find_spec(LIBRARIES[codec])}
+    assert {batch.codec for batch in found} == installed
     assert {batch.magic for batch in found} == {2}
     assert {batch.producer_id == -1 for batch in found} == {True, False}
     assert {batch.transactional for batch in found} == {True, False}
