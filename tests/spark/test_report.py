@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordwire.errors import CoordwireError
 from coordwire.spark.pipeline import plots, report_groups
+from coordwire.spark.pipeline.notes import _as_note
 from coordwire.spark.pipeline.report import page
 from coordwire.spark.pipeline.report_style import DARK, LIGHT, style_sheet
-from coordwire.spark.pipeline.summary import PipelineSummary
+from coordwire.spark.pipeline.summary import PipelineSummary, summary_of
 
 START = 1_795_249_012_000_000
 """2026-11-21 08:16:52 UTC, in microseconds."""
@@ -218,6 +220,22 @@ def test_errors_have_their_codes_and_names() -> None:
         ["Heartbeat", "25", "UNKNOWN_MEMBER_ID", "2"],
     ]
     assert "rebalances" in table[1][4]
+
+
+@pytest.mark.parametrize("counts", [[["Fetch", 3, 1]], [], None])
+def test_notes_may_count_errors(counts: list[Any] | None) -> None:
+    """Those of earlier runs don't."""
+    note: dict[str, Any] = {
+        "unit": "u", "kind": "capture", "paths": ["/a"], "files": [], "rows": {}, "units_rows": 1, "proofs": {},
+        "read_bytes": 1, "quarantined_bytes": 0, "bad_ranges": 0, "refused": 0, "apis": [["Fetch", False, 1]],
+    }  # fmt: skip
+    if counts is not None:
+        note["error_codes"] = counts
+    summary = summary_of({}, {"u": _as_note("u", note)})
+    assert summary.error_codes == ({"Fetch": {3: 1}} if counts else {})
+    for wrong in ({}, [["Fetch", "3", 1]], [["Fetch", 3]], [3], [["Fetch", True, 1]]):
+        with pytest.raises(CoordwireError, match="not as the pipeline writes it"):
+            _as_note("u", note | {"error_codes": wrong})
 
 
 def frame(number: int, path: str, reason: str = "trailing bytes") -> SimpleNamespace:

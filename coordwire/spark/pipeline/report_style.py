@@ -47,7 +47,7 @@ svg { display: block; width: 100%; height: 100%; }
 polyline { fill: none; stroke-width: 1.5; vector-effect: non-scaling-stroke; }
 .dot { stroke-width: 5; stroke-linecap: round; vector-effect: non-scaling-stroke; fill: none; }
 figure { margin: .5rem 0; }
-.rows { display: grid; grid-template-columns: minmax(5rem, 15rem) 1fr minmax(0, max-content); gap: 4px .6rem;
+.rows { display: grid; grid-template-columns: fit-content(15rem) 1fr minmax(0, max-content); gap: 4px .6rem;
   align-items: center; font-size: .8rem; }
 .name { text-align: right; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .track { height: 14px; } .value { font-variant-numeric: tabular-nums; }
