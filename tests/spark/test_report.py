@@ -226,8 +226,9 @@ def test_errors_have_their_codes_and_names() -> None:
 def test_notes_may_count_errors(counts: list[Any] | None) -> None:
     """Those of earlier runs don't."""
     note: dict[str, Any] = {
-        "unit": "u", "kind": "capture", "paths": ["/a"], "files": [], "rows": {}, "units_rows": 1, "proofs": {},
-        "read_bytes": 1, "quarantined_bytes": 0, "bad_ranges": 0, "refused": 0, "apis": [["Fetch", False, 1]],
+        "unit": "u", "kind": "capture", "paths": ["/a"], "files": [], "rows": {}, "proofs": {},
+        "units_rows": 1, "read_bytes": 1, "quarantined_bytes": 0, "bad_ranges": 0, "refused": 0,
+        "apis": [["Fetch", False, 1]],
     }  # fmt: skip
     if counts is not None:
         note["error_codes"] = counts
