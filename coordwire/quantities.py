@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
+from coordwire import errors
+
 __all__ = ["clock", "counted", "day", "duration", "duration_range", "size"]
 
 _SIZES = ("kB", "MB", "GB", "TB", "PB")
@@ -60,7 +62,7 @@ def size(count: int) -> str:
 
 def counted(number: int, what: str) -> str:
     """So many of something: "1 member", "1,200 members"."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+    return errors.counted(number, what, ",")
 
 
 def clock(seconds: float, decimals: int = 3) -> str:

@@ -68,8 +68,8 @@ class Shown(RichDisplay):
 def show(values: Iterable[Any], *, most: int = MOST_ROWS) -> Shown:
     """Group events, entries of a capture, frames or messages as a table with one row each.
 
-    most: rows; of an iterator no more than that and one more are drawn, and the table says that there are
-    more.
+    most: rows; of an iterator no more than that and one more are drawn, and a line below the table reports
+    it.
     """
     found = list(islice(values, most + 1))
     return Shown(table_of(found[:most], len(found) > most))

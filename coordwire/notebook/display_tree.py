@@ -337,7 +337,7 @@ def _plain(value: Any) -> str:
             more = f" … {len(partitions) - MOST_ELEMENTS:,} more" if len(partitions) > MOST_ELEMENTS else ""
             return f"{_short(member)}: {some}{more}"
         case (str() as topic, int() as number, before, after):
-            moved = " → ".join("nobody" if one is None else _short(str(one)) for one in (before, after))
+            moved = " → ".join("none" if one is None else _short(str(one)) for one in (before, after))
             return f"{_short(topic)}-{number} {moved}"
     return _short(str(value))
 

@@ -1,8 +1,8 @@
-"""A classic group's coordinator and its members, who do as told: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
+"""A classic group's coordinator and its members: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
 Strategy: one change at a time, and each ends with the group stable, all members in one generation. Rules: as
 Kafka's own: since version 4 a member gets its id first (MEMBER_ID_REQUIRED); members learn of a rebalance by
-their heartbeats; the leader is told the members and assigns; a group that loses its last member goes one
+their heartbeats; the leader gets the members and assigns; a group that loses its last member goes one
 generation on.
 """
 
@@ -156,13 +156,13 @@ class ClassicScript(GroupScript):
 
     def _join_response(self, member: _Member) -> JoinGroupResponse:
         leader = self._members[0]
-        told = self._members if member is leader else []
+        shown = self._members if member is leader else []
         return JoinGroupResponse(
             generation_id=self.generation,
             protocol_type="consumer" if self.recorder.version(ApiKey.JOIN_GROUP) >= 7 else None,
             protocol_name="range", leader=leader.member_id, member_id=member.member_id,
             members=[
-                JoinGroupResponseMember(member_id=one.member_id, metadata=self._metadata) for one in told
+                JoinGroupResponseMember(member_id=one.member_id, metadata=self._metadata) for one in shown
             ],
         )  # fmt: skip
 

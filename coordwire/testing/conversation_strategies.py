@@ -1,8 +1,8 @@
 """Whole lives of groups: members that join, commit, send heartbeats and leave.
 
 Strategy: steps are drawn as small numbers, and a script turns them into frames; so a conversation shrinks by
-its steps, to one member that joins. Rules: at any time the steps are legal: nobody leaves an empty group, and
-no more than `max_members` are in.
+its steps, to one member that joins. Rules: at any time the steps are legal: no member leaves an empty group,
+and no more than `max_members` are in.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Strategy: a script (`classic_script`, `consumer_script`) plays the coordinator and lets `Recorder` write down
 each request and response as a frame; what the group is like at the end comes from the script's own state, so
-that whoever reads the frames can be judged by it. Rules: correlation ids are unique in the whole
+that a reader of the frames can be compared with it. Rules: correlation ids are unique in the whole
 conversation; time goes forward; each member has a connection of its own.
 """
 

@@ -49,7 +49,7 @@ class GroupScript(ABC):
 
     @abstractmethod
     def heartbeat(self, index: int) -> None:
-        """A member says that it is there."""
+        """A member sends a heartbeat."""
 
     @abstractmethod
     def commit(self, index: int) -> None:

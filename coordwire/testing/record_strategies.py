@@ -51,9 +51,9 @@ def records(*, magic: int = 2) -> st.SearchStrategy[Record]:
 def record_batches(
     *, codecs: Sequence[Codec] | None = None, magics: Sequence[int] = (2,), max_records: int = 5
 ) -> st.SearchStrategy[bytes]:
-    """The bytes of one record batch of at least one record, for `coordwire.records.batches` and whoever else
-    reads them; of magic 2 with gaps between offsets, idempotent and transactional producers, control batches
-    left out.
+    """The bytes of one record batch of at least one record, for `coordwire.records.batches` and any
+    other reader; of magic 2 with gaps between offsets, idempotent and transactional producers. Control
+    batches are left out.
 
     codecs: by default "none" and those whose libraries are installed. magics: 0 and 1 are old message sets,
     which have no zstd.

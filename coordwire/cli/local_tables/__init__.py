@@ -8,7 +8,7 @@
 Strategy: columns and rows are those of the pipeline (`coordwire.spark.columns`, `coordwire.spark.readers`),
 of which nothing imports Spark; one file a table holds the rows of all inputs. Rules: nothing is overwritten
 that we cannot prove to have written; the files appear when all inputs were read, or not at all; what the
-tables lack is said on standard error.
+tables lack is reported on standard error.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 Strategy: `coordwire-tables.json` has the size and the CRC-32C of each file that we wrote; a name is free if
 nothing has it, and ours if its file still has that size and checksum. New files are written under names that
-nobody else can have (random, created with O_EXCL), and get their own when all are whole: first the list says
-what is to come, then each file takes its place. Rules: what isn't ours is refused before anything is read or
-written; a name that is taken meanwhile is refused too; no link below the folder is followed (`LocalFolder`);
-what is left after a kill ends in `.part`.
+nothing else can have (random, created with O_EXCL), and get their own when all are whole: first the list is
+written with what is to come, then each file takes its place. Rules: what isn't ours is refused before
+anything is read or written; a name that is taken meanwhile is refused too; no link below the folder is
+followed (`LocalFolder`); what is left after a kill ends in `.part`.
 """
 
 from __future__ import annotations

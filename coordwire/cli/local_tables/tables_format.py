@@ -1,7 +1,7 @@
 """Entries to rows of the tables: frames, groups, offset_commits, lag, quarantine.
 
 Strategy: rows are made by the pipeline's own readers; each capture's events come from a timeline of its own.
-Filters choose the rows of frames and quarantine; the stories of groups are told from all frames, since they
+Filters choose the rows of frames and quarantine; the timelines of groups are made from all frames, since they
 would be wrong otherwise. Rules: rows go on to the writers at once; memory is that of the timeline and of one
 batch.
 """

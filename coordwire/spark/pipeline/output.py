@@ -138,7 +138,7 @@ class UnitFiles:
                 self._close(next(iter(self._open)))
             name, sink = self.attempt.open(table, folder)
             found = parquet_writer(sink, schema), name
-        self._open[table, folder] = found  # the latest used stands last
+        self._open[table, folder] = found  # the latest used is last
         return found
 
     def _close(self, key: tuple[str, str]) -> None:

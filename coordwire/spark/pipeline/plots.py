@@ -203,7 +203,7 @@ def _axis_row(axis: str) -> str:
 
 
 def legend(names: Mapping[int, str]) -> str:
-    """What the colours of these numbers stand for."""
+    """What the colours of these numbers mean."""
     keys = "".join(
         f'<span class="key"><i class="b{number % COLOURS}"></i>{escaped(name)}</span>'
         for number, name in names.items()

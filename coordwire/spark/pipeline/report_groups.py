@@ -48,7 +48,7 @@ _OTHER = 7
 
 _COLOURS = {
     0: "a member", 1: "a rebalance until all members were assigned", 3: "one superseded, or unfinished",
-    _OTHER: "one that changed nothing, or left nobody",
+    _OTHER: "one that changed nothing, or left no member",
 }  # fmt: skip
 
 _CAUSES = {
@@ -135,7 +135,7 @@ def _summed_up(rows: Sequence[Any]) -> str:
 
 
 def _short_names(rows: Iterable[Any]) -> dict[str, str]:
-    """Member ids as they are shown: the client's name and some characters, where that tells them apart."""
+    """Member ids as they are shown: the client's name and some characters, where that is unique."""
     clients = {
         row.member_id: row.client_id or "" for row in rows if row.member_id and row.event != "rebalanceEnded"
     }
