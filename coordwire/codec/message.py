@@ -15,6 +15,7 @@ from coordwire.codec.fields import LEAF_FACTOR, NEVER, FieldTable
 from coordwire.codec.subclasses import as_class, owner
 from coordwire.errors import Deviation, EncodeError, NotInVersion, UnsupportedVersion, WrongType
 from coordwire.limits import current
+from coordwire.rich_display import RichDisplay
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # which type checkers bring along: `default` is Python 3.13's
@@ -37,7 +38,7 @@ M = TypeVar("M", bound="Message")
 Buffer = bytes | bytearray | memoryview
 
 
-class Struct:
+class Struct(RichDisplay):
     """A group of fields inside messages: a plain slotted dataclass, the same in all versions.
 
     tags: unknown tagged fields by number, with their bytes, kept and written back; None for none. The wire
