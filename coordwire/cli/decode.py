@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, BinaryIO, Protocol
 
 from coordwire.capture.detect import sniff
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import FORMATS, Capture, read_head
 from coordwire.cli import Failure, dialect_options, filters
-from coordwire.cli.inputs import failure, opened, shown
-from coordwire.errors import DecodeError, UnreadableRange
+from coordwire.cli.capture_notes import capture_notes
+from coordwire.cli.inputs import failure, note, opened, shown
+from coordwire.errors import CoordwireError, DecodeError, UnreadableRange
 
 SEGMENT = "segment"
 
@@ -61,15 +64,45 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
     output = _format(options)
+    looking = _Looking(options)
     status = 0
     for name in options.files:
         try:
-            status = max(status, _decode(name, options, output))
+            status = max(status, _decode(name, options, output, looking))
         except Failure as trouble:
-            sys.stdout.flush()
-            print(f"coordwire: {trouble}", file=sys.stderr)
+            note(str(trouble))
             status = 2
+    looking.report()
     return status
+
+
+class _Looking:
+    """What is looked for in all inputs, and what was seen on the way."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        again = all(os.path.isfile(name) for name in options.files)
+        self.names = filters.EntryNames(options, self._entries if again else None)
+        self.survey = filters.survey(options)
+        self.digits = 0
+
+    def _entries(self) -> Iterator[Entry]:
+        """The entries of all inputs once more; what can't be read is reported elsewhere."""
+        for name in self._options.files:
+            with suppress(CoordwireError, OSError, Failure), opened(name) as stream:
+                yield from _capture(name, stream, read_head(stream), self._options).entries()
+
+    def saw(self, entry: Entry, wanted: bool) -> bool:
+        """Take an entry in; gives `wanted`."""
+        if self.survey is None or isinstance(entry, UnreadableRange):
+            return wanted
+        return self.survey.saw(entry, wanted)
+
+    def report(self) -> None:
+        if self.survey is not None:
+            files = self._options.files
+            where = shown(files[0]) if len(files) == 1 else f"{len(files)} inputs"
+            self.survey.report(where, self.digits)
 
 
 def _port(text: str) -> int:
@@ -119,7 +152,7 @@ def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
     return found
 
 
-def _decode(name: str, options: argparse.Namespace, output: DecodeFormat) -> int:
+def _decode(name: str, options: argparse.Namespace, output: DecodeFormat, looking: _Looking) -> int:
     """One input: 1 if something in its output was refused."""
     status = 0
     with opened(name) as stream:
@@ -128,27 +161,29 @@ def _decode(name: str, options: argparse.Namespace, output: DecodeFormat) -> int
             from coordwire.cli.segment.segment_dump import decode
 
             return decode(name, stream, head, options)
-        capture = _guarded(
-            name,
-            lambda: Capture(
-                stream,
-                name,
-                input=options.input,
-                strict=options.strict,
-                ports=frozenset(options.port),
-                head=head,
-                **dialect_options.chosen(options),
-            ),
-        )
-        wanted = filters.Filter(options)
+        capture = _guarded(name, lambda: _capture(name, stream, head, options))
+        wanted = filters.Filter(options, looking.names)
         for entry in _entries(name, capture):
-            if wanted(entry):
+            if looking.saw(entry, wanted(entry)):
                 output.write(entry, capture.tally.digits)
                 if isinstance(entry, UnreadableRange) or entry.error is not None:
                     status = 1
         output.finish()
+        looking.digits = max(looking.digits, capture.tally.digits)
     _notes(name, capture, wanted.passed_over)
     return status
+
+
+def _capture(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace) -> Capture:
+    return Capture(
+        stream,
+        name,
+        input=options.input,
+        strict=options.strict,
+        ports=frozenset(options.port),
+        head=head,
+        **dialect_options.chosen(options),
+    )
 
 
 def _head(name: str, stream: BinaryIO) -> bytes:
@@ -187,18 +222,10 @@ def _entries(name: str, capture: Capture) -> Iterator[Entry]:
 
 def _notes(name: str, capture: Capture, passed_over: int) -> None:
     """What the output doesn't show, on standard error."""
-    summary = capture.summary
-    if summary.connections and not summary.kafka:
-        sys.stdout.flush()
-        print(
-            f"coordwire: {shown(name)}: {summary.connections} TCP connections, none looked like Kafka; "
-            "if one is, name its broker's port with --port",
-            file=sys.stderr,
-        )
+    for text in capture_notes(capture):
+        note(f"{shown(name)}: {text}")
     if passed_over:
-        sys.stdout.flush()
-        print(
-            f"coordwire: {shown(name)}: {passed_over} unreadable or undated parts aren't shown, "
-            "since no filter can judge them",
-            file=sys.stderr,
+        note(
+            f"{shown(name)}: {passed_over} unreadable or undated parts aren't shown, "
+            "since no filter can judge them"
         )

@@ -16,6 +16,7 @@ from binascii import a2b_base64
 from dataclasses import replace
 from typing import Any, BinaryIO
 
+from coordwire.capture.formats.compressed import fault_of
 from coordwire.cli.inputs import failure, opened, shown
 from coordwire.codec import Message
 from coordwire.dialects.grammar import CALLS, Dialect, Direction
@@ -60,7 +61,9 @@ def run(options: argparse.Namespace) -> int:
             except OSError as error:
                 raise failure(options.file, error) from None
             if not line:
-                return status
+                if fault := fault_of(stream):
+                    _say(f"after line {number}: {fault}")
+                return 1 if fault else status
             number += 1
             if line.isspace():
                 continue

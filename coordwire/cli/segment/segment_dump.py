@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
-import tempfile
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -21,8 +19,8 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from coordwire.cli import Failure
 from coordwire.cli.filters import Moment, moment
-from coordwire.cli.inputs import failure, shown
-from coordwire.cli.segment.segment_files import expanded
+from coordwire.cli.inputs import PlainFile, copied, failure, note, plain_file, shown
+from coordwire.cli.segment.segment_files import expanded, refuse_capture
 from coordwire.cli.segment.segment_lines import Lines
 from coordwire.errors import CodecUnavailable, CorruptBatch, DecodeError, LimitExceeded
 from coordwire.records import Record, RecordBatch, UnreadableRange
@@ -108,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
 def decode(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace) -> int:
     """What `coordwire decode` shows of a segment: its records; the status. Raises `Failure`, `OSError`.
 
-    A pipe is copied to a temporary file first, so that it can be mapped.
+    A pipe, and what is compressed, is copied to a temporary file first, so that it can be mapped.
     """
     if options.api or options.group or options.member or options.client_id or options.errors:
         raise Failure(f"{shown(name)}: filters for frames do not apply to the records of a segment")
@@ -117,15 +115,11 @@ def decode(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace
     wanted = Wanted(since=_ms(options.since), until=_ms(options.until))
     dump = Dump(output("table" if options.format == "tree" else options.format), wanted, options)
     if name != "-" and os.path.isfile(name):
-        with Segment(name) as segment:
-            dump.segment(segment, name)
+        dump.file(Path(name), name, segment=True)
         return dump.status
-    with tempfile.NamedTemporaryFile(prefix="coordwire-") as copy:
-        copy.write(head)
-        shutil.copyfileobj(stream, copy, 1 << 20)
-        copy.flush()
-        with Segment(copy.name) as segment:
-            dump.segment(segment, name)
+    with copied(stream, head) as copy, Segment(copy.path) as segment:
+        dump.segment(segment, name)
+        dump.fault(name, copy)
     return dump.status
 
 
@@ -181,25 +175,39 @@ class Dump:
             if self.left is not None and self.left <= 0:
                 break
             try:
+                refuse_capture(path)
                 self.file(path, str(path))
             except OSError as error:
                 if error.filename is None:  # it was the output's
                     raise
                 self._trouble(failure(str(path), error))
+            except Failure as trouble:
+                self._trouble(trouble)
         return self.status
 
     def _trouble(self, trouble: Failure) -> None:
-        sys.stdout.flush()
-        print(f"coordwire: {trouble}", file=sys.stderr)
+        note(str(trouble))
         self.status = 2
 
-    def file(self, path: Path, name: str) -> None:
-        """One file, shown under a name. Raises `OSError`."""
+    def fault(self, name: str, copy: PlainFile) -> None:
+        """Report that the content of a compressed file ended early."""
+        if copy.fault:
+            note(f"{shown(name)}: {copy.fault}")
+            self.status = max(self.status, 1)
+
+    def file(self, path: Path, name: str, *, segment: bool = False) -> None:
+        """One file, decompressed, shown under a name. segment: it is one, whatever its name. Raises
+        `OSError`."""
+        with plain_file(path) as plain:
+            self._file(plain.path, name, segment=segment)
+            self.fault(name, plain)
+
+    def _file(self, path: Path, name: str, *, segment: bool) -> None:
         kind = file_name(path.name)
-        other = _KINDS.get(path.name if kind is None else kind.kind)
+        other = None if segment else _KINDS.get(path.name if kind is None else kind.kind)
         if other is None:
-            with Segment(path) as segment:
-                self.segment(segment, name)
+            with Segment(path) as opened:
+                self.segment(opened, name)
             return
         topic, partition = topic_partition(path.absolute().parent.name) or (None, None)
         self.output.begin(Lines(name, topic, partition, **self._flags))

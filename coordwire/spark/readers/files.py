@@ -63,6 +63,9 @@ class File:
         return self._partition()[1]
 
     def _partition(self) -> tuple[str, int] | tuple[None, None]:
+        said = file_name(self.name)
+        if said is not None and said.kind == "checkpoint" and said.offset is None:
+            return None, None  # bootstrap.checkpoint is in a broker's log folder, not in a partition's
         return topic_partition(self.path.rpartition("/")[0].rpartition("/")[2]) or (None, None)
 
     @property
