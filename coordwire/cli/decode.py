@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Protocol
 from coordwire.capture.detect import sniff
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import FORMATS, Capture, read_head
-from coordwire.cli import Failure, dialect_options, filters
+from coordwire.cli import Failure, dialect_options, filters, live
 from coordwire.cli.capture_notes import capture_notes
 from coordwire.cli.inputs import failure, note, opened, shown
 from coordwire.errors import CoordwireError, DecodeError, UnreadableRange
@@ -39,10 +39,11 @@ class DecodeFormat(Protocol):
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files",
-        nargs="+",
+        nargs="*",
         metavar="FILE",
-        help="pcap, pcapng, hex text, frames or a log segment; - for stdin",
+        help="pcap, pcapng, hex text, frames or a log segment, also compressed (gzip, xz, zstd); - for stdin",
     )
+    live.configure(parser)
     parser.add_argument(
         "--format", choices=("tree", "json", "hex"), help="default: tree on a terminal, else json lines"
     )  # fmt: skip
@@ -62,13 +63,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if bool(options.files) == (options.interface is not None):
+        raise Failure(
+            "decode: expected files, or an interface with -i" + (", not both" if options.files else "")
+        )
     gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
     output = _format(options)
     looking = _Looking(options)
+    if options.interface is not None:
+        status = _live(options, output, looking)
+        looking.report()
+        return status
     status = 0
     for name in options.files:
         try:
-            status = max(status, _decode(name, options, output, looking))
+            with opened(name) as stream:
+                status = max(status, _decode(name, stream, options, output, looking))
         except Failure as trouble:
             note(str(trouble))
             status = 2
@@ -81,7 +91,7 @@ class _Looking:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
-        again = all(os.path.isfile(name) for name in options.files)
+        again = options.interface is None and all(map(os.path.isfile, options.files))
         self.names = filters.EntryNames(options, self._entries if again else None)
         self.survey = filters.survey(options)
         self.digits = 0
@@ -101,7 +111,7 @@ class _Looking:
     def report(self) -> None:
         if self.survey is not None:
             files = self._options.files
-            where = shown(files[0]) if len(files) == 1 else f"{len(files)} inputs"
+            where = f"{len(files)} inputs" if len(files) > 1 else shown(self._options.interface or files[0])
             self.survey.report(where, self.digits)
 
 
@@ -152,24 +162,52 @@ def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
     return found
 
 
-def _decode(name: str, options: argparse.Namespace, output: DecodeFormat, looking: _Looking) -> int:
-    """One input: 1 if something in its output was refused."""
-    status = 0
-    with opened(name) as stream:
-        head = _head(name, stream)
-        if _is_segment(head, options):
-            from coordwire.cli.segment.segment_dump import decode
+def _live(options: argparse.Namespace, output: DecodeFormat, looking: _Looking) -> int:
+    """A live capture: 1 if something in its output was refused."""
+    name = options.interface
+    with live.live(name, options.port) as capture:
+        reader = None
+        status = 0
+        head = _head(name, capture.stream)
+        if head:  # else the program has said why
+            reader = _guarded(name, lambda: _capture(name, capture.stream, head, options))
+            status = _entries_to(name, reader, options, output, looking)
+        capture.conclude(0 if reader is None else reader.tally.packets)
+    if reader is not None:
+        summary, tally = reader.summary, reader.tally
+        note(
+            f"{shown(name)}: {tally.packets:,} packets, {summary.frames:,} frames "
+            f"of {summary.kafka:,} Kafka connections ({summary.connections:,} connections seen)"
+        )
+    return status
 
-            return decode(name, stream, head, options)
-        capture = _guarded(name, lambda: _capture(name, stream, head, options))
-        wanted = filters.Filter(options, looking.names)
-        for entry in _entries(name, capture):
-            if looking.saw(entry, wanted(entry)):
-                output.write(entry, capture.tally.digits)
-                if isinstance(entry, UnreadableRange) or entry.error is not None:
-                    status = 1
-        output.finish()
-        looking.digits = max(looking.digits, capture.tally.digits)
+
+def _decode(
+    name: str, stream: BinaryIO, options: argparse.Namespace, output: DecodeFormat, looking: _Looking
+) -> int:
+    """One input: 1 if something in its output was refused."""
+    head = _head(name, stream)
+    if _is_segment(head, options):
+        from coordwire.cli.segment.segment_dump import decode
+
+        return decode(name, stream, head, options)
+    capture = _guarded(name, lambda: _capture(name, stream, head, options))
+    return _entries_to(name, capture, options, output, looking)
+
+
+def _entries_to(
+    name: str, capture: Capture, options: argparse.Namespace, output: DecodeFormat, looking: _Looking
+) -> int:
+    """Write the entries that are wanted: 1 if one of them was refused."""
+    status = 0
+    wanted = filters.Filter(options, looking.names)
+    for entry in _entries(name, capture):
+        if looking.saw(entry, wanted(entry)):
+            output.write(entry, capture.tally.digits)
+            if isinstance(entry, UnreadableRange) or entry.error is not None:
+                status = 1
+    output.finish()
+    looking.digits = max(looking.digits, capture.tally.digits)
     _notes(name, capture, wanted.passed_over)
     return status
 
@@ -190,6 +228,10 @@ def _head(name: str, stream: BinaryIO) -> bytes:
     try:
         return read_head(stream)
     except OSError as error:
+        if isinstance(error, IsADirectoryError):
+            raise Failure(
+                f"{shown(name)}: a directory; coordwire timeline reads the captures in it"
+            ) from None
         raise failure(name, error) from None
 
 

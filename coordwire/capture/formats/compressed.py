@@ -12,7 +12,15 @@ Several members, streams or frames in a row are one content, zeros after them pa
 
 from __future__ import annotations
 
-__all__ = ["SUFFIXES", "Compression", "Decompressed", "decompressed", "fault_of", "find_compression"]
+__all__ = [
+    "SUFFIXES",
+    "Compression",
+    "Decompressed",
+    "decompressed",
+    "fault_of",
+    "find_compression",
+    "is_decompressed",
+]
 
 import io
 import lzma
@@ -50,13 +58,16 @@ def find_compression(head: bytes) -> Compression | None:
     return "zstd" if head.startswith(b"\x28\xb5\x2f\xfd") or skippable else None
 
 
-def decompressed(stream: Readable, head: bytes, compression: Compression) -> io.BufferedReader:
-    """The content of a compressed stream. head: bytes that were read from it already.
+def decompressed(
+    stream: Readable, head: bytes, compression: Compression, *, closes: bool = False
+) -> io.BufferedReader:
+    """The content of a compressed stream. head: bytes that were read from it already; closes: closing the
+    content closes the stream.
 
     Raises `CodecUnavailable` where the library is not installed. What is wrong with the bytes is found
     while they are read: see `fault_of`.
     """
-    return io.BufferedReader(Decompressed(stream, head, compression), BLOCK)
+    return io.BufferedReader(Decompressed(stream, head, compression, closes=closes), BLOCK)
 
 
 def fault_of(stream: object) -> DecodeError | None:
@@ -65,13 +76,21 @@ def fault_of(stream: object) -> DecodeError | None:
     return raw.fault if isinstance(raw, Decompressed) else None
 
 
+def is_decompressed(stream: object) -> bool:
+    """Whether a stream is the content of a compressed one."""
+    return isinstance(getattr(stream, "raw", None), Decompressed)
+
+
 class Decompressed(io.RawIOBase):
     """The content of a compressed stream; `fault` says why it ended early, if it did.
 
     given, taken: bytes of content that came out, and of the input that were read.
     """
 
-    def __init__(self, stream: Readable, head: bytes, compression: Compression) -> None:
+    def __init__(
+        self, stream: Readable, head: bytes, compression: Compression, *, closes: bool = False
+    ) -> None:
+        self._closes: Any = stream if closes else None
         self.compression: Compression = compression
         self.fault: DecodeError | None = None
         self.given = self.taken = 0
@@ -82,6 +101,11 @@ class Decompressed(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
+
+    def close(self) -> None:
+        if self._closes is not None:
+            self._closes.close()
+        super().close()
 
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
