@@ -2,8 +2,8 @@
 
 Rules: names are those of tcpdump -C (`x.pcap`, `x.pcap1`, …) and of dumpcap -b
 (`x_00001_20240131120000.pcapng`), compressed or not; the order is that of their numbers. Of a later pcap the
-header is left out if it says what the first one's says; pcapng sections may follow each other anyway. Files are
-opened one at a time, as there may be thousands.
+header is left out if it says what the first one's says; pcapng sections may follow each other anyway. Files
+are opened one at a time, as there may be thousands.
 """
 
 from __future__ import annotations

@@ -63,7 +63,12 @@ def _raw(name: str) -> Iterator[BinaryIO]:
             progress.clear()
 
 
-def _plain(stream: BinaryIO) -> BinaryIO:
+def open_file(path: str) -> BinaryIO:
+    """A file to read forwards, decompressed; closed by its `close`. Raises `OSError`, `CodecUnavailable`."""
+    return _plain(open(path, "rb"), closes=True)
+
+
+def _plain(stream: BinaryIO, *, closes: bool = False) -> BinaryIO:
     """The stream, decompressed if it is compressed."""
     read, head = getattr(stream, "read1", stream.read), b""
     try:
@@ -78,7 +83,7 @@ def _plain(stream: BinaryIO) -> BinaryIO:
     compression = find_compression(head)
     if compression is None:
         return io.BufferedReader(_Rest(head, stream), 1 << 18)
-    return cast(BinaryIO, decompressed(stream, head, compression))
+    return cast(BinaryIO, decompressed(stream, head, compression, closes=closes))
 
 
 class _Rest(io.RawIOBase):

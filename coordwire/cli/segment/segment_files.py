@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from coordwire.capture.detect import HEAD, sniff
 from coordwire.capture.formats.compressed import SUFFIXES
 from coordwire.cli import Failure
-from coordwire.cli.inputs import failure, opened, shown
+from coordwire.cli.coordinator_files import refuse_capture
+from coordwire.cli.inputs import failure, shown
 from coordwire.segments.names import file_name
 from coordwire.segments.partition import logs
 
@@ -44,18 +44,6 @@ def partitions(names: Sequence[str]) -> list[tuple[Path, list[Path]]]:
         if log not in paths:
             paths.append(log)
     return list(found.items())
-
-
-def refuse_capture(path: Path) -> None:
-    """Raise `Failure` for a capture, which is not a segment, with what reads it."""
-    if file_name(path.name) is None and path.is_file():
-        with opened(str(path)) as stream:
-            kind = sniff(stream.read(HEAD))
-        if kind in ("pcap", "pcapng"):
-            raise Failure(
-                f"{shown(str(path))}: a capture ({kind}), expected a log segment; coordwire decode shows its "
-                "frames, coordwire timeline its groups"
-            )
 
 
 def _log(path: Path) -> Path:

@@ -95,7 +95,7 @@ class File:
                 head = stream.read(HEAD)
                 # Segments are mapped and read in parts, as they are: a compressed one can't be.
                 return None if is_decompressed(stream) else sniff(head)
-                except (OSError, CodecUnavailable):  # the reader reports it
+        except (OSError, CodecUnavailable):  # the reader reports it
             return None
 
 
