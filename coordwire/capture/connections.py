@@ -126,8 +126,6 @@ class Connections:
                     yield from self._close(event)
                 case UnreadableRange():
                     yield event._replace(file=self.capture)
-        for link in self._undecided.values():
-            self._count_other(link)
 
     def _link(self, flow: Flow) -> _Link:
         link = self._links.get(flow.connection)
@@ -318,6 +316,8 @@ class Connections:
             while link.early:
                 client = event.flow.source == link.client
                 yield self._early(link, event.flow.reverse if client else event.flow)
+            if event.flow.connection in self._undecided:
+                self._count_other(link)
             self._let_go(link, event.flow.connection)
             link.conversation.close()
             del self._links[event.flow.connection]

@@ -77,6 +77,8 @@ def run(options: argparse.Namespace) -> int:
     status = 0
     for name in options.files:
         try:
+            if os.path.isdir(name):
+                raise Failure(f"{shown(name)}: a directory; coordwire timeline reads the captures in it")
             with opened(name) as stream:
                 status = max(status, _decode(name, stream, options, output, looking))
         except Failure as trouble:
@@ -228,10 +230,6 @@ def _head(name: str, stream: BinaryIO) -> bytes:
     try:
         return read_head(stream)
     except OSError as error:
-        if isinstance(error, IsADirectoryError):
-            raise Failure(
-                f"{shown(name)}: a directory; coordwire timeline reads the captures in it"
-            ) from None
         raise failure(name, error) from None
 
 

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         raise Failure("explain: --response-to and --version go together")
     if options.response_to is not None and options.dialect != Dialect.KAFKA:
         raise Failure("explain: in other dialects only the request says what a response is: give both")
-        _refuse_files(options.hex)
+    _refuse_files(options.hex)
     output = HexFormat(show_secrets=True, strict=options.strict)
     status = 0
     for entry in _entries(options):

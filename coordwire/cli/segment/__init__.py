@@ -147,7 +147,8 @@ def _told(path: Path, segment: Segment, tally: SegmentCounts, count: int) -> str
     verdict = "sound" if not count else f"{count} fault{'s' * (count > 1)}, {tally.bad_bytes} bad bytes"
     if tally.needs is not None:
         found = "" if not count else f"{verdict}; "
-        verdict = f"{found}the records of {tally.unread} batches weren't read: {tally.needs}"
+        batches = "1 batch" if tally.unread == 1 else f"{tally.unread} batches"
+        verdict = f"{found}the records of {batches} weren't read: {tally.needs}"
     records = "" if tally.records is None else f"{tally.records} records, "
     offsets = "" if tally.first_offset is None else f", offsets {tally.first_offset} to {tally.last_offset}"
     return f"{shown(str(path))}: {verdict} ({tally.batches} batches, {records}{segment.size} bytes{offsets})"

@@ -100,9 +100,8 @@ class Reading:
             self._captures.append((_start(chain[0], head), tuple(chain)))
         self._logs += logs
         if not logs and not found:
-            self._tell(
-                2, f"{shown(name)}: no capture and no segment of __consumer_offsets among {count} files"
-            )
+            counted = "1 file" if count == 1 else f"{count:,} files"
+            self._tell(2, f"{shown(name)}: no capture and no segment of __consumer_offsets in {counted}")
 
     def _tell(self, status: int, text: str) -> None:
         self._status = max(self._status, status)
