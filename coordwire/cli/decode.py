@@ -175,12 +175,13 @@ def _live(options: argparse.Namespace, output: DecodeFormat, looking: _Looking) 
             reader = _guarded(name, lambda: _capture(name, capture.stream, head, options))
             status = _entries_to(name, reader, options, output, looking)
         capture.conclude(0 if reader is None else reader.tally.packets)
-    if reader is not None:
-        summary, tally = reader.summary, reader.tally
-        note(
-            f"{shown(name)}: {tally.packets:,} packets, {summary.frames:,} frames "
-            f"of {summary.kafka:,} Kafka connections ({summary.connections:,} connections seen)"
-        )
+    if reader is None:
+        raise Failure(f"{shown(name)}: nothing was captured, not even a file's header")
+    summary, tally = reader.summary, reader.tally
+    note(
+        f"{shown(name)}: {tally.packets:,} packets, {summary.frames:,} frames; "
+        f"Kafka in {summary.kafka:,} of {summary.connections:,} connections"
+    )
     return status
 
 

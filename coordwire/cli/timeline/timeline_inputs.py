@@ -217,8 +217,12 @@ class Reading:
     def _stream(self, names: tuple[str, ...]) -> Iterator[BinaryIO]:
         if self._options.interface is not None:
             with live(names[0], self._options.port) as capture:
-                yield capture.stream
-                capture.conclude(0)
+                try:
+                    yield capture.stream
+                except DecodeError:
+                    capture.conclude(0)  # says why there is nothing, if the program failed
+                    raise
+                capture.conclude(1)
         elif len(names) == 1:
             with opened(names[0]) as stream:
                 yield stream
