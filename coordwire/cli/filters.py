@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.cli import names
+from coordwire.cli import name_patterns
 from coordwire.cli.survey import Survey
 from coordwire.codec import Struct
 from coordwire.codec.entities import entity_values
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="an API; separate several with commas or repeat the option",
     )
     group.add_argument(
-        "--group", action="append", metavar="ID", help=f"frames that name this group: {names.HELP}"
+        "--group", action="append", metavar="ID", help=f"frames that name this group: {name_patterns.HELP}"
     )
     group.add_argument(
         "--member",
@@ -178,14 +178,14 @@ class EntryNames:
     def __init__(
         self, options: argparse.Namespace, entries: Callable[[], Iterable[Entry]] | None = None
     ) -> None:
-        def find(values: Callable[[FrameEntry], Iterable[object]]) -> names.Find | None:
+        def find(values: Callable[[FrameEntry], Iterable[object]]) -> name_patterns.Find | None:
             if entries is None:
                 return None
             return lambda texts: _equal(texts, entries(), values)
 
-        self.groups = names.Names(options.group, find(entry_groups))
-        self.members = names.Names(options.member, find(entry_members))
-        self.clients = names.Names(options.client_id, find(entry_clients))
+        self.groups = name_patterns.Names(options.group, find(entry_groups))
+        self.members = name_patterns.Names(options.member, find(entry_members))
+        self.clients = name_patterns.Names(options.client_id, find(entry_clients))
 
 
 def _equal(

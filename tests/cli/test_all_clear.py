@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from coordwire.cli.names import Names
+from coordwire.cli.name_patterns import Names
 from coordwire.cli.survey import MOST_KEPT, Survey
 from coordwire.frames import encode_request
 from coordwire.messages import HeartbeatRequest, MetadataRequest
@@ -324,7 +324,7 @@ def test_a_folder_of_captures(run: Run, capture: Path, captures: Path, tmp_path:
     whole = run("timeline", capture).forms
     mine = [form for form in forms if form["group"] == "g-range"]
     assert _rebalances(mine) == _rebalances(whole)
-    assert [form["group"] for form in forms][0] == "logged"  # the earliest
+    assert forms[0]["group"] == "logged"  # the earliest
 
 
 def _rebalances(forms: list[dict[str, Any]]) -> list[dict[str, Any]]:

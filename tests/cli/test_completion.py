@@ -73,7 +73,13 @@ def test_bash(folder: Path) -> None:
 @pytest.mark.parametrize(("words", "expected"), CASES[:-2])
 def test_zsh(folder: Path, words: list[str], expected: set[str]) -> None:
     script = f"""
-    compadd() {{ shift; for word in "$@"; do [[ $word == ${{words[CURRENT]}}* ]] && print -r -- $word; done; true }}
+    compadd() {{
+        shift
+        for word in "$@"; do
+            [[ $word == ${{words[CURRENT]}}* ]] && print -r -- $word
+        done
+        true
+    }}
     compdef() {{ true }}
     source ./script.zsh
     words=({quoted(words)}) CURRENT={len(words)}
@@ -84,9 +90,8 @@ def test_zsh(folder: Path, words: list[str], expected: set[str]) -> None:
 
 @pytest.mark.parametrize(("words", "expected"), CASES[:-2])
 def test_fish(folder: Path, words: list[str], expected: set[str]) -> None:
-    found = complete(
-        ["fish", "--no-config", "-c", f"source script.fish; complete -C {' '.join(words)!r}"], folder
-    )
+    script = f"source script.fish; complete -C {' '.join(words)!r}"
+    found = complete(["fish", "--no-config", "-c", script], folder)
     assert {line.partition("\t")[0] for line in found} == expected
 
 

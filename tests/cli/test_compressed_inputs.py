@@ -146,7 +146,7 @@ def test_verify_names_an_absent_codec(
     pytest.importorskip(package)
     log = tmp_path / "orders-2" / "00000000000000000000.log"
     log.parent.mkdir()
-    log.write_bytes(encode_batch([Record(0, value=b"v" * 50)], codec=codec))  # type: ignore[call-overload]
+    log.write_bytes(encode_batch([Record(0, value=b"v" * 50)], codec=codec))  # type: ignore[arg-type]
     for name in (package, "lz4.frame"):
         monkeypatch.setitem(sys.modules, name, None)
     result = run("segment", "verify", log)

@@ -39,6 +39,14 @@ def packets(*numbers: int) -> list[bytes]:
     return made
 
 
+def write_halves(folder: Path) -> None:
+    """A capture in two files: with a frame each, the first with the connection's beginning."""
+    whole = build.pcap([build.packet(flags=build.SYN), *packets(1, 2)])
+    middle = len(build.pcap([build.packet(flags=build.SYN), *packets(1)]))
+    (folder / "first").write_bytes(whole[:middle])
+    (folder / "second").write_bytes(whole[middle:])
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """For PATH, without any program yet; it needs the shell's own."""
@@ -70,10 +78,7 @@ def test_frames_come_as_they_are_captured_and_an_interrupt_ends_it(
     folder: Path, program: str, options: str
 ) -> None:
     install(folder, program, PROGRAM)
-    whole = build.pcap([build.packet(flags=build.SYN), *packets(1, 2)])
-    middle = len(build.pcap([build.packet(flags=build.SYN), *packets(1)]))
-    (folder / "first").write_bytes(whole[:middle])
-    (folder / "second").write_bytes(whole[middle:])
+    write_halves(folder)
     process = start(folder, "decode", "-i", "eth7", "--port", "9092", "--format", "json")
     assert process.stdout is not None
     assert select.select([process.stdout], [], [], 60)[0]  # before the capture ends
@@ -103,13 +108,14 @@ def test_a_timeline_of_it(folder: Path) -> None:
 
 
 def test_a_program_does_not_outlive_a_closed_pipe(folder: Path) -> None:
-    script = PROGRAM.replace('echo "$0 $*" > "{folder}/arguments"', "echo $$ > {folder}/pid")
-    install(folder, "dumpcap", script.replace('cat "{folder}/first"', "while :; do cat {folder}/first; done"))
-    (folder / "first").write_bytes(build.pcap([build.packet(flags=build.SYN), *packets(1)]))
+    wait = "while [ ! -e {folder}/closed ]; do sleep 0.05; done; cat {folder}/second; while :; do sleep 0.05; done"
+    install(folder, "dumpcap", f"#!/bin/sh\necho $$ > {{folder}}/pid; cat {{folder}}/first; {wait}\n")
+    write_halves(folder)
     process = start(folder, "decode", "-i", "eth7", "--format", "json")
     assert process.stdout is not None
     process.stdout.read(10)
     process.stdout.close()
+    (folder / "closed").touch()
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     number = int((folder / "pid").read_text())

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from coordwire.cli import Failure, filters, names
+from coordwire.cli import Failure, filters, name_patterns
 from coordwire.cli.coordinator_files import read_log, refuse_capture
 from coordwire.cli.inputs import failure, note, shown
-from coordwire.cli.names import Find, Names
+from coordwire.cli.name_patterns import Find, Names
 from coordwire.cli.survey import Survey
 from coordwire.errors import CodecUnavailable, UnreadableRange
 from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker
@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--show-secrets", action="store_true", help="show SCRAM keys and secret configs")
     group = parser.add_argument_group("filters", "all of them must match")
     group.add_argument(
-        "--group", action="append", metavar="ID", help=f"only records of this group: {names.HELP}"
+        "--group", action="append", metavar="ID", help=f"only records of this group: {name_patterns.HELP}"
     )
     group.add_argument(
         "--topic", action="append", metavar="NAME", help="only offsets of this topic, as --group"

@@ -13,10 +13,10 @@ from collections.abc import Collection
 from typing import Protocol
 
 from coordwire.capture.reader import FORMATS
-from coordwire.cli import Failure, filters, live, names
-from coordwire.cli.names import Find, Names
+from coordwire.cli import Failure, filters, live, name_patterns
+from coordwire.cli.name_patterns import Find, Names
 from coordwire.cli.survey import Survey
-from coordwire.cli.timeline.timeline_inputs import Reading
+from coordwire.cli.timeline.timeline_inputs import TimelineInputs
 from coordwire.dialects.grammar import Dialect
 from coordwire.groups.timeline_events import (
     ErrorMet,
@@ -69,7 +69,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
     group = parser.add_argument_group("filters", "all of them must match")
-    group.add_argument("--group", action="append", metavar="ID", help=f"only this group: {names.HELP}")
+    group.add_argument(
+        "--group", action="append", metavar="ID", help=f"only this group: {name_patterns.HELP}"
+    )
     group.add_argument("--errors", action="store_true", help="only what went wrong")
     filters.configure_times(group)
 
@@ -77,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if bool(options.files) == (options.interface is not None):
         raise Failure("timeline: expected files, or an interface with -i, one of both")
-    reading = Reading(options)
+    reading = TimelineInputs(options)
     output = _format(options)
     groups = Names(options.group, _find(options))
     times = filters.TimeRange(options.since, options.until)
@@ -100,7 +102,7 @@ def _find(options: argparse.Namespace) -> Find | None:
         return None
 
     def find(texts: Collection[str]) -> set[str]:
-        again = Reading(options, quiet=True)
+        again = TimelineInputs(options, quiet=True)
         return {event.group for event in again.events()} & set(texts)
 
     return find

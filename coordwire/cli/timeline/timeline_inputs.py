@@ -8,7 +8,7 @@ over; what couldn't be read is counted, and reported at the end.
 
 from __future__ import annotations
 
-__all__ = ["Reading"]
+__all__ = ["TimelineInputs"]
 
 import argparse
 import heapq
@@ -43,7 +43,7 @@ MOST_APIS = 8
 """APIs that a sentence names."""
 
 
-class Reading:
+class TimelineInputs:
     """The events of all inputs. quiet: report nothing, since another reading does."""
 
     def __init__(self, options: argparse.Namespace, *, quiet: bool = False) -> None:
