@@ -38,6 +38,7 @@ LAST_LINES = 4
 PATIENCE = 5.0
 """Seconds that the program has to stop."""
 
+_IDLE = re.compile(r"Capturing on |File: ")
 _DENIED = re.compile(r"permission|not permitted|privilege|EPERM|EACCES", re.IGNORECASE)
 _DROPPED = re.compile(r"(\d+) packets? dropped by (?:kernel|interface)|interface '[^']*': \d+/(\d+)")
 
@@ -75,7 +76,7 @@ class LiveCapture:
         status = self._process.wait()
         self._log.seek(0)
         said = self._log.read(1 << 20).decode("utf-8", "replace")
-        lines = [shown(line.strip()) for line in said.splitlines() if line.strip()]
+        lines = [shown(line.strip()) for line in said.splitlines() if line.strip() and not _IDLE.match(line)]
         if status and not self.interrupted:
             reason = "; ".join(lines[-LAST_LINES:]) or f"it ended with status {status}"
             hint = f" ({RIGHTS} {shown(str(self._process.args[0]))})" if _DENIED.search(said) else ""  # type: ignore[index]

@@ -108,7 +108,8 @@ def test_a_timeline_of_it(folder: Path) -> None:
 
 
 def test_a_program_does_not_outlive_a_closed_pipe(folder: Path) -> None:
-    wait = "while [ ! -e {folder}/closed ]; do sleep 0.05; done; cat {folder}/second; while :; do sleep 0.05; done"
+    nap = "do sleep 0.05; done"
+    wait = f"while [ ! -e {{folder}}/closed ]; {nap}; cat {{folder}}/second; while :; {nap}"
     install(folder, "dumpcap", f"#!/bin/sh\necho $$ > {{folder}}/pid; cat {{folder}}/first; {wait}\n")
     write_halves(folder)
     process = start(folder, "decode", "-i", "eth7", "--format", "json")
