@@ -39,7 +39,7 @@ MAGIC = 6
 """Bytes by which the formats are told apart."""
 
 MOST_RATIO = 256
-"""Bytes of content for each compressed byte, on top of the budget; captures reach less than half of it."""
+"""Bytes of content for each compressed byte, on top of the budget; real captures reach 10 to 30."""
 
 MOST_MEMORY = 128 << 20
 """Bytes that a dictionary or window may take: `xz -9` takes 65 MB, `zstd --long` 128 MB."""
