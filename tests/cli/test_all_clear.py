@@ -73,7 +73,7 @@ def frames(tmp_path: Path) -> Path:
 def test_exact_values_beginnings_and_globs(
     run: Run, frames: Path, flags: list[str], found: list[str]
 ) -> None:
-    result = run("decode", "--input", "frames", *flags, frames)
+    result = run("decode", "--format", "json", "--input", "frames", *flags, frames)
     assert [form["body"]["groupId"] for form in result.forms] == found
     assert bool(result.err) is not bool(found)
 
@@ -108,12 +108,17 @@ def test_the_second_reading_is_asked_for_once() -> None:
 def test_groups_of_a_timeline_and_of_logs(run: Run, capture: Path, tmp_path: Path) -> None:
     every = run("timeline", capture).forms
     for text in ("g-r", "g-*", "g-range"):
-        assert run("timeline", "--group", text, capture).forms == every
+        assert run("timeline", "--format", "json", "--group", text, capture).forms == every
     log = tmp_path / "__consumer_offsets-3.log"
     log.write_bytes(plain(0, commit("g-2", 1), commit("g", 2), commit("h", 3, topic="other")))
     for command in ("timeline", "offsets"):
-        assert {form["group"] for form in run(command, "--group", "g", log).forms} == {"g"}
-        assert {form["group"] for form in run(command, "--group", "g*", log).forms} == {"g", "g-2"}
+        assert {form["group"] for form in run(command, "--format", "json", "--group", "g", log).forms} == {
+            "g"
+        }
+        assert {form["group"] for form in run(command, "--format", "json", "--group", "g*", log).forms} == {
+            "g",
+            "g-2",
+        }
     assert [form["group"] for form in run("offsets", "--topic", "oth", log).forms] == ["h"]
 
 
@@ -132,7 +137,7 @@ def test_groups_of_a_timeline_and_of_logs(run: Run, capture: Path, tmp_path: Pat
     ],
 )
 def test_decode_says_what_it_looked_at(run: Run, capture: Path, flags: list[str], said: str) -> None:
-    result = run("decode", capture, *flags)
+    result = run("decode", "--format", "json", capture, *flags)
     assert result.text == ""
     assert said in result.err
     assert f"{capture}: 0 of 230 frames matched" in result.err
@@ -140,12 +145,12 @@ def test_decode_says_what_it_looked_at(run: Run, capture: Path, flags: list[str]
 
 def test_one_line_for_several_files(run: Run, capture: Path, captures: Path) -> None:
     other = captures / "kpy__tansu__group-range.pcap"
-    result = run("decode", "--group", "nobody", capture, other)
+    result = run("decode", "--format", "json", "--group", "nobody", capture, other)
     assert result.err.count("matched") == 1
     assert "2 inputs: 0 of " in result.err
     assert "g-range" in result.err
     assert "g-kpy-range" in result.err
-    assert "matched" not in run("decode", "--group", "g-range", capture, other).err
+    assert "matched" not in run("decode", "--format", "json", "--group", "g-range", capture, other).err
 
 
 def test_timeline_and_offsets_say_it_too(run: Run, capture: Path, tmp_path: Path) -> None:
@@ -220,7 +225,7 @@ def session(*payloads: bytes, opened: bool = True) -> list[bytes]:
 def test_tls_is_named_with_what_to_do(run: Run, tmp_path: Path, command: str, packets: list[bytes]) -> None:
     path = tmp_path / "x.pcap"
     path.write_bytes(build.pcap(packets))
-    result = run(command, path)
+    result = run(command, "--format", "json", path)
     assert (result.status, result.text) == (0, "")
     assert "1 connection encrypted with TLS, to port 9092 (1)" in result.err
     for word in ("SSLKEYLOGFILE", "editcap --inject-secrets", "PLAINTEXT"):
@@ -230,7 +235,7 @@ def test_tls_is_named_with_what_to_do(run: Run, tmp_path: Path, command: str, pa
 def test_tls_on_a_named_port_is_refused_as_that(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "x.pcap"
     path.write_bytes(build.pcap(session(HELLO, DATA)))
-    result = run("decode", "--port", "9092", path)
+    result = run("decode", "--format", "json", "--port", "9092", path)
     assert result.status == 1
     assert all("encrypted with TLS" in form["error"]["reason"] for form in result.forms)
     assert "SSLKEYLOGFILE" in result.err
@@ -244,7 +249,7 @@ def test_tls_beside_kafka_is_noted_on_a_brokers_port_only(run: Run, tmp_path: Pa
         tls = [build.ethernet(build.ipv4(segment, *ends.values())) for segment in segments]
         path = tmp_path / "x.pcap"
         path.write_bytes(build.pcap([*kafka, *tls]))
-        assert ("TLS" in run("decode", path).err) is noted
+        assert ("TLS" in run("decode", "--format", "json", path).err) is noted
 
 
 @pytest.mark.parametrize(
@@ -265,13 +270,13 @@ def test_what_a_capture_holds_instead(run: Run, tmp_path: Path, packets: list[by
     path = tmp_path / "x.pcap"
     path.write_bytes(build.pcap(packets))
     for command in ("decode", "timeline"):
-        result = run(command, path)
+        result = run(command, "--format", "json", path)
         assert (result.status, result.text) == (0, "")
         assert said in result.err
 
 
 def test_a_port_that_nobody_uses(run: Run, capture: Path) -> None:
-    err = run("decode", "--port", "9092", capture).err
+    err = run("decode", "--format", "json", "--port", "9092", capture).err
     assert "none to port 9092, the one named with --port; there are: port " in err
 
 

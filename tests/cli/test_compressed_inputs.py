@@ -29,6 +29,11 @@ def capture(captures: Path) -> Path:
     return captures / "kpy__tansu__group-range.pcap"
 
 
+def json(command: str) -> tuple[str, ...]:
+    """The command with its lines of JSON."""
+    return command, "--format", "json"
+
+
 def squeezed(path: Path, suffix: str, folder: Path) -> Path:
     made = folder / f"{path.name}{suffix}"
     made.write_bytes(COMPRESS[suffix](path.read_bytes()))
@@ -39,30 +44,30 @@ def squeezed(path: Path, suffix: str, folder: Path) -> Path:
 def test_captures(run: Run, capture: Path, tmp_path: Path, suffix: str) -> None:
     path = squeezed(capture, suffix, tmp_path)
     for command in ("decode", "timeline"):
-        plain = run(command, capture).text.replace(str(capture), "-")
-        assert run(command, path).text.replace(str(path), "-") == plain
-        assert run(command, "-", stdin=path.read_bytes()).text == plain.replace(
-            '"source":"-"', '"source":"-"'
-        )
+        plain = run(*json(command), capture).text.replace(str(capture), "-")
+        assert run(*json(command), path).text.replace(str(path), "-") == plain
+        assert run(*json(command), "-", stdin=path.read_bytes()).text == plain
 
 
 @every
 def test_hex_frames_and_lines(run: Run, capture: Path, tmp_path: Path, suffix: str) -> None:
     lines = tmp_path / "lines"
-    lines.write_bytes(run("decode", "--api", "JoinGroup", capture).out)
+    lines.write_bytes(run(*json("decode"), "--api", "JoinGroup", capture).out)
     frames = run("encode", lines).out
     assert frames
     assert run("encode", squeezed(lines, suffix, tmp_path)).out == frames
     text = tmp_path / "x.hex"
     text.write_bytes(frames)
     path = squeezed(text, suffix, tmp_path)
-    assert [form["body"] for form in run("decode", path).forms] == [
-        form["body"] for form in run("decode", text).forms
+    assert [form["body"] for form in run(*json("decode"), path).forms] == [
+        form["body"] for form in run(*json("decode"), text).forms
     ]
     binary = tmp_path / "frames"
     binary.write_bytes(run("encode", "--to", "frames", lines).out)
     assert (
-        len(run("decode", squeezed(binary, suffix, tmp_path)).forms) == len(run("decode", binary).forms) > 0
+        len(run(*json("decode"), squeezed(binary, suffix, tmp_path)).forms)
+        == len(run(*json("decode"), binary).forms)
+        > 0
     )
     assert run("explain", "-", stdin=path.read_bytes()).text == run("explain", "-", stdin=frames).text
 
@@ -72,15 +77,15 @@ def test_segments(run: Run, tmp_path: Path, suffix: str) -> None:
     log = tmp_path / "orders-2" / "00000000000000000000.log"
     log.parent.mkdir()
     log.write_bytes(encode_batch([Record(number, timestamp=TIME, value=b"v") for number in range(9)]))
-    forms = run("segment", "dump", log).forms
-    sound = run("segment", "verify", log).forms
+    forms = run("segment", *json("dump"), log).forms
+    sound = run("segment", *json("verify"), log).forms
     path = squeezed(log, suffix, log.parent)
     log.unlink()
     for place in (path, path.parent):
-        assert [form | {"file": str(log)} for form in run("segment", "dump", place).forms] == forms
-        assert [form | {"file": str(log)} for form in run("segment", "verify", place).forms] == sound
-    assert [form | {"file": str(log)} for form in run("decode", path).forms] == forms
-    assert len(run("decode", "-", stdin=path.read_bytes()).forms) == 9
+        assert [form | {"file": str(log)} for form in run("segment", *json("dump"), place).forms] == forms
+        assert [form | {"file": str(log)} for form in run("segment", *json("verify"), place).forms] == sound
+    assert [form | {"file": str(log)} for form in run(*json("decode"), path).forms] == forms
+    assert len(run(*json("decode"), "-", stdin=path.read_bytes()).forms) == 9
     (done,) = run("segment", "recover", path, "--out", tmp_path / "out").forms
     assert done["file"] == str(path)
     assert Path(done["log"]).name == log.name
@@ -94,12 +99,12 @@ def test_logs_of_coordinators(run: Run, tmp_path: Path, suffix: str) -> None:
     log = tmp_path / "__consumer_offsets-3" / "00000000000000000000.log"
     log.parent.mkdir()
     log.write_bytes(plain(0, commit("g", 1), commit("h", 2)))
-    plainly = {command: run(command, log).forms for command in ("offsets", "timeline")}
+    plainly = {command: run(*json(command), log).forms for command in ("offsets", "timeline")}
     path = squeezed(log, suffix, log.parent)
     log.unlink()
     for command, forms in plainly.items():
         for place in (path, path.parent):
-            found = run(command, place).forms
+            found = run(*json(command), place).forms
             assert [form | {"file": 0, "source": 0} for form in found] == [
                 form | {"file": 0, "source": 0} for form in forms
             ]
@@ -122,7 +127,7 @@ def test_what_is_cut_short_is_said(run: Run, capture: Path, tmp_path: Path, suff
             assert "cut short" in result.text + result.err
     cut = tmp_path / "x.pcap"
     cut.write_bytes(COMPRESS[suffix](capture.read_bytes()) + COMPRESS[suffix](b"more")[:10])
-    result = run("decode", cut)
+    result = run(*json("decode"), cut)
     assert result.status == 1
     assert "cut short" in result.forms[-1]["error"]["reason"]
 

@@ -86,7 +86,8 @@ def run(options: argparse.Namespace) -> int:
     survey = _survey(options)
     for event in reading.events():
         wanted = (not groups or groups(event.group)) and event.time_ns in times
-        if survey.saw(event, wanted and (not options.errors or _went_wrong(event))):
+        listed = survey.saw(event, wanted and (not options.errors or _went_wrong(event)))
+        if listed:
             output.write(event)
     output.finish()
     if survey.total:
