@@ -36,7 +36,7 @@ def refuse_capture(path: Path) -> None:
         return
     with opened(str(path)) as stream:
         kind = sniff(stream.read(HEAD))
-    if kind in ("pcap", "pcapng"):
+    if kind in ("pcap", "pcapng", "hex"):
         raise Failure(
             f"{shown(str(path))}: a capture ({kind}), expected a log segment; coordwire timeline shows its "
             "groups and their commits, coordwire decode its frames"

@@ -124,7 +124,6 @@ def _command(interface: str, ports: Collection[int]) -> list[str]:
     if not interface or interface.startswith("-"):
         raise Failure(f"{shown(interface)!r} is not an interface")
     wanted = " or ".join(f"tcp port {port}" for port in sorted(ports)) or "tcp"
-    wanted = f"{wanted} or (vlan and ({wanted}))"
     for program in PROGRAMS:
         path = shutil.which(program)
         if path is None:

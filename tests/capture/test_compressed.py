@@ -181,6 +181,13 @@ def test_nothing_inside() -> None:
         Capture(io.BytesIO(gzip.compress(b"")[:12]), "x")
 
 
+def test_without_lzma(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = lzma.compress(b"content")
+    monkeypatch.setitem(sys.modules, "lzma", None)
+    with pytest.raises(CodecUnavailable, match="lzma"):
+        Capture(io.BytesIO(data), "x")
+
+
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(CodecUnavailable, match=r"coordwire\[compression\]"):

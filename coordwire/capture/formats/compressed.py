@@ -23,8 +23,8 @@ __all__ = [
 ]
 
 import io
-import lzma
 import zlib
+from collections.abc import Callable
 from typing import Any, Literal, Protocol, cast
 
 from coordwire.capture.formats.source import Readable
@@ -196,13 +196,15 @@ class _Xz:
     """Streams, one after the other."""
 
     def __init__(self, source: _Input) -> None:
+        try:
+            import lzma
+        except ImportError:  # a Python that was built without it
+            raise CodecUnavailable("xz needs Python's lzma module, which this Python lacks") from None
+        self._new: Callable[[], Any] = lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MOST_MEMORY)
+        self._error = lzma.LZMAError
         self._source = source
         self._stream = self._new()
         self._left = b""
-
-    @staticmethod
-    def _new() -> lzma.LZMADecompressor:
-        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MOST_MEMORY)
 
     def read(self, size: int) -> bytes:
         while True:
@@ -218,7 +220,7 @@ class _Xz:
             given, self._left = self._left, b""
             try:
                 part = self._stream.decompress(given, size)
-            except lzma.LZMAError as error:
+            except self._error as error:
                 if "emory" in str(error):
                     raise LimitExceeded(
                         f"the xz data needs a dictionary beyond the limit of {MOST_MEMORY:,} bytes"
