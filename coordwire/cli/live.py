@@ -26,6 +26,7 @@ from typing import IO, BinaryIO, cast
 
 from coordwire.cli import Failure
 from coordwire.cli.inputs import note, shown
+from coordwire.cli.termination import terminable
 
 PROGRAMS = ("dumpcap", "tcpdump")
 RIGHTS = (
@@ -114,7 +115,7 @@ def live(interface: str, ports: Collection[int]) -> Iterator[LiveCapture]:
             raise Failure(f"{shown(command[0])}: {error.strerror or error}") from None
         capture = LiveCapture(interface, process, log)
         try:
-            with _interrupts(capture):
+            with terminable(), _interrupts(capture):
                 yield capture
         finally:
             capture.stop()

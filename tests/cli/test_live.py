@@ -107,7 +107,8 @@ def test_a_timeline_of_it(folder: Path) -> None:
     assert b'"group":"g-kpy-range"' in out
 
 
-def test_a_program_does_not_outlive_a_closed_pipe(folder: Path) -> None:
+@pytest.mark.parametrize("how", ["a closed pipe", "SIGTERM"])
+def test_a_program_does_not_outlive_the_command(folder: Path, how: str) -> None:
     nap = "do sleep 0.05; done"
     wait = f"while [ ! -e {{folder}}/closed ]; {nap}; cat {{folder}}/second; while :; {nap}"
     install(folder, "dumpcap", f"#!/bin/sh\necho $$ > {{folder}}/pid; cat {{folder}}/first; {wait}\n")
@@ -115,10 +116,13 @@ def test_a_program_does_not_outlive_a_closed_pipe(folder: Path) -> None:
     process = start(folder, "decode", "-i", "eth7", "--format", "json")
     assert process.stdout is not None
     process.stdout.read(10)
-    process.stdout.close()
-    (folder / "closed").touch()
+    if how == "SIGTERM":
+        process.terminate()
+    else:
+        process.stdout.close()
+        (folder / "closed").touch()
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
+    assert process.returncode == (128 + signal.SIGTERM if how == "SIGTERM" else 0), err
     number = int((folder / "pid").read_text())
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)
