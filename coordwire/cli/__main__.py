@@ -72,10 +72,10 @@ def _run(arguments: Sequence[str]) -> int:
     run = modules[wanted].run if wanted in modules else None
     try:
         options = parser.parse_args(arguments)
-    except SystemExit as leave:  # argparse has said why
+        assert run is not None
+        status: int = run(options)
+    except SystemExit as leave:  # argparse has said why, or a signal ends the command
         return leave.code if isinstance(leave.code, int) else 2
-    assert run is not None
-    status: int = run(options)
     return status
 
 

@@ -63,10 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if bool(options.files) == (options.interface is not None):
-        raise Failure(
-            "decode: expected files, or an interface with -i" + (", not both" if options.files else "")
-        )
+    live.check_inputs(options)
     gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
     output = _format(options)
     looking = _Looking(options)

@@ -8,7 +8,7 @@ program does not outlive it. What the kernel dropped is reported.
 
 from __future__ import annotations
 
-__all__ = ["LiveCapture", "configure", "live"]
+__all__ = ["LiveCapture", "check_inputs", "configure", "live"]
 
 import argparse
 import io
@@ -51,6 +51,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="IFACE",
         help="capture live on an interface, with dumpcap or tcpdump, until interrupted; --port narrows it",
     )
+    parser.set_defaults(usage_error=parser.error)
+
+
+def check_inputs(options: argparse.Namespace) -> None:
+    """End with how the command is used unless there are either files or an interface."""
+    if options.files and options.interface is not None:
+        options.usage_error("expected files or an interface with -i, got both")
+    if not options.files and options.interface is None:
+        options.usage_error("expected files, or an interface with -i")
 
 
 class LiveCapture:

@@ -81,7 +81,13 @@ def test_exact_values_beginnings_and_globs(
 def test_what_can_be_read_only_once(run: Run, frames: Path) -> None:
     """A beginning matches until an equal value comes."""
     forms = run(
-        "decode", "--group", "payments", "-", stdin=frames.read_bytes() + heartbeat("payments-us")
+        "decode",
+        "--format",
+        "json",
+        "--group",
+        "payments",
+        "-",
+        stdin=frames.read_bytes() + heartbeat("payments-us"),
     ).forms
     assert [form["body"]["groupId"] for form in forms] == ["payments-eu", "payments"]
 

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from coordwire.capture.reader import FORMATS
-from coordwire.cli import Failure, filters, live, name_patterns
+from coordwire.cli import filters, live, name_patterns
 from coordwire.cli.name_patterns import Find, Names
 from coordwire.cli.survey import Survey
 from coordwire.cli.timeline.timeline_inputs import TimelineInputs
@@ -77,8 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if bool(options.files) == (options.interface is not None):
-        raise Failure("timeline: expected files, or an interface with -i, one of both")
+    live.check_inputs(options)
     reading = TimelineInputs(options)
     output = _format(options)
     groups = Names(options.group, _find(options))
