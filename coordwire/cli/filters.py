@@ -212,7 +212,7 @@ def survey(options: argparse.Namespace) -> Survey | None:
         "groups": entry_groups, "members": entry_members, "client ids": entry_clients
     }  # fmt: skip
     kinds = {name: values[name] for name, texts in asked.items() if texts}
-    if options.api:
+    if options.api or getattr(options, "filter", None):
         kinds["APIs"] = lambda entry: (entry.api_name or "unknown",)
     timed = options.since is not None or options.until is not None
     if not (kinds or timed or any(getattr(options, name, None) for name in FILTERS)):
