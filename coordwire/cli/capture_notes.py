@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 
 from coordwire.capture.other_protocols import TLS
 from coordwire.capture.reader import Capture
+from coordwire.errors import counted
 
 MOST_NAMED = 8
 """Ports and protocols that a sentence names."""
@@ -40,15 +41,15 @@ def capture_notes(capture: Capture) -> Iterator[str]:
     if not tally.packets:
         yield "the capture holds no packets"
     elif not summary.connections:
-        segments = f", {_count(tally.segments, 'TCP segment')} without data" if tally.segments else ""
+        segments = f", {counted(tally.segments, 'TCP segment', ',')} without data" if tally.segments else ""
         others = f": {_listed(tally.others, '{}')}" if tally.others else ""
-        yield f"no Kafka in {_count(tally.packets, 'packet')}: no TCP data{segments}{others}"
+        yield f"no Kafka in {counted(tally.packets, 'packet', ',')}: no TCP data{segments}{others}"
     elif not summary.kafka:
         yield _no_kafka(capture)
     if summary.kafka:
         named = Counter({port: count for port, count in named.items() if _is_brokers(port, capture.ports)})
     if named:
-        connections = _count(sum(named.values()), "connection")
+        connections = counted(sum(named.values()), "connection", ",")
         yield f"{connections} encrypted with TLS, to {_listed(named, 'port {}')}; {DECRYPT}"
 
 
@@ -57,12 +58,12 @@ def _no_kafka(capture: Capture) -> str:
     ports: Counter[str] = Counter()
     for (spoken, port), count in summary.others.items():
         ports[f"port {port}, {spoken}" if spoken else f"port {port}"] += count
-    connections = f"{_count(summary.connections, 'TCP connection')}, none "
+    connections = f"{counted(summary.connections, 'TCP connection', ',')}, none"
     if capture.ports:
         wanted = " or ".join(str(port) for port in sorted(capture.ports))
-        return f"{connections}to port {wanted}, the one named with --port; there are: {_listed(ports, '{}')}"
+        return f"{connections} to port {wanted}, the one named with --port; there are: {_listed(ports, '{}')}"
     return (
-        f"{connections}looked like Kafka: {_listed(ports, '{}')}; "
+        f"{connections} of them recognised as Kafka: {_listed(ports, '{}')}; "
         "if one is, name its broker's port with --port"
     )
 
@@ -77,7 +78,3 @@ def _listed(counts: Counter[str] | Counter[int], form: str) -> str:
     if (more := len(counts) - MOST_NAMED) > 0:
         told.append(f"and {more:,} more")
     return ", ".join(told)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

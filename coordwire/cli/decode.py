@@ -21,7 +21,7 @@ from coordwire.capture.reader import FORMATS, Capture, read_head
 from coordwire.cli import Failure, dialect_options, filters, live
 from coordwire.cli.capture_notes import capture_notes
 from coordwire.cli.inputs import failure, note, opened, shown
-from coordwire.errors import CoordwireError, DecodeError, UnreadableRange
+from coordwire.errors import CoordwireError, DecodeError, UnreadableRange, counted
 
 SEGMENT = "segment"
 
@@ -117,7 +117,7 @@ class _Looking:
 def _port(text: str) -> int:
     port = int(text) if text.isdecimal() and text.isascii() and len(text) <= 5 else 0
     if not 0 < port < 65536:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port")
+        raise argparse.ArgumentTypeError(f"expected a port from 1 to 65535, got {text!r}")
     return port
 
 
@@ -249,7 +249,7 @@ def _guarded(name: str, make: Callable[[], Capture]) -> Capture:
 
 
 def _entries(name: str, capture: Capture) -> Iterator[Entry]:
-    """The entries; what goes wrong with reading is told apart from what goes wrong with writing."""
+    """The entries; errors of reading are kept apart from errors of writing."""
     try:
         yield from capture.entries()
     except DecodeError as error:
@@ -264,6 +264,6 @@ def _notes(name: str, capture: Capture, passed_over: int) -> None:
         note(f"{shown(name)}: {text}")
     if passed_over:
         note(
-            f"{shown(name)}: {passed_over} unreadable or undated parts aren't shown, "
-            "since no filter can judge them"
+            f"{shown(name)}: not shown: {counted(passed_over, 'unreadable or undated part')}, "
+            "which filters cannot be applied to"
         )

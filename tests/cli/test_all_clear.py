@@ -267,8 +267,11 @@ def test_tls_beside_kafka_is_noted_on_a_brokers_port_only(run: Run, tmp_path: Pa
             + [build.ethernet(bytes(28), b"\x08\x06"), build.packet(flags=build.SYN)],
             "no Kafka in 5 packets: no TCP data, 1 TCP segment without data: UDP port 53 (3), ARP (1)",
         ),
-        (session(b"GET / HTTP/1.1\r\n\r\n"), "none looked like Kafka: port 9092, HTTP (1)"),
-        (session(b"\x99" * 64), "1 TCP connection, none looked like Kafka: port 9092 (1); if one is, name"),
+        (session(b"GET / HTTP/1.1\r\n\r\n"), "none of them recognised as Kafka: port 9092, HTTP (1)"),
+        (
+            session(b"\x99" * 64),
+            "1 TCP connection, none of them recognised as Kafka: port 9092 (1); if one is, name",
+        ),
     ],
     ids=["empty", "no TCP", "HTTP", "unknown"],
 )

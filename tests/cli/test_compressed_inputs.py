@@ -159,5 +159,5 @@ def test_verify_names_an_absent_codec(
     assert (result.status, form["faults"], form["badBytes"], form["unread"]) == (2, 0, 0, 1)
     assert form["needs"] == f"{codec} needs the package {package}: pip install 'coordwire[compression]'"
     words = run("segment", "verify", "--format", "text", log).text
-    assert f"the records of 1 batch weren't read: {codec} needs the package {package}" in words
+    assert f"the records of 1 batch were not read: {codec} needs the package {package}" in words
     assert "fault" not in words

@@ -62,7 +62,9 @@ def test_rotated_files_are_one_capture(tmp_path: Path, names: list[str]) -> None
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz"])
 def test_compressed_captures(tmp_path: Path, suffix: str) -> None:
-    squeeze = {".gz": gzip.compress, ".xz": lzma.compress}[suffix]
+    def squeeze(data: bytes) -> bytes:
+        return gzip.compress(data) if suffix == ".gz" else lzma.compress(data)
+
     whole = frames(Options(paths=(str(CAPTURES / "kpy__tansu__group-range.pcap"),)))
     folder = rotated(tmp_path / "in", ["x.pcap", "x.pcap1", "x.pcap2"])
     for path in list(folder.iterdir()):
@@ -84,7 +86,7 @@ def test_a_compressed_segment_is_refused_as_that(tmp_path: Path) -> None:
 
 def test_only_the_columns_asked_for_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object, **__: object) -> None:
-        raise AssertionError("nobody asked for the body")
+        raise AssertionError("the body was not asked for")
 
     monkeypatch.setattr("coordwire.spark.readers.captures.frame_form", never)
     source, options = SOURCES["kafka-capture"], Options(paths=(str(CAPTURES),))
