@@ -11,14 +11,14 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO, Protocol
 
 from coordwire.capture.detect import sniff
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import FORMATS, Capture, read_head
-from coordwire.cli import Failure, dialect_options, filters, live
+from coordwire.cli import Failure, dialect_options, filters, live, local_tables
 from coordwire.cli.capture_notes import capture_notes
 from coordwire.cli.inputs import failure, note, opened, shown
 from coordwire.errors import CoordwireError, DecodeError, UnreadableRange, counted
@@ -27,7 +27,7 @@ SEGMENT = "segment"
 
 
 class DecodeFormat(Protocol):
-    """Writes the entries of captures."""
+    """Writes the entries of captures. One with a method `observe` is shown all of them, before filters."""
 
     def write(self, entry: Entry, digits: int) -> None:
         """One entry; `digits`: decimals of a second that its time has."""
@@ -45,8 +45,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     live.configure(parser)
     parser.add_argument(
-        "--format", choices=("tree", "json", "hex"), help="default: tree on a terminal, else json lines"
+        "--format", choices=("tree", "json", "hex", *local_tables.FORMATS),
+        help="default: tree on a terminal, else json lines; csv and parquet are tables (--out)",
     )  # fmt: skip
+    local_tables.configure(parser)
     parser.add_argument(
         "--input", choices=(*FORMATS, SEGMENT), help="input format (default: detected from the content)"
     )
@@ -65,19 +67,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     live.check_inputs(options)
     gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
+    if local_tables.wanted(options):
+        with local_tables.writing(options) as tables:
+            if options.interface is not None:
+                return _live(options, tables, _Looking(options))
+            return _all(local_tables.chains(options.files), options, tables)
     output = _format(options)
-    looking = _Looking(options)
     if options.interface is not None:
-        status = _live(options, output, looking)
-        looking.report()
-        return status
+        return _live(options, output, _Looking(options))
+    return _all([[name] for name in options.files], options, output)
+
+
+def _all(inputs: Sequence[Sequence[str]], options: argparse.Namespace, output: DecodeFormat) -> int:
+    """All inputs, of which each is one file or the files of a rotated capture."""
+    looking = _Looking(options)
     status = 0
-    for name in options.files:
+    for names in inputs:
         try:
-            if os.path.isdir(name):
-                raise Failure(f"{shown(name)}: a directory; coordwire timeline reads the captures in it")
-            with opened(name) as stream:
-                status = max(status, _decode(name, stream, options, output, looking))
+            if os.path.isdir(names[0]):
+                raise Failure(f"{shown(names[0])}: a directory; coordwire timeline reads the captures in it")
+            with opened(names[0]) if len(names) == 1 else local_tables.opened_chain(names) as stream:
+                status = max(status, _decode(names[0], stream, options, output, looking))
         except Failure as trouble:
             note(str(trouble))
             status = 2
@@ -179,6 +189,7 @@ def _live(options: argparse.Namespace, output: DecodeFormat, looking: _Looking) 
         f"{shown(name)}: {tally.packets:,} packets, {summary.frames:,} frames; "
         f"Kafka in {summary.kafka:,} of {summary.connections:,} connections"
     )
+    looking.report()
     return status
 
 
@@ -188,6 +199,8 @@ def _decode(
     """One input: 1 if something in its output was refused."""
     head = _head(name, stream)
     if _is_segment(head, options):
+        if hasattr(output, "observe"):
+            raise Failure(f"{shown(name)}: a log segment: coordwire pipeline makes tables of those")
         from coordwire.cli.segment.segment_dump import decode
 
         return decode(name, stream, head, options)
@@ -200,8 +213,11 @@ def _entries_to(
 ) -> int:
     """Write the entries that are wanted: 1 if one of them was refused."""
     status = 0
+    observe = getattr(output, "observe", None)
     wanted = filters.Filter(options, looking.names)
     for entry in _entries(name, capture):
+        if observe is not None:
+            observe(entry)
         if looking.saw(entry, wanted(entry)):
             output.write(entry, capture.tally.digits)
             if isinstance(entry, UnreadableRange) or entry.error is not None:
