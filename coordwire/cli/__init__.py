@@ -2,11 +2,14 @@
 
     __main__.py          picks the command and imports its module alone, so that starting is cheap
     decode.py encode.py explain.py pipeline.py   a module a command,
-    api/ offsets/ segment/ timeline/             or a package where it takes several files
+    api/ completion/ offsets/ segment/ timeline/   or a package where it takes several files
 
-    inputs.py            opens files and shows progress
+    inputs.py            opens files, decompressed, and shows progress; live.py: captures an interface
+    coordinator_files.py the logs of coordinators among them
     standard_streams.py  standard input and output as they must be; termination.py: ending by a signal
-    filters.py           selects entries; dialect_options.py: the options of the older dialects
+    filters.py           selects entries; name_patterns.py: groups, members and clients by name
+    survey.py            what a filter looked at; capture_notes.py: what a capture holds instead of Kafka
+    dialect_options.py   the options of the older dialects
     tree.py              entries as a tree; annotated_hex.py: as annotated hex
     message_lines.py     a message as lines; recordsets.py: the record sets in it
     deep.py              what is inside opaque bytes

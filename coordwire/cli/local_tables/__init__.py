@@ -19,10 +19,11 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, BinaryIO
 
+from coordwire.capture.rotation import rotated
 from coordwire.cli import Failure
 from coordwire.cli.inputs import opened, shown
 from coordwire.cli.termination import terminable
-from coordwire.errors import CoordwireError
+from coordwire.errors import CoordwireError, DecodeError
 
 if TYPE_CHECKING:
     from coordwire.cli.local_tables.tables_format import TablesFormat
@@ -79,9 +80,7 @@ def writing(options: argparse.Namespace) -> Iterator[TablesFormat]:
 
 def chains(names: Sequence[str]) -> list[list[str]]:
     """The inputs, with the files of one rotated capture together, as the pipeline reads them."""
-    from coordwire.spark.readers.parts import rotated_chains
-
-    return rotated_chains(names)
+    return rotated(names, str)
 
 
 @contextmanager
@@ -99,7 +98,11 @@ def opened_chain(names: Sequence[str]) -> Iterator[BinaryIO]:
             troubles.append(str(trouble))
             raise OSError(str(trouble)) from None
 
-    with ExitStack() as stack, joined(names, lambda path, error: None, opener) as stream:
+    def failed(path: str, error: OSError | DecodeError) -> None:
+        if isinstance(error, DecodeError):  # compressed content that ends early
+            troubles.append(f"{shown(path)}: {error.reason}")
+
+    with ExitStack() as stack, joined(names, failed, opener) as stream:
         yield stream
     if troubles:
         raise Failure("; ".join(troubles))
