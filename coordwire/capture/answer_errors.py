@@ -25,13 +25,13 @@ client the broker's versions (KIP-511)."""
 class AnswerError(NamedTuple):
     """An error code of a response.
 
-    name: Kafka's; path: of the first field that holds it; count: how many do.
+    name: Kafka's; path: of the first field that holds it; times: how many do.
     """
 
     code: int
     name: str
     path: str
-    count: int
+    times: int
 
 
 def answer_errors(entry: FrameEntry) -> list[AnswerError]:
@@ -45,7 +45,7 @@ def answer_errors(entry: FrameEntry) -> list[AnswerError]:
             continue
         before = found.get(code)
         if before is not None:
-            found[code] = before._replace(count=before.count + 1)
+            found[code] = before._replace(times=before.times + 1)
         else:
             field = path.rpartition(".")[2].partition("[")[0]
             codes = enum_of(type(owner).__name__, field)

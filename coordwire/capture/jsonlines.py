@@ -58,6 +58,13 @@ def _unreadable(entry: UnreadableRange, digits: int, show_secrets: bool) -> dict
     return form
 
 
+def entry_form(entry: Entry, digits: int, *, show_secrets: bool) -> dict[str, Any]:
+    """An entry's line as a dict, before it is written."""
+    if isinstance(entry, UnreadableRange):
+        return _unreadable(entry, digits, show_secrets)
+    return frame_form(entry, digits, show_secrets=show_secrets)
+
+
 def frame_form(entry: FrameEntry, digits: int, *, show_secrets: bool) -> dict[str, Any]:
     """A frame's line as a dict, before it is written."""
     return _form(entry, digits, show_secrets, NOTHING if show_secrets else withheld(entry))
@@ -149,7 +156,7 @@ def _connection(found: TcpConnection) -> dict[str, Any]:
 
 def _error(one: AnswerError) -> dict[str, Any]:
     form = {"errorCode": one.code, "error": one.name, "path": one.path}
-    return form if one.count == 1 else form | {"count": one.count}
+    return form if one.times == 1 else form | {"times": one.times}
 
 
 def _without_form(entry: FrameEntry, show_secrets: bool) -> bool:

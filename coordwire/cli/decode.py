@@ -16,8 +16,9 @@ from typing import Any, BinaryIO, Protocol
 from coordwire.capture.detect import sniff
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import FORMATS, Capture, read_head
-from coordwire.cli import Failure, dialect_options, filters
+from coordwire.cli import Failure, dialect_options, filters, selection
 from coordwire.cli.inputs import failure, opened, shown
+from coordwire.cli.topic_names import TopicNames
 from coordwire.errors import DecodeError, UnreadableRange
 
 SEGMENT = "segment"
@@ -41,8 +42,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="pcap, pcapng, hex text, frames or a log segment; - for stdin",
     )
     parser.add_argument(
-        "--format", choices=("tree", "json", "hex"), help="default: tree on a terminal, else json lines"
-    )  # fmt: skip
+        "--format",
+        choices=("tree", "line", "json", "hex", "tsv", "csv"),
+        help="tree (the default, whether standard output is a terminal, a pipe or a file); line: one line a "
+        "frame; json: one object a line; hex: annotated bytes; tsv (the default with --fields), csv: columns",
+    )
+    parser.add_argument(
+        "--fields",
+        metavar="A,B.C,…",
+        help="the columns of tsv and csv: fields as in filter expressions",
+    )
     parser.add_argument(
         "--input", choices=(*FORMATS, SEGMENT), help="input format (default: detected from the content)"
     )
@@ -56,15 +65,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--deep", action="store_true", help="decode opaque bytes whose content is known, such as assignments"
     )
     filters.configure(parser)
+    selection.configure(parser)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = selection.epilog()
 
 
 def run(options: argparse.Namespace) -> int:
     gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
-    output = _format(options)
+    names = TopicNames()
+    output = _format(options, names)
+    chosen = selection.Selection(options, names)
     status = 0
     for name in options.files:
         try:
-            status = max(status, _decode(name, options, output))
+            status = max(status, _decode(name, options, output, chosen, names))
         except Failure as trouble:
             sys.stdout.flush()
             print(f"coordwire: {trouble}", file=sys.stderr)
@@ -79,8 +93,19 @@ def _port(text: str) -> int:
     return port
 
 
-def _format(options: argparse.Namespace) -> DecodeFormat:
-    name = options.format or ("tree" if sys.stdout.isatty() else "json")
+def _format(options: argparse.Namespace, names: TopicNames) -> DecodeFormat:
+    name = options.format or ("tree" if options.fields is None else "tsv")
+    if name in ("tsv", "csv"):
+        from coordwire.cli.columns import ColumnsFormat
+
+        comma = name == "csv"
+        return ColumnsFormat(options.fields, comma=comma, show_secrets=options.show_secrets, names=names)
+    if options.fields is not None:
+        raise Failure(f"--fields chooses the columns of --format tsv or csv, not of {name}")
+    if name == "line":
+        from coordwire.cli.line_format import LineFormat
+
+        return LineFormat(show_secrets=options.show_secrets, names=names)
     if name == "tree":
         from coordwire.cli.tree import TreeFormat
 
@@ -119,7 +144,13 @@ def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
     return found
 
 
-def _decode(name: str, options: argparse.Namespace, output: DecodeFormat) -> int:
+def _decode(
+    name: str,
+    options: argparse.Namespace,
+    output: DecodeFormat,
+    chosen: selection.Selection,
+    names: TopicNames,
+) -> int:
     """One input: 1 if something in its output was refused."""
     status = 0
     with opened(name) as stream:
@@ -142,12 +173,14 @@ def _decode(name: str, options: argparse.Namespace, output: DecodeFormat) -> int
         )
         wanted = filters.Filter(options)
         for entry in _entries(name, capture):
-            if wanted(entry):
+            names.learn(entry)
+            if wanted(entry) and chosen(entry, capture.tally.digits):
                 output.write(entry, capture.tally.digits)
                 if isinstance(entry, UnreadableRange) or entry.error is not None:
                     status = 1
         output.finish()
-    _notes(name, capture, wanted.passed_over)
+    _notes(name, capture, wanted.passed_over + chosen.passed_over)
+    chosen.passed_over = 0
     return status
 
 

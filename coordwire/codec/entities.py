@@ -6,7 +6,7 @@ visits nothing else. Rules: entities are those of `Field.entity`; a value that i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -43,7 +43,7 @@ def entity_places(value: Struct | None, *entities: str, path: str = "") -> Itera
             continue
         here = f"{path}.{field.name}" if path else field.name
         if not field.array:
-            found = ((here, inside),)
+            found: Iterable[tuple[str, Any]] = ((here, inside),)
         else:
             found = ((f"{here}[{index}]", element) for index, element in enumerate(inside))
         for place, element in found:
