@@ -40,6 +40,8 @@ STYLES = {
     "error": "bold red", "odd": "yellow", "slow": "bold yellow", "plain": "",
 }  # fmt: skip
 SLOW_NS = 1_000_000_000
+_FORCING = ("FORCE_COLOR", "TTY_COMPATIBLE")
+"""Variables by which rich takes what is no terminal for one."""
 
 
 class TreeFormat:
@@ -202,6 +204,8 @@ class TreeFormat:
 def output() -> Callable[[Iterable[Pieces]], None]:
     """Writes lines to standard output: in colours where that is a terminal and rich is there to make them,
     else as plain text."""
+    if not sys.stdout.isatty() and not any(os.environ.get(name) for name in _FORCING):
+        return _write_plainly
     try:
         from rich.console import Console
         from rich.text import Text

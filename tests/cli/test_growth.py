@@ -131,7 +131,11 @@ FORMS = [
 @pytest.mark.parametrize("flags", FORMS, ids=" ".join)
 @pytest.mark.parametrize("make", SHAPES)
 def test_decode(run: Run, make: Make, flags: tuple[str, ...]) -> None:
-    assert_linear(make, lambda data: run("decode", "--input", "frames", *flags, "-", stdin=data), n=SIZE)
+    assert_linear(
+        make,
+        lambda data: run("decode", "--format", "json", "--input", "frames", *flags, "-", stdin=data),
+        n=SIZE,
+    )
 
 
 @pytest.mark.parametrize("make", [record_sets, members])
@@ -155,7 +159,11 @@ def test_what_is_embedded_is_found_at_once(make: Make) -> None:
 )
 @pytest.mark.parametrize("make", [members, record_sets, elements])
 def test_filters(run: Run, make: Make, flags: tuple[str, ...]) -> None:
-    assert_linear(make, lambda data: run("decode", "--input", "frames", *flags, "-", stdin=data), n=SIZE)
+    assert_linear(
+        make,
+        lambda data: run("decode", "--format", "json", "--input", "frames", *flags, "-", stdin=data),
+        n=SIZE,
+    )
 
 
 @pytest.mark.parametrize("make", [record_sets, elements, tags, cut])
@@ -167,7 +175,7 @@ def test_explain(run: Run, make: Make) -> None:
 @pytest.mark.parametrize("make", [record_sets, elements, names, tags])
 def test_encode(run: Run, make: Make) -> None:
     def lines(n: int) -> bytes:
-        return run("decode", "--input", "frames", "-", stdin=make(n)).out
+        return run("decode", "--format", "json", "--input", "frames", "-", stdin=make(n)).out
 
     assert_linear(lines, lambda data: run("encode", "-", stdin=data), n=SIZE)
 

@@ -202,7 +202,7 @@ PARTS = parts()
 def test_no_damage_shows_a_secret(run: Run, seed: int) -> None:
     data = conversation(seed)
     for flags in FLAGS:
-        result = run("decode", "--input", "frames", *flags, "-", stdin=data)
+        result = run("decode", "--format", "json", "--input", "frames", *flags, "-", stdin=data)
         written = result.out + result.err.encode()
         found = [part for part in PARTS if part in written]
         assert not found, (flags, written[max(written.find(found[0]) - 300, 0) :][:400])
@@ -210,7 +210,17 @@ def test_no_damage_shows_a_secret(run: Run, seed: int) -> None:
 
 def test_the_search_finds_what_is_shown(run: Run) -> None:
     for flags in FLAGS[:3]:
-        result = run("decode", "--input", "frames", "--show-secrets", *flags, "-", stdin=conversation(0))
+        result = run(
+            "decode",
+            "--format",
+            "json",
+            "--input",
+            "frames",
+            "--show-secrets",
+            *flags,
+            "-",
+            stdin=conversation(0),
+        )
         assert any(part in result.out for part in PARTS)
 
 
@@ -231,7 +241,7 @@ def test_answers_to_nobody_are_judged_leniently(change: Callable[[bytes], bytes]
 def test_harmless_answers_to_nobody_are_shown(run: Run) -> None:
     broker = MetadataResponseBroker(node_id=1, host="h", port=9092)
     for message, version in ((HeartbeatResponse(error_code=27), 4), (MetadataResponse(brokers=[broker]), 9)):
-        result = run("decode", "--input", "frames", "-", stdin=orphan(message, version))
+        result = run("decode", "--format", "json", "--input", "frames", "-", stdin=orphan(message, version))
         assert result.forms[1]["raw"] == orphan(message, version)[-len(result.forms[1]["raw"]) // 2 :].hex()
 
 
@@ -257,7 +267,7 @@ def test_versions_far_beyond_the_newest_are_not_versions(run: Run) -> None:
     beyond = last + withheld.LATER
     for version, shown in ((last + 1, True), (beyond, True), (beyond + 1, False), (-1, False)):
         body = struct.pack(">hhih", 3, version, 0x11110001, -1) + b"\0\7topic-1\0\0\0\0\7"
-        (form,) = run("decode", "--input", "frames", "-", stdin=framed(body)).forms
+        (form,) = run("decode", "--format", "json", "--input", "frames", "-", stdin=framed(body)).forms
         assert ("raw" in form) == shown, version
 
 
