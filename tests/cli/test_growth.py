@@ -124,18 +124,24 @@ def orphans(n: int) -> bytes:
 
 SHAPES = [record_sets, records, members, elements, names, tags, configs, cut, orphans]
 FORMS = [
-    ("--format", "json"), ("--format", "hex"), ("--format", "json", "--deep"), ("--format", "tree", "--deep"),
-]  # fmt: skip
+    ("--format", "json"),
+    ("--format", "hex"),
+    ("--format", "json", "--deep"),
+    ("--format", "tree", "--deep"),
+]
+COLUMNS = "error,topic,member,body.protocols[].name,body.topic_data[].name"  # fmt: skip
 
 
 @pytest.mark.parametrize("flags", FORMS, ids=" ".join)
 @pytest.mark.parametrize("make", SHAPES)
 def test_decode(run: Run, make: Make, flags: tuple[str, ...]) -> None:
-    assert_linear(
-        make,
-        lambda data: run("decode", "--format", "json", "--input", "frames", *flags, "-", stdin=data),
-        n=SIZE,
-    )
+    assert_linear(make, lambda data: run("decode", "--input", "frames", *flags, "-", stdin=data), n=SIZE)
+
+
+@pytest.mark.parametrize("flags", [("--format", "line"), ("--fields", COLUMNS)], ids=["line", "fields"])
+@pytest.mark.parametrize("make", [record_sets, elements])
+def test_lines_and_columns(run: Run, make: Make, flags: tuple[str, ...]) -> None:
+    assert_linear(make, lambda data: run("decode", "--input", "frames", *flags, "-", stdin=data), n=SIZE)
 
 
 @pytest.mark.parametrize("make", [record_sets, members])
@@ -154,16 +160,25 @@ def test_what_is_embedded_is_found_at_once(make: Make) -> None:
     assert_linear(make, laid_out, n=600)
 
 
+FILTER = (
+    'body.members[].memberId =~ "(x+x+)+y" or topic contains "no" or error in (1..9, 70..80) or '
+    'body.topicData[].partitionData[].index > 100000 or body.protocols[].name == "none" or member == "no"'
+)
+
+
 @pytest.mark.parametrize(
-    "flags", [("--group", "x"), ("--member", "m1"), ("--api", "Produce,JoinGroup"), ("--errors",)]
+    "flags",
+    [
+        ("--group", "x"),
+        ("--member", "m1"),
+        ("--api", "Produce,JoinGroup"),
+        ("--errors",),
+        ("--filter", FILTER),
+    ],
 )
 @pytest.mark.parametrize("make", [members, record_sets, elements])
 def test_filters(run: Run, make: Make, flags: tuple[str, ...]) -> None:
-    assert_linear(
-        make,
-        lambda data: run("decode", "--format", "json", "--input", "frames", *flags, "-", stdin=data),
-        n=SIZE,
-    )
+    assert_linear(make, lambda data: run("decode", "--input", "frames", *flags, "-", stdin=data), n=SIZE)
 
 
 @pytest.mark.parametrize("make", [record_sets, elements, tags, cut])

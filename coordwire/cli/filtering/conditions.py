@@ -90,7 +90,7 @@ def _condition(node: Node, clock: _Clock) -> Condition:
         return lambda fields: any(value is not None and value is not False for value in field.values(fields))
     if field.sort == "struct":
         raise FilterError(
-            f"{field.path} is no single value: name a field inside", node.field.start, node.field.end
+            f"{field.path} is not a single value: name a field inside", node.field.start, node.field.end
         )
     if isinstance(node, Comparison):
         return _comparison(node, field, clock)

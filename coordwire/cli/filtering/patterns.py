@@ -206,7 +206,7 @@ class _Builder:
         low, comma, high = self.text[self.at + 1 : end].partition(",") if end > 0 else ("", "", "")
         if any(part and not (part.isascii() and part.isdigit() and len(part) < 6) for part in (low, high)):
             return None
-        if not low and not high:
+        if not low and not high and not comma:
             return None
         start, self.at = self.at, end + 1
         least = int(low or 0)
