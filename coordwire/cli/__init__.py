@@ -7,7 +7,9 @@
     inputs.py            opens files and shows progress
     standard_streams.py  standard input and output as they must be; termination.py: ending by a signal
     filters.py           selects entries; dialect_options.py: the options of the older dialects
-    tree.py              entries as a tree; annotated_hex.py: as annotated hex
+    selection.py         selects them by packet_ranges.py and by the expressions of filtering/
+    tree.py              entries as a tree; line_format.py: as lines; annotated_hex.py: as annotated hex
+    column_format.py     chosen fields of entries as columns; topic_names.py: the topics behind ids
     message_lines.py     a message as lines; recordsets.py: the record sets in it
     deep.py              what is inside opaque bytes
 

@@ -96,7 +96,7 @@ def _port(text: str) -> int:
 def _format(options: argparse.Namespace, names: TopicNames) -> DecodeFormat:
     name = options.format or ("tree" if options.fields is None else "tsv")
     if name in ("tsv", "csv"):
-        from coordwire.cli.columns import ColumnsFormat
+        from coordwire.cli.column_format import ColumnsFormat
 
         comma = name == "csv"
         return ColumnsFormat(options.fields, comma=comma, show_secrets=options.show_secrets, names=names)

@@ -17,7 +17,7 @@ from itertools import islice
 from coordwire.capture.answer_errors import is_routine
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.model import format_time
-from coordwire.cli.filtering.fields import FIELDS, EntryFields
+from coordwire.cli.filtering.entry_fields import FIELDS, EntryFields
 from coordwire.cli.inputs import shown
 from coordwire.cli.message_lines import Pieces
 from coordwire.cli.topic_names import TopicNames
@@ -32,7 +32,7 @@ LONGEST_NAME = 60
 WIDEST = {"number": 10, "client": 47, "broker": 47, "api": 40, "about": 40, "latency": 14}
 """Widths up to which columns grow."""
 
-_LEAST = {"number": 5, "client": 15, "broker": 15, "api": 22, "about": 12, "latency": 10}
+_LEAST = {"number": 5, "client": 15, "broker": 15, "api": 22, "about": 16, "latency": 12}
 
 
 class LineFormat:

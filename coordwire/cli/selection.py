@@ -55,7 +55,7 @@ def epilog() -> str:
     """What the help says of expressions."""
     import textwrap
 
-    from coordwire.cli.filtering.fields import FIELDS
+    from coordwire.cli.filtering.entry_fields import FIELDS
 
     names = textwrap.wrap(", ".join(FIELDS), 72)
     return EPILOG.replace("{fields}", f"\n{' ' * 16}".join(names))
@@ -90,7 +90,7 @@ class Selection:
                 return False
         if self._condition is None:
             return True
-        from coordwire.cli.filtering.fields import EntryFields
+        from coordwire.cli.filtering.entry_fields import EntryFields
 
         fields = EntryFields(entry, digits, show_secrets=self._show_secrets, names=self._names)
         if self._condition(fields):

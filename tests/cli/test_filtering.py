@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from coordwire.cli.filtering import patterns
-from coordwire.cli.filtering.fields import FIELDS
+from coordwire.cli.filtering.entry_fields import FIELDS
 from coordwire.cli.filtering.language import DEEPEST, LONGEST, FilterError, parse
 from coordwire.cli.filtering.patterns import Pattern, PatternError
 from coordwire.frames import encode_request, encode_response

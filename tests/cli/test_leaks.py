@@ -18,7 +18,7 @@ import pytest
 from coordwire.capture.redaction import withheld
 from coordwire.capture.redaction.misread import answer_may_hide, reads_as_secret
 from coordwire.capture.redaction.secret_fields import is_secret_name
-from coordwire.cli.filtering.fields import FIELDS
+from coordwire.cli.filtering.entry_fields import FIELDS
 from coordwire.codec import Message
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import (

@@ -1,7 +1,7 @@
 """The expressions of `coordwire decode --filter`, and the fields that they and `--fields` name.
 
     language.py     the text of an expression to its syntax tree, with the place of each part
-    fields.py       which fields an entry has, and their values
+    entry_fields.py which fields an entry has, and their values
     conditions.py   a syntax tree to a condition that an entry meets or not
     patterns.py     regular expressions in linear time
 

@@ -20,8 +20,8 @@ from typing import Any
 
 from coordwire.capture.answer_errors import AnswerError
 from coordwire.capture.printable import shown
-from coordwire.cli.filtering import fields as known
-from coordwire.cli.filtering.fields import EntryFields, FieldPath, Sort, resolve
+from coordwire.cli.filtering import entry_fields as known
+from coordwire.cli.filtering.entry_fields import EntryFields, FieldPath, Sort, resolve
 from coordwire.cli.filtering.language import (
     Comparison,
     Constant,

@@ -18,7 +18,7 @@ from coordwire.capture.jsonlines import encode
 from coordwire.capture.model import format_time
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure
-from coordwire.cli.filtering.fields import EntryFields, FieldPath, Sort, resolve
+from coordwire.cli.filtering.entry_fields import EntryFields, FieldPath, Sort, resolve
 from coordwire.cli.filtering.language import FIELD, FilterError, Name
 from coordwire.cli.topic_names import TopicNames
 
