@@ -30,7 +30,7 @@ The most that a reader holds of one capture; what doesn't fit is given up and re
     connections.BEGUN     256 MB  of frames that aren't whole, or one frame's budget (100 MB) if that is more
     connections.EARLY     64 MB   of responses whose request may come late; EARLY_BYTES: 8 MB of a connection
     reassembly.HELD       64 MB   of segments after gaps; WINDOW: 8 MB, SEGMENTS: 4,096 of a flow
-    reassembly.FLOWS      32,768  connections
+    reassembly.FLOWS      32,768  connections, and as many without data
     pcap, pcapng          16 MB   of a packet or block, and half as much again while searching
     hexdump               1 frame of a dump, and two of its lines
     rotated.MOST_WAITING  10,000  requests, and another `pending_requests.BUDGET`
