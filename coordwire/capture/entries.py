@@ -34,7 +34,7 @@ class FrameEntry:
     mechanism: of SASL's messages and tokens, the mechanism that a SaslHandshake before them named, if it was
     seen.
     dialect: what is spoken; in other dialects than Kafka's api_key is the type id, the version that of the
-    message's layout, `call` the row that says what it is, and there is no header.
+    message's layout, `call` the row that describes it, and no header exists.
     packet, first_packet: the packets that hold its last and its first byte, counted from 1 in the file as
     Wireshark does; connection: which; all None where the input has no packets.
     """

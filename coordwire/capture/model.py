@@ -48,9 +48,9 @@ class NetworkAddress(NamedTuple):
 class Flow:
     """One direction of one TCP connection.
 
-    connection: the connection's number in the capture, from 0, the same for both directions; it tells apart
-    what used the same ports one after the other. stream: the same connection's number as Wireshark's
-    tcp.stream has it, which counts those without data too.
+    connection: the connection's number in the capture, from 0, the same for both directions; it separates
+    connections that used the same ports one after the other. stream: the same connection's number as
+    Wireshark's tcp.stream has it, which counts those without data too.
     """
 
     source: NetworkAddress

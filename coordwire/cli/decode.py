@@ -19,7 +19,7 @@ from coordwire.capture.reader import FORMATS, Capture, read_head
 from coordwire.cli import Failure, dialect_options, filters, selection
 from coordwire.cli.inputs import failure, opened, shown
 from coordwire.cli.topic_names import TopicNames
-from coordwire.errors import DecodeError, UnreadableRange
+from coordwire.errors import DecodeError, UnreadableRange, counted
 
 SEGMENT = "segment"
 
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
 def _port(text: str) -> int:
     port = int(text) if text.isdecimal() and text.isascii() and len(text) <= 5 else 0
     if not 0 < port < 65536:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port")
+        raise argparse.ArgumentTypeError(f"expected a port from 1 to 65535, got {text!r}")
     return port
 
 
@@ -171,6 +171,7 @@ def _decode(
                 **dialect_options.chosen(options),
             ),
         )
+        chosen.check(capture)
         wanted = filters.Filter(options)
         for entry in _entries(name, capture):
             names.learn(entry)
@@ -209,7 +210,7 @@ def _guarded(name: str, make: Callable[[], Capture]) -> Capture:
 
 
 def _entries(name: str, capture: Capture) -> Iterator[Entry]:
-    """The entries; what goes wrong with reading is told apart from what goes wrong with writing."""
+    """The entries; errors of reading are kept apart from errors of writing."""
     try:
         yield from capture.entries()
     except DecodeError as error:
@@ -224,14 +225,14 @@ def _notes(name: str, capture: Capture, passed_over: int) -> None:
     if summary.connections and not summary.kafka:
         sys.stdout.flush()
         print(
-            f"coordwire: {shown(name)}: {summary.connections} TCP connections, none looked like Kafka; "
-            "if one is, name its broker's port with --port",
+            f"coordwire: {shown(name)}: {counted(summary.connections, 'TCP connection')}, none of them "
+            "recognised as Kafka; if one is, name its broker's port with --port",
             file=sys.stderr,
         )
     if passed_over:
         sys.stdout.flush()
         print(
-            f"coordwire: {shown(name)}: {passed_over} unreadable or undated parts aren't shown, "
-            "since no filter can judge them",
+            f"coordwire: {shown(name)}: not shown: {counted(passed_over, 'unreadable or undated part')}, "
+            "which filters cannot be applied to",
             file=sys.stderr,
         )

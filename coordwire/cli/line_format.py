@@ -23,7 +23,7 @@ from coordwire.cli.message_lines import Pieces
 from coordwire.cli.topic_names import TopicNames
 from coordwire.cli.tree import SLOW_NS, output
 from coordwire.dialects.grammar import Dialect
-from coordwire.errors import UnreadableRange
+from coordwire.errors import UnreadableRange, counted
 
 TOPICS = 2
 """Topics of a frame that are named."""
@@ -80,7 +80,8 @@ class LineFormat:
     def _unreadable(self, entry: UnreadableRange) -> Pieces:
         source, _, target = entry.flow.partition(" > ")
         flow = f"  {shown(source)} → {shown(target)}" if target else ""
-        what = f"  ✗ {entry.length:,} bytes not read, from byte {entry.position:,} on: {entry.reason}"
+        size = counted(entry.length, "byte", ",")
+        what = f"  ✗ {size} not read, from byte {entry.position:,} on: {entry.reason}"
         return [(flow, "flow"), (what, "error")]
 
     def _frame(self, entry: FrameEntry, digits: int) -> Pieces:

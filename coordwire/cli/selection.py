@@ -1,7 +1,7 @@
 """`--packets` and `--filter`: entries by where they are in the capture and by what any field says.
 
 Rules: an unreadable range is judged by what is known of it; one that is left out is counted, since what it
-holds may be what was asked for, and so is an entry without packets where packets are asked for.
+holds may be what was asked for.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 
 from coordwire.capture.entries import Entry
+from coordwire.capture.printable import shown
+from coordwire.capture.reader import Capture
 from coordwire.cli import Failure
 from coordwire.cli.packet_ranges import PacketRanges
 from coordwire.cli.topic_names import TopicNames
@@ -79,6 +81,14 @@ class Selection:
                 self._condition = condition(options.filter)
             except FilterError as error:
                 raise Failure(f"--filter: {error.pointed(options.filter)}") from None
+
+    def check(self, capture: Capture) -> None:
+        """Refuse what can't be asked of an input."""
+        if self._packets is not None and capture.format not in ("pcap", "pcapng"):
+            raise Failure(
+                f"{shown(capture.name)}: --packets selects from pcap and pcapng, which number their packets; "
+                f"this input is {capture.format}"
+            )
 
     def __call__(self, entry: Entry, digits: int) -> bool:
         """Whether to show an entry. digits: decimals of a second that its time has."""

@@ -23,7 +23,7 @@ from coordwire.cli.inputs import shown
 from coordwire.cli.message_lines import Pieces
 from coordwire.dialects.grammar import Dialect
 from coordwire.embedded import open_embedded
-from coordwire.errors import UnreadableRange
+from coordwire.errors import UnreadableRange, counted
 
 WAITING = 1000
 WAITING_BYTES = 32 << 20
@@ -154,7 +154,7 @@ class TreeFormat:
             place = f", {deviation.path}" if deviation.path else ""
             yield [(f"  ! deviation at byte {deviation.position}{place}: {deviation.reason}", "odd")]
         if len(entry.deviations) > MOST_DEVIATIONS:
-            yield [(f"  … {len(entry.deviations) - MOST_DEVIATIONS:,} more deviations", "odd")]
+            yield [(f"  … {counted(len(entry.deviations) - MOST_DEVIATIONS, 'more deviation', ',')}", "odd")]
 
     def _head(self, entry: FrameEntry, hidden: Withheld) -> Pieces:
         """→ JoinGroup v9  #17  client  231 B"""
@@ -189,7 +189,7 @@ class TreeFormat:
 
     def _unreadable(self, entry: UnreadableRange, digits: int) -> None:
         lines = [self._rule(entry, digits, "unread")]
-        what = f"✗ {entry.length:,} bytes from byte {entry.position:,} on: {entry.reason}"
+        what = f"✗ {counted(entry.length, 'byte', ',')} from byte {entry.position:,} on: {entry.reason}"
         lines.append([(what, "error"), (packets(entry), "note")])
         if entry.data and self._show_secrets:
             lines.append([("  bytes ", "note"), *message_lines.octets(entry.data, SAMPLE)])

@@ -35,7 +35,7 @@ class Struct:
 
 
 class Message(Struct):
-    """What stands by itself: one request, response, header or data type, for all its versions.
+    """A unit of its own: one request, response, header or data type, for all its versions.
 
     api_key: its conversation, None for headers and data types; direction: "request", "response", "header" or
     "data"; versions: those that this package knows; flexible_versions: those with tagged fields.
@@ -156,7 +156,7 @@ class Request(Message, Generic[R]):
 def no_version(cls: type[Message], version: object) -> str:
     """The reason to refuse a version that a message doesn't have."""
     if not isinstance(version, int):
-        return f"a version is an int, got {type(version).__name__}"
+        return f"expected an int as version, got {type(version).__name__}"
     return f"{cls.__name__} has no version {version}: it has {cls.versions[0]} to {cls.versions[-1]}"
 
 

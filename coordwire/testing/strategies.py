@@ -8,7 +8,7 @@
     def test_my_coordinator_answers(request): ...
 
 Strategy: a value's strategy is put together from the field table of its class and version, once. Hostile
-bytes are valid ones, mutated where the reader's marks say that lengths, counts, tags and texts stand.
+bytes are valid ones, mutated where the reader's marks say that lengths, counts, tags and texts are.
 
 Rules: what `messages` gives always encodes, and decodes to an equal message. Values are small, so that
 drawing one takes about a millisecond; every part of one shrinks.

@@ -204,8 +204,8 @@ def test_what_is_no_range_is_refused(run: Run, group: Path, text: str) -> None:
 def test_where_there_are_no_packets_it_is_said(run: Run) -> None:
     data = encode_request(HeartbeatRequest(), version=4, correlation_id=1)
     result = run("decode", "-", "--input", "frames", "--packets", "1", stdin=data)
-    assert result.out == b""
-    assert "1 unreadable or undated parts" in result.err
+    assert (result.status, result.out) == (2, b"")
+    assert "-: --packets selects from pcap and pcapng" in result.err
 
 
 # --- errors ---

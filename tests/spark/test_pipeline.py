@@ -257,7 +257,7 @@ class killed:
             time.sleep(0.01)
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        time.sleep(0.5)  # the workers notice that nobody reads them any more
+        time.sleep(0.5)  # the workers notice that their output is no longer read
 
     def __exit__(self, *_: object) -> None:
         return None

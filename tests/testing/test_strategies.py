@@ -130,7 +130,7 @@ def test_hostile_bytes_are_both_refused_and_accepted() -> None:
             verdicts.add(error.reason)
         else:
             verdicts.add("accepted")
-    for words in ("accepted", "needs", "claimed", "over-long", "UTF-8", "behind tag", "trailing", "null"):
+    for words in ("accepted", "needs", "claimed", "over-long", "UTF-8", "after tag", "trailing", "null"):
         assert any(words in verdict for verdict in verdicts), words
 
 

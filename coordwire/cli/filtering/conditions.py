@@ -117,7 +117,7 @@ def _membership(node: Membership, field: FieldPath, clock: _Clock) -> Condition:
         if isinstance(value, ConstantRange):
             tests.append(_between(field, value, clock))
         elif value.value is None:
-            raise FilterError("null is in no list; compare with == null", value.start, value.end)
+            raise FilterError("null cannot be in a list; compare with == null", value.start, value.end)
         else:
             tests.append(_test(field, "==", value, clock))
     return _any(field, lambda fields, value: any(test(fields, value) for test in tests))
@@ -162,7 +162,7 @@ def _check_unit(field: FieldPath, constant: Constant) -> None:
     if field.sort == "duration" and constant.unit != "duration":
         raise FilterError(f"{field.path} needs a unit: ns, us, ms, s, min or h", constant.start, constant.end)
     if field.sort != "duration" and constant.unit == "duration":
-        raise FilterError(f"{field.path} is no duration with a unit", constant.start, constant.end)
+        raise FilterError(f"{field.path} is not a duration", constant.start, constant.end)
 
 
 def _expect(field: FieldPath, constant: Constant, *sorts: Sort) -> None:

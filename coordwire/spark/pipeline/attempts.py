@@ -136,7 +136,7 @@ class Attempt:
             found = _mapped_digest(stream) if self.output.local else [self._size(part), sink.crc]
             if found != [sink.size, sink.crc]:
                 raise CoordwireError(
-                    f"{part}: {found[0]} bytes were read back, {sink.size} others were written"
+                    f"{part}: {found[0]} bytes were read back, {sink.size} different ones were written"
                 )
             stream.seek(0)
             try:

@@ -1,8 +1,8 @@
 """The notes of complete units and the manifest, as they are read: untrusted.
 
 Strategy: a note says what became of a unit, and by what its files are known: size, checksum and stamp. The
-manifest holds notes, the table of files, and what is to be removed. Rules: whoever can write into the folder
-can write a manifest, so that each value is checked, and names that no pipeline writes are refused.
+manifest holds notes, the table of files, and what is to be removed. Rules: anyone who can write into the
+folder can write a manifest, so that each value is checked, and names that no pipeline writes are refused.
 """
 
 from __future__ import annotations

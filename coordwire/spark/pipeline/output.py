@@ -134,7 +134,7 @@ class UnitFiles:
                 use_dictionary=[column for column in schema.names if column in _REPEATED],
             )  # fmt: skip
             found = writer, name
-        self._open[table, folder] = found  # the latest used stands last
+        self._open[table, folder] = found  # the latest used is last
         return found
 
     def _close(self, key: tuple[str, str]) -> None:

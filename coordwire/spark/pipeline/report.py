@@ -1,7 +1,7 @@
 """The report: one HTML file with everything in it, for people who want to know what happened.
 
 Strategy: the numbers are the run's summary, the plots read a bounded part of the tables: the groups with most
-rebalances, their members and lag, errors by API. Rules: nothing is fetched from anywhere; what a stranger's
+rebalances, their members and lag, errors by API. Rules: nothing is fetched from anywhere; what untrusted
 bytes say is escaped; what was left out for room is said.
 """
 
@@ -152,8 +152,8 @@ def _was_in(
 
 
 def _rebalances(rows: Iterable[Any]) -> str:
-    told = [row for row in rows if row.event == "rebalanceEnded"]
-    longest = sorted(told, key=lambda row: -(row.length_ms or 0))[:5]
+    ended = [row for row in rows if row.event == "rebalanceEnded"]
+    longest = sorted(ended, key=lambda row: -(row.length_ms or 0))[:5]
     return _table(
         ["generation", "cause", "who", "outcome", "length", "partitions moved"],
         [

@@ -41,7 +41,7 @@ PREFIX = 4
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """name: of its files. story: the part stands for a whole partition of `__consumer_offsets`."""
+    """name: of its files. story: the part means a whole partition of `__consumer_offsets`."""
 
     name: str
     part: Part
@@ -63,8 +63,8 @@ def as_units(
 def _name(part: Part, files: Mapping[str, File], options: Options, tables: Sequence[str], story: bool) -> str:
     chosen = asdict(options) | {"paths": None, "split_size": None}
     prints = [(path, files[path].size, files[path].modified) for path in (part.path, *part.rest)]
-    told = json.dumps([FORMAT, __version__, prints, part.start, part.end, story, sorted(tables), chosen])
-    return sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+    facts = json.dumps([FORMAT, __version__, prints, part.start, part.end, story, sorted(tables), chosen])
+    return sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
 def story_units(
@@ -206,7 +206,7 @@ class _Work:
 
         timeline = Timeline()
         stories = EventRows(self.tables, self.options.batch_size)
-        told: list[tuple[str, pyarrow.RecordBatch]] = []
+        found: list[tuple[str, pyarrow.RecordBatch]] = []
         telling = any(name in self.tables for name in STORIES)
 
         def see(entry: Entry) -> None:
@@ -216,7 +216,7 @@ class _Work:
                 self.refused += entry.error is not None
                 self.apis[entry.api_name or "unknown", entry.error is not None] += 1
             if telling:
-                told.extend(stories.add(timeline.feed(entry)))
+                found.extend(stories.add(timeline.feed(entry)))
 
         columns = [column.name for column in TABLES["frames"]]
         if "frames" not in self.tables:
@@ -226,11 +226,11 @@ class _Work:
                 self._quarantine(item)
             else:
                 yield "frames", item
-            while told:
-                yield told.pop()
+            while found:
+                yield found.pop()
         if telling:
-            told.extend(stories.add(timeline.finish()))
-            yield from told
+            found.extend(stories.add(timeline.finish()))
+            yield from found
             yield from stories.finish()
 
     def _story(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
@@ -243,5 +243,5 @@ class _Work:
         except Exception as error:
             if self.options.failfast:
                 raise
-            self._quarantine(Bad(part.path, 0, 0, f"its story can't be reconstructed: {reason_of(error)}"))
+            self._quarantine(Bad(part.path, 0, 0, f"its timeline can't be reconstructed: {reason_of(error)}"))
         yield from stories.finish()

@@ -1,7 +1,7 @@
 """What happened to groups, as rows: from a capture's entries, or from the segments of a coordinator's log.
 
-Strategy: `coordwire.groups` tells the events; each goes to the table that it belongs to, its attributes under
-the columns' names. Rules: a story is told for one capture (rotated files joined), and for one partition of
+Strategy: `coordwire.groups` yields the events; each goes to the table that it belongs to, its attributes
+under the columns' names. Rules: a timeline is of one capture (rotated files joined), and for one partition of
 `__consumer_offsets` with all of its segments, in their order.
 """
 
