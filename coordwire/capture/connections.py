@@ -16,7 +16,16 @@ from dataclasses import dataclass, field
 from coordwire.capture.draft_conversation import AnyConversation
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.framing import FrameBody, FrameSplitter
-from coordwire.capture.model import Chunk, Closed, Event, Flow, Gap, NetworkAddress, Opened
+from coordwire.capture.model import (
+    Chunk,
+    Closed,
+    Event,
+    Flow,
+    Gap,
+    NetworkAddress,
+    Opened,
+    TcpConnection,
+)
 from coordwire.capture.other_protocols import find_protocol, is_tls
 from coordwire.capture.undecided import UNDECIDED, Finder, Held
 from coordwire.errors import UnreadableRange
@@ -217,13 +226,19 @@ class Connections:
             reason = (
                 "abandoned, with the rest of its connection: too many connections begin in mid-stream at once"
             )
-            yield UnreadableRange(0, length, reason, file=self.capture, flow=link.name(flow), time_ns=time_ns)
+            yield UnreadableRange(
+                0, length, reason, file=self.capture, flow=link.name(flow), time_ns=time_ns,
+                tcp_stream=flow.stream,
+            )  # fmt: skip
 
     def _release(self, link: _Link, number: int) -> Iterator[Entry]:
         """Read what was held back."""
         self.summary.kafka += 1
         events = self._let_go(link, number)
         flow, talk = events[0].flow, link.conversation
+        assert link.client is not None
+        broker = flow.destination if flow.source == link.client else flow.source
+        talk.connection = TcpConnection(flow.stream, link.client, broker)
         for source in (flow.source, flow.destination):
             fits = talk.fits_request if source == link.client else talk.fits_response
             link.cutters[source] = FrameSplitter(fits, in_step=link.opened, head=talk.head)
@@ -238,7 +253,7 @@ class Connections:
     def _read(self, link: _Link, event: Chunk | Gap) -> Iterator[Entry]:
         cutter = link.cutters[event.flow.source]
         if isinstance(event, Chunk):
-            found = cutter.feed(event.data, event.time_ns)
+            found = cutter.feed(event.data, event.time_ns, event.packet)
         else:
             found = cutter.lose(event.length, event.time_ns, event.reason)
         if len(cutter.buffer) != cutter.counted:
@@ -273,7 +288,7 @@ class Connections:
                     yield self._early(link, flow)
                 if link.encrypted:
                     part = part._replace(reason=f"{ENCRYPTED}: {part.reason}")
-                yield part._replace(file=self.capture, flow=name)
+                yield part._replace(file=self.capture, flow=name, tcp_stream=flow.stream)
             elif flow.source == link.client:
                 yield talk.request(part, name)
                 while link.early and talk.expects(link.early[0].data):

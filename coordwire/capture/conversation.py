@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.framing import HEAD, Effort, FrameBody, may_be_request
+from coordwire.capture.model import TcpConnection
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Reader
@@ -47,7 +48,10 @@ class Conversation:
 
     number: gives each entry its place in the capture. strict: as for `Capture`.
     waiting: where the requests of all connections of the capture wait.
+    connection: whose conversation it is, where the input has connections.
     """
+
+    connection: TcpConnection | None = None
 
     def __init__(
         self,
@@ -275,6 +279,9 @@ class Conversation:
             time_ns=body.time_ns,
             direction="request" if direction == "request" else "response",
             body=body.data,
+            packet=body.packet,
+            first_packet=body.first_packet,
+            connection=self.connection,
         )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from coordwire.capture.conversation import LATEST, Conversation
 from coordwire.capture.entries import Direction, FrameEntry
 from coordwire.capture.framing import Effort, FrameBody
+from coordwire.capture.model import TcpConnection
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect, Grammar, Side
@@ -34,6 +35,7 @@ class DraftConversation:
     """As `Conversation`. type_ids, auto_commit: as for `Connection`."""
 
     head = HEAD
+    connection: TcpConnection | None = None
 
     def __init__(
         self,
@@ -85,6 +87,9 @@ class DraftConversation:
             body=body.data,
             dialect=self.dialect,
             error=error,
+            packet=body.packet,
+            first_packet=body.first_packet,
+            connection=self.connection,
         )
         if frame is not None:
             entry.call, entry.message, entry.deviations = frame.call, frame.message, frame.deviations

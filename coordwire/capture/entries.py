@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from coordwire.capture.model import TcpConnection
 from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect
 from coordwire.errors import DecodeError, Deviation, UnreadableRange
@@ -35,6 +36,8 @@ class FrameEntry(RichDisplay):
     seen.
     dialect: what is spoken; in other dialects than Kafka's api_key is the type id, the version that of the
     message's layout, `call` the row that describes it, and no header exists.
+    packet, first_packet: the packets that hold its last and its first byte, counted from 1 in the file as
+    Wireshark does; connection: which; all None where the input has no packets.
     """
 
     capture: str
@@ -58,6 +61,9 @@ class FrameEntry(RichDisplay):
     dialect: Dialect = Dialect.KAFKA
     call: Call | None = None
     released: int = 0
+    packet: int | None = None
+    first_packet: int | None = None
+    connection: TcpConnection | None = None
 
     def reduced(self) -> FrameEntry:
         """A copy with what its answer needs: neither body, header nor message."""

@@ -90,6 +90,8 @@ def _answers_in(unreadable: UnreadableRange, waiting: _Requests, strict: bool) -
             capture=unreadable.file, number=0, flow=unreadable.flow, time_ns=unreadable.time_ns,
             direction="response", body=data[at + PREFIX : end], correlation_id=correlation_id,
         )  # fmt: skip
+        if unreadable.packet == unreadable.first_packet:  # in which of several it lies isn't known
+            entry.packet = entry.first_packet = unreadable.packet
         read_answer(entry, asked, strict=strict)
         if entry.error is not None:
             break

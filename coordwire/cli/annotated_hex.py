@@ -13,6 +13,7 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.model import format_time
 from coordwire.capture.redaction.withheld import NOTHING, withheld
 from coordwire.cli.inputs import shown
+from coordwire.cli.tree import packets
 from coordwire.errors import UnreadableRange, counted
 from coordwire.frames import PREFIX
 from coordwire.spans import Show, Span, annotated, header_spans, show_body, show_message
@@ -124,4 +125,7 @@ def _title(entry: Entry, digits: int) -> str:
         if entry.correlation_id is not None:
             place.append(f"correlation id {entry.correlation_id}")
         place.append(counted(entry.size, "byte"))
+        if entry.request is not None:
+            place.append(f"answers frame {entry.request.number}")
+    place.append(packets(entry).strip())
     return "  ".join(part for part in place if part)

@@ -10,30 +10,21 @@ from __future__ import annotations
 import argparse
 import gc
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO
 
 from coordwire.capture.detect import sniff
-from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.entries import Entry
 from coordwire.capture.reader import FORMATS, Capture, read_head
-from coordwire.cli import Failure, dialect_options, filters, live, local_tables
+from coordwire.cli import Failure, decode_formats, dialect_options, filters, live, local_tables, selection
 from coordwire.cli.capture_notes import capture_notes
+from coordwire.cli.decode_formats import DecodeFormat
 from coordwire.cli.inputs import failure, note, opened, shown
+from coordwire.cli.topic_names import TopicNames
 from coordwire.errors import CoordwireError, DecodeError, UnreadableRange, counted
 
 SEGMENT = "segment"
-
-
-class DecodeFormat(Protocol):
-    """Writes the entries of captures. One with a method `observe` is shown all of them, before filters."""
-
-    def write(self, entry: Entry, digits: int) -> None:
-        """One entry; `digits`: decimals of a second that its time has."""
-
-    def finish(self) -> None:
-        """The capture is at its end."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,11 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="pcap, pcapng, hex text, frames or a log segment, also compressed (gzip, xz, zstd); - for stdin",
     )
     live.configure(parser)
-    parser.add_argument(
-        "--format", choices=("tree", "json", "hex", *local_tables.FORMATS),
-        help="default: tree on a terminal, else json lines; csv and parquet are tables (--out)",
-    )  # fmt: skip
-    local_tables.configure(parser)
+    decode_formats.configure(parser)
     parser.add_argument(
         "--input", choices=(*FORMATS, SEGMENT), help="input format (default: detected from the content)"
     )
@@ -62,25 +49,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--deep", action="store_true", help="decode opaque bytes whose content is known, such as assignments"
     )
     filters.configure(parser)
+    selection.configure(parser)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = selection.epilog()
 
 
 def run(options: argparse.Namespace) -> int:
     live.check_inputs(options)
     gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
+    looking = _Looking(options)
     if local_tables.wanted(options):
         with local_tables.writing(options) as tables:
             if options.interface is not None:
-                return _live(options, tables, _Looking(options))
-            return _all(local_tables.chains(options.files), options, tables)
-    output = _format(options)
+                return _live(options, tables, looking)
+            return _all(local_tables.chains(options.files), options, tables, looking)
+    output = decode_formats.choose_format(options, looking.topics)
     if options.interface is not None:
-        return _live(options, output, _Looking(options))
-    return _all([[name] for name in options.files], options, output)
+        return _live(options, output, looking)
+    return _all([[name] for name in options.files], options, output, looking)
 
 
-def _all(inputs: Sequence[Sequence[str]], options: argparse.Namespace, output: DecodeFormat) -> int:
+def _all(
+    inputs: Sequence[Sequence[str]], options: argparse.Namespace, output: DecodeFormat, looking: _Looking
+) -> int:
     """All inputs, of which each is one file or the files of a rotated capture."""
-    looking = _Looking(options)
     status = 0
     for names in inputs:
         try:
@@ -103,6 +95,8 @@ class _Looking:
         again = options.interface is None and all(map(os.path.isfile, options.files))
         self.names = filters.EntryNames(options, self._entries if again else None)
         self.survey = filters.survey(options)
+        self.topics = TopicNames()
+        self.chosen = selection.Selection(options, self.topics)
         self.digits = 0
 
     def _entries(self) -> Iterator[Entry]:
@@ -129,46 +123,6 @@ def _port(text: str) -> int:
     if not 0 < port < 65536:
         raise argparse.ArgumentTypeError(f"expected a port from 1 to 65535, got {text!r}")
     return port
-
-
-def _format(options: argparse.Namespace) -> DecodeFormat:
-    name = options.format or ("tree" if sys.stdout.isatty() else "json")
-    if name == "tree":
-        from coordwire.cli.tree import TreeFormat
-
-        return TreeFormat(show_secrets=options.show_secrets, deep=options.deep)
-    if name == "hex":
-        from coordwire.cli.annotated_hex import HexFormat
-
-        return HexFormat(show_secrets=options.show_secrets, strict=options.strict)
-    return DecodeJsonFormat(show_secrets=options.show_secrets, deep=options.deep)
-
-
-class DecodeJsonFormat:
-    """One JSON object a line."""
-
-    def __init__(self, *, show_secrets: bool, deep: bool) -> None:
-        from coordwire.capture.jsonlines import line
-
-        self._line = line
-        self._show_secrets = show_secrets
-        self._opened = _opened if deep else None
-
-    def write(self, entry: Entry, digits: int) -> None:
-        sys.stdout.write(self._line(entry, digits, show_secrets=self._show_secrets, opened=self._opened))
-
-    def finish(self) -> None:
-        """Nothing is kept."""
-
-
-def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
-    """What hides in a frame's opaque bytes and in its record sets."""
-    from coordwire.cli import deep, recordsets
-
-    found = deep.opened(entry, show_secrets=show_secrets)
-    if entry.message is not None:
-        found |= recordsets.forms(entry.message, show_secrets=show_secrets)
-    return found
 
 
 def _live(options: argparse.Namespace, output: DecodeFormat, looking: _Looking) -> int:
@@ -214,17 +168,22 @@ def _entries_to(
     """Write the entries that are wanted: 1 if one of them was refused."""
     status = 0
     observe = getattr(output, "observe", None)
+    chosen = looking.chosen
+    chosen.check(capture)
     wanted = filters.Filter(options, looking.names)
     for entry in _entries(name, capture):
         if observe is not None:
             observe(entry)
-        if looking.saw(entry, wanted(entry)):
-            output.write(entry, capture.tally.digits)
+        looking.topics.learn(entry)
+        digits = capture.tally.digits
+        if looking.saw(entry, wanted(entry) and chosen(entry, digits)):
+            output.write(entry, digits)
             if isinstance(entry, UnreadableRange) or entry.error is not None:
                 status = 1
     output.finish()
     looking.digits = max(looking.digits, capture.tally.digits)
-    _notes(name, capture, wanted.passed_over)
+    _notes(name, capture, wanted.passed_over + chosen.passed_over)
+    chosen.passed_over = 0
     return status
 
 

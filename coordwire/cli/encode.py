@@ -81,7 +81,9 @@ def run(options: argparse.Namespace) -> int:
             except _NotAFrame:
                 _say(f"line {number}: skipped: not a frame, but bytes that could not be read")
             except EncodeError as error:
-                _say(f"line {number}: {error}")
+                foreign = number == 1 and line[:1] != b"{"
+                hint = "; decode writes such lines with --format json" if foreign else ""
+                _say(f"line {number}: {error}{hint}")
                 status = 1
             else:
                 _write(frame, options.to)

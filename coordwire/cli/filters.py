@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from coordwire.capture.answer_errors import answer_errors, is_routine
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.cli import name_patterns
 from coordwire.cli.survey import Survey
@@ -66,7 +67,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--errors",
         action="store_true",
-        help="only refused frames, and frames with an error code other than 0",
+        help="only refused frames, and responses with an error code, but for those that are routine: "
+        "MEMBER_ID_REQUIRED of JoinGroup, UNSUPPORTED_VERSION of ApiVersions",
     )
     configure_times(group)
 
@@ -301,5 +303,5 @@ def members(message: Struct | None) -> Iterator[Any]:
 
 
 def has_error(entry: FrameEntry) -> bool:
-    """Whether a message carries an error code other than 0."""
-    return entry.direction == "response" and any(entity_values(entry.message, "error_code"))
+    """Whether a response carries an error code that is not routine."""
+    return any(not is_routine(entry, one.code) for one in answer_errors(entry))

@@ -41,7 +41,7 @@ def test_pcap_in_both_orders_and_resolutions(order: str, nano: bool) -> None:
     capture = build.pcap([(moment, b"abc"), (moment + 1000, b"d")], order=order, nano=nano, link=113)
     packets, unreadable = read(capture, tally)
     whole = moment if nano else moment // 1000 * 1000
-    assert packets == [Packet(whole, 113, b"abc", 3, 40), Packet(whole + 1000, 113, b"d", 1, 59)]
+    assert packets == [Packet(whole, 113, b"abc", 3, 40, 1), Packet(whole + 1000, 113, b"d", 1, 59, 2)]
     assert not unreadable
     assert tally.digits == (9 if nano else 6)
     assert tally.packets == 2

@@ -103,8 +103,8 @@ def test_a_conversation() -> None:
     assert events == [
         Opened(there, second, SERVER),
         Opened(back, second + 1000, SERVER),
-        Chunk(there, second + 3000, 0, b"ping"),
-        Chunk(back, second + 4000, 0, b"pong"),
+        Chunk(there, second + 3000, 0, b"ping", 4),
+        Chunk(back, second + 4000, 0, b"pong", 5),
         Closed(there, second + 5000, "fin"),
         Closed(back, second + 6000, "fin"),
     ]

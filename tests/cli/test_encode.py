@@ -88,7 +88,7 @@ def test_header_tags(run: Run) -> None:
         HeartbeatRequest(group_id="g"), version=4, correlation_id=1, client_id=None, header_tags={3: b"\1"}
     )
     answer = encode_response(HeartbeatResponse(), version=4, correlation_id=1, header_tags={9: b""})
-    lines = run("decode", "-", stdin=f"{frame.hex()}\n{answer.hex()}".encode())
+    lines = run("decode", "--format", "json", "-", stdin=f"{frame.hex()}\n{answer.hex()}".encode())
     assert [form["headerTags"] for form in lines.forms] == [{"3": "AQ=="}, {"9": ""}]
     assert run("encode", "-", stdin=lines.out).text.split() == [frame.hex(), answer.hex()]
     old = encode(

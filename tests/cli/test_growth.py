@@ -124,13 +124,23 @@ def orphans(n: int) -> bytes:
 
 SHAPES = [record_sets, records, members, elements, names, tags, configs, cut, orphans]
 FORMS = [
-    ("--format", "json"), ("--format", "hex"), ("--format", "json", "--deep"), ("--format", "tree", "--deep"),
-]  # fmt: skip
+    ("--format", "json"),
+    ("--format", "hex"),
+    ("--format", "json", "--deep"),
+    ("--format", "tree", "--deep"),
+]
+COLUMNS = "error,topic,member,body.protocols[].name,body.topic_data[].name"  # fmt: skip
 
 
 @pytest.mark.parametrize("flags", FORMS, ids=" ".join)
 @pytest.mark.parametrize("make", SHAPES)
 def test_decode(run: Run, make: Make, flags: tuple[str, ...]) -> None:
+    assert_linear(make, lambda data: run("decode", "--input", "frames", *flags, "-", stdin=data), n=SIZE)
+
+
+@pytest.mark.parametrize("flags", [("--format", "line"), ("--fields", COLUMNS)], ids=["line", "fields"])
+@pytest.mark.parametrize("make", [record_sets, elements])
+def test_lines_and_columns(run: Run, make: Make, flags: tuple[str, ...]) -> None:
     assert_linear(make, lambda data: run("decode", "--input", "frames", *flags, "-", stdin=data), n=SIZE)
 
 
@@ -150,8 +160,21 @@ def test_what_is_embedded_is_found_at_once(make: Make) -> None:
     assert_linear(make, laid_out, n=600)
 
 
+FILTER = (
+    'body.members[].memberId =~ "(x+x+)+y" or topic contains "no" or error in (1..9, 70..80) or '
+    'body.topicData[].partitionData[].index > 100000 or body.protocols[].name == "none" or member == "no"'
+)
+
+
 @pytest.mark.parametrize(
-    "flags", [("--group", "x"), ("--member", "m1"), ("--api", "Produce,JoinGroup"), ("--errors",)]
+    "flags",
+    [
+        ("--group", "x"),
+        ("--member", "m1"),
+        ("--api", "Produce,JoinGroup"),
+        ("--errors",),
+        ("--filter", FILTER),
+    ],
 )
 @pytest.mark.parametrize("make", [members, record_sets, elements])
 def test_filters(run: Run, make: Make, flags: tuple[str, ...]) -> None:
@@ -167,7 +190,7 @@ def test_explain(run: Run, make: Make) -> None:
 @pytest.mark.parametrize("make", [record_sets, elements, names, tags])
 def test_encode(run: Run, make: Make) -> None:
     def lines(n: int) -> bytes:
-        return run("decode", "--input", "frames", "-", stdin=make(n)).out
+        return run("decode", "--format", "json", "--input", "frames", "-", stdin=make(n)).out
 
     assert_linear(lines, lambda data: run("encode", "-", stdin=data), n=SIZE)
 

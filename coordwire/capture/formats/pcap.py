@@ -111,6 +111,7 @@ def _read_classic(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet 
             buffer[at + size : stop],
             wire if wire > length else length,
             source.base + at + size,
+            tally.packets,
         )
         at = stop
 

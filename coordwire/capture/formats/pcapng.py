@@ -27,6 +27,9 @@ SECTION = b"\x0a\x0d\x0d\x0a"
 ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 INTERFACE, OLD_PACKET, SIMPLE_PACKET, PACKET = 1, 2, 3, 6
 KNOWN = (1, 2, 3, 4, 5, 6, 9, 10, 0xBAD, 0x40000BAD)
+LISTED = (9, 0xBAD, 0x40000BAD, 0x204, 0x216, 0x221)
+"""Blocks without a packet that Wireshark counts as one: a journal's, custom ones, sysdig's."""
+
 TSRESOL, TSOFFSET = 9, 14
 GREATEST = 16 << 20  # of a block, as in Wireshark
 INTERFACES = 65_536  # of a section; more would only fill memory
@@ -178,9 +181,12 @@ def read_pcapng(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet | 
                 if captured <= room:
                     tally.packets += 1
                     data = buffer[first : first + captured]
-                    yield Packet(clock, link, data, max(wire, captured), source.base + first)
+                    position = source.base + first
+                    yield Packet(clock, link, data, max(wire, captured), position, tally.packets)
                 else:
                     reason = f"a packet of {counted(captured, 'byte')} in a block of {length}"
+        elif kind in LISTED:
+            tally.packets += 1
         if reason:
             yield UnreadableRange(source.base + at, length, reason)
         at += length

@@ -23,6 +23,7 @@ class Piece(NamedTuple):
     end: int
     data: bytes | None
     time_ns: int
+    packet: int
 
 
 class HalfStream:

@@ -52,7 +52,7 @@ class TcpSegment(NamedTuple):
     """A TCP segment.
 
     key: addresses and ports as in the packet; length: of the payload as sent, of which a snap length may have
-    cut some; position: of the payload in the file.
+    cut some; position: of the payload in the file; packet: the number of its packet in the file.
     """
 
     time_ns: int
@@ -63,6 +63,7 @@ class TcpSegment(NamedTuple):
     flags: int
     payload: bytes
     length: int
+    packet: int = 0
 
 
 class _Bad(Exception):
@@ -83,7 +84,7 @@ def read_segments(
             yield packet
             continue
         assert isinstance(packet, Packet)
-        time_ns, link, data, wire, position = packet
+        time_ns, link, data, wire, position, number = packet
         if foreign is not None and link in SUPPORTED:
             yield foreign
             foreign = None
@@ -100,10 +101,12 @@ def read_segments(
                 if foreign is None or foreign.reason != reason:
                     if foreign is not None:
                         yield foreign
-                    foreign = UnreadableRange(position, len(data), reason)
+                    foreign = UnreadableRange(
+                        position, len(data), reason, first_packet=number or None, packet=number or None
+                    )
                 else:
                     length = position + len(data) - foreign.position
-                    foreign = UnreadableRange(foreign.position, length, reason)
+                    foreign = foreign._replace(length=length, packet=number or None)
                 continue
             if len(data) >= at + 40:
                 first, total, fragment, protocol, key, sequence, acknowledged, flags = _COMMON(data, at)
@@ -128,9 +131,10 @@ def read_segments(
                     flags & 0x3F,
                     data[start:end],
                     length,
+                    number,
                 )
             else:
-                general = _general(time_ns, position, data, at, wire)
+                general = _general(time_ns, position, data, at, wire, number)
                 if general is None:
                     six = data[at] >> 4 == 6
                     start = at + (40 if six else (data[at] & 15) * 4)
@@ -138,7 +142,8 @@ def read_segments(
                     continue
                 segment = general
         except _Bad as bad:
-            yield UnreadableRange(position, len(data), str(bad))
+            place = number or None
+            yield UnreadableRange(position, len(data), str(bad), first_packet=place, packet=place)
             continue
         tally.segments += 1
         yield segment
@@ -198,7 +203,7 @@ def _network(link: int, data: bytes) -> int:
     return at if kind in (IPV4, IPV6) else -1
 
 
-def _general(time_ns: int, position: int, data: bytes, at: int, wire: int) -> TcpSegment | None:
+def _general(time_ns: int, position: int, data: bytes, at: int, wire: int, number: int) -> TcpSegment | None:
     """The TCP segment in any IP packet, or None if it holds another protocol."""
     _need(data, at + 1, "IP header")
     version = data[at] >> 4
@@ -252,6 +257,7 @@ def _general(time_ns: int, position: int, data: bytes, at: int, wire: int) -> Tc
         flags & 0x3F,
         data[payload:end],
         end - payload,
+        number,
     )
 
 

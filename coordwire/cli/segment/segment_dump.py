@@ -108,17 +108,20 @@ def run(options: argparse.Namespace) -> int:
     return status
 
 
+_OF_FRAMES = ("api", "group", "member", "client_id", "errors", "packets", "filter", "fields")
+
+
 def decode(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace) -> int:
     """What `coordwire decode` shows of a segment: its records; the status. Raises `Failure`, `OSError`.
 
     A pipe, and what is compressed, is copied to a temporary file first, so that it can be mapped.
     """
-    if options.api or options.group or options.member or options.client_id or options.errors:
+    if any(getattr(options, name) for name in _OF_FRAMES):
         raise Failure(f"{shown(name)}: filters for frames do not apply to the records of a segment")
-    if options.format == "hex":
-        raise Failure(f"{shown(name)}: no hex format for segments; --format tree or json")
+    if options.format not in (None, "tree", "json"):
+        raise Failure(f"{shown(name)}: no {options.format} format for segments; --format tree or json")
     wanted = Wanted(since=_ms(options.since), until=_ms(options.until))
-    dump = Dump(output("table" if options.format == "tree" else options.format), wanted, options)
+    dump = Dump(output("json" if options.format == "json" else "table"), wanted, options)
     if name != "-" and os.path.isfile(name):
         dump.file(Path(name), name, segment=True)
         dump.report(shown(name))

@@ -35,8 +35,8 @@ from coordwire.dialects.grammar import Dialect
 from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
 from coordwire.groups.capture_timeline import TOLD_BY, timeline
 from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem
+from coordwire.groups.log_events import log_timeline, topic_names
 from coordwire.groups.log_files import LogFile, find_files
-from coordwire.groups.log_timeline import log_timeline, topic_names
 from coordwire.groups.timeline_events import GroupEvent
 
 MOST_APIS = 8
