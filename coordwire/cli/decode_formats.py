@@ -32,8 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=("tree", "line", "json", "hex", "tsv", *local_tables.FORMATS),
         help="tree (the default, whether standard output is a terminal, a pipe or a file); line: one line a "
-        "frame; json: one object a line; hex: annotated bytes; tsv (the default with --fields), csv: columns; "
-        "parquet, csv: tables, with --out",
+        "frame; json: one object a line; hex: annotated bytes; tsv (the default with --fields) and csv: "
+        "columns; with --out, csv and parquet: tables",
     )
     parser.add_argument(
         "--fields",
