@@ -36,6 +36,7 @@ from coordwire.errors import (
 from coordwire.limits import current
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader, ResponseHeader
+from coordwire.rich_display import RichDisplay
 from coordwire.versions import API_VERSIONS, UNSUPPORTED_VERSION, api_name, header_version
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ PREFIX = 4
 
 
 @dataclass(slots=True, kw_only=True)
-class _Frame(Generic[H]):
+class _Frame(RichDisplay, Generic[H]):
     """What requests and responses have in common."""
 
     header: H

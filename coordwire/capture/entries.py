@@ -15,13 +15,14 @@ from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect
 from coordwire.errors import DecodeError, Deviation, UnreadableRange
 from coordwire.messages.headers import RequestHeader, ResponseHeader
+from coordwire.rich_display import RichDisplay
 from coordwire.versions import api_name
 
 Direction = Literal["request", "response"]
 
 
 @dataclass(slots=True, kw_only=True)
-class FrameEntry:
+class FrameEntry(RichDisplay):
     """A whole frame, decoded as far as it can be.
 
     capture: the input's name; number: of the frame in it, from 1; flow: which direction of which connection,

@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, Protocol
 
 from coordwire.capture.detect import sniff
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import FORMATS, Capture, read_head
-from coordwire.cli import Failure, dialect_options, filters, selection
+from coordwire.cli import Failure, dialect_options, filters, local_tables, selection
 from coordwire.cli.inputs import failure, opened, shown
 from coordwire.cli.topic_names import TopicNames
 from coordwire.errors import DecodeError, UnreadableRange, counted
@@ -25,7 +25,7 @@ SEGMENT = "segment"
 
 
 class DecodeFormat(Protocol):
-    """Writes the entries of captures."""
+    """Writes the entries of captures. One with a method `observe` is shown all of them, before filters."""
 
     def write(self, entry: Entry, digits: int) -> None:
         """One entry; `digits`: decimals of a second that its time has."""
@@ -43,10 +43,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=("tree", "line", "json", "hex", "tsv", "csv"),
-        help="tree (the default, whether standard output is a terminal, a pipe or a file); line: one line a "
-        "frame; json: one object a line; hex: annotated bytes; tsv (the default with --fields), csv: columns",
+        choices=("tree", "line", "json", "hex", "tsv", *local_tables.FORMATS),
+        help="tree (the default, be standard output a terminal, a pipe or a file); line: one line a "
+        "frame; json: one object a line; hex: annotated bytes; tsv (the default with --fields), csv: columns; "
+        "csv and parquet with --out: tables",
     )
+    local_tables.configure(parser)
     parser.add_argument(
         "--fields",
         metavar="A,B.C,…",
@@ -72,13 +74,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
-    names = TopicNames()
-    output = _format(options, names)
-    chosen = selection.Selection(options, names)
+    chosen = selection.Selection(options)
+    if local_tables.wanted(options):
+        if options.fields is not None:
+            raise Failure("--fields chooses the columns of standard output: tables (--out) have their own")
+        with local_tables.writing(options) as tables:
+            return _all(local_tables.chains(options.files), options, tables, chosen)
+    return _all([[name] for name in options.files], options, _format(options, chosen.names), chosen)
+
+
+def _all(
+    inputs: Sequence[Sequence[str]],
+    options: argparse.Namespace,
+    output: DecodeFormat,
+    chosen: selection.Selection,
+) -> int:
+    """All inputs, of which each is one file or the files of a rotated capture."""
     status = 0
-    for name in options.files:
+    for names in inputs:
         try:
-            status = max(status, _decode(name, options, output, chosen, names))
+            status = max(status, _decode(names, options, output, chosen))
         except Failure as trouble:
             sys.stdout.flush()
             print(f"coordwire: {trouble}", file=sys.stderr)
@@ -145,17 +160,16 @@ def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
 
 
 def _decode(
-    name: str,
-    options: argparse.Namespace,
-    output: DecodeFormat,
-    chosen: selection.Selection,
-    names: TopicNames,
+    names: Sequence[str], options: argparse.Namespace, output: DecodeFormat, chosen: selection.Selection
 ) -> int:
     """One input: 1 if something in its output was refused."""
-    status = 0
-    with opened(name) as stream:
+    status, name = 0, names[0]
+    observe = getattr(output, "observe", None)
+    with opened(name) if len(names) == 1 else local_tables.opened_chain(names) as stream:
         head = _head(name, stream)
         if _is_segment(head, options):
+            if observe is not None:
+                raise Failure(f"{shown(name)}: a log segment: coordwire pipeline makes tables of those")
             from coordwire.cli.segment.segment_dump import decode
 
             return decode(name, stream, head, options)
@@ -174,7 +188,9 @@ def _decode(
         chosen.check(capture)
         wanted = filters.Filter(options)
         for entry in _entries(name, capture):
-            names.learn(entry)
+            if observe is not None:
+                observe(entry)
+            chosen.names.learn(entry)
             if wanted(entry) and chosen(entry, capture.tally.digits):
                 output.write(entry, capture.tally.digits)
                 if isinstance(entry, UnreadableRange) or entry.error is not None:

@@ -14,6 +14,7 @@ from coordwire.codec.fields import LEAF_FACTOR, FieldTable
 from coordwire.codec.subclasses import as_class, owner
 from coordwire.errors import Deviation, EncodeError, NotInVersion, UnsupportedVersion, WrongType
 from coordwire.limits import current
+from coordwire.rich_display import RichDisplay
 
 M = TypeVar("M", bound="Message")
 R = TypeVar("R", bound="Response", covariant=True)
@@ -21,7 +22,7 @@ R = TypeVar("R", bound="Response", covariant=True)
 Buffer = bytes | bytearray | memoryview
 
 
-class Struct:
+class Struct(RichDisplay):
     """A group of fields inside messages: a plain slotted dataclass, the same in all versions.
 
     tags: unknown tagged fields by number, with their bytes; None for none. The wire can't tell an empty dict

@@ -66,12 +66,19 @@ def _as_note(unit: str, note: object) -> dict[str, Any]:
         and isinstance(rows, dict) and all(type(count) is int for count in rows.values())
         and isinstance(paths, list) and bool(paths) and all(isinstance(path, str) for path in paths)
         and all(type(note.get(name)) is int for name in _COUNTS)
-        and isinstance(apis, list)
-        and all(isinstance(one, list) and [type(v) for v in one] in ([str, bool, int],) for one in apis)
+        and _all_of(apis, [str, bool, int])
+        and _all_of(note.get("error_codes", []), [str, int, int])
     )  # fmt: skip
     if not good:
         raise CoordwireError(f"the note of unit {unit} is not as the pipeline writes it")
     return note
+
+
+def _all_of(found: object, types: list[type]) -> bool:
+    """Whether it is a list of lists of just these types."""
+    return isinstance(found, list) and all(
+        isinstance(one, list) and [type(value) for value in one] == types for one in found
+    )
 
 
 def load(output: Output) -> Manifest | None:

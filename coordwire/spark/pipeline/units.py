@@ -138,6 +138,7 @@ class _Work:
         self.files = files
         self.read_bytes = self.quarantined = self.bad_ranges = self.refused = self.rows = 0
         self.apis: Counter[tuple[str, bool]] = Counter()
+        self.error_codes: Counter[tuple[str, int]] = Counter()
         self._bad: list[Bad] = []
 
     def note(self) -> dict[str, Any]:
@@ -150,6 +151,7 @@ class _Work:
             "read_bytes": self.read_bytes, "quarantined_bytes": self.quarantined,
             "bad_ranges": self.bad_ranges, "refused": self.refused,
             "apis": [[api, bad, count] for (api, bad), count in sorted(self.apis.items())],
+            "error_codes": [[api, code, count] for (api, code), count in sorted(self.error_codes.items())],
         }  # fmt: skip
 
     def run(self) -> None:
@@ -200,6 +202,7 @@ class _Work:
 
     def _capture(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
         from coordwire.capture.entries import FrameEntry
+        from coordwire.codec.entities import entity_values
         from coordwire.groups.capture_timeline import Timeline
         from coordwire.spark.readers.captures import read_frames
         from coordwire.spark.readers.group_stories import STORIES, EventRows
@@ -214,7 +217,11 @@ class _Work:
                 self.read_bytes += PREFIX + entry.size
                 self.rows += 1
                 self.refused += entry.error is not None
-                self.apis[entry.api_name or "unknown", entry.error is not None] += 1
+                name = entry.api_name or "unknown"
+                self.apis[name, entry.error is not None] += 1
+                if entry.direction == "response" and entry.error is None:
+                    for code in {*entity_values(entry.message, "error_code")} - {0}:
+                        self.error_codes[name, code] += 1
             if telling:
                 found.extend(stories.add(timeline.feed(entry)))
 
