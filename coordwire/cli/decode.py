@@ -44,9 +44,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=("tree", "line", "json", "hex", "tsv", *local_tables.FORMATS),
-        help="tree (the default, be standard output a terminal, a pipe or a file); line: one line a "
-        "frame; json: one object a line; hex: annotated bytes; tsv (the default with --fields), csv: columns; "
-        "csv and parquet with --out: tables",
+        help="tree (the default, into a pipe or a file too); line: one line a frame; json: one object a "
+        "line; hex: annotated bytes; tsv (the default with --fields), csv: columns; csv, parquet with --out: "
+        "tables",
     )
     local_tables.configure(parser)
     parser.add_argument(
