@@ -51,6 +51,8 @@ def wanted(options: argparse.Namespace) -> bool:
         return False
     if options.format not in (None, *FORMATS):
         raise Failure(f"--out writes tables: expected --format parquet or csv, got {options.format}")
+    if options.fields is not None:
+        raise Failure("--fields chooses columns for standard output; the tables of --out have their own")
     if options.deep:
         raise Failure("--deep has no place in tables: use --format json or tree, without --out")
     if options.format != "csv" and find_spec("pyarrow") is None:
