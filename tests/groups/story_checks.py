@@ -19,8 +19,11 @@ __all__ = ["differences", "false_claims"]
 NEAR = 400
 """Milliseconds between the log's time and the wire's of the same thing."""
 
-HEARTBEAT = 1000
+HEARTBEAT = 1300
 """The next heartbeat shows it at the latest after so many."""
+
+COMPUTED = 1000
+"""The coordinator computes assignments once in so many at most; until then an epoch is nowhere on the wire."""
 
 CLASSIC_REASONS = (
     (r"Adding new member (?P<m>\S+) with", {"first_member", "new_member", "static_member_returned", "member_rejoined"}),
@@ -146,7 +149,7 @@ def _generation(fact: dict[str, Any], ended: list[Event], modern: bool) -> Itera
         yield f"{name}: {len(one['members'])} members told, {members} were"
     yield from _cause(name, fact, found, modern)
     began = _ms(found[0]["began"])
-    late = HEARTBEAT if modern and not fact["reason"] else NEAR
+    late = HEARTBEAT + COMPUTED if modern and not fact["reason"] else NEAR
     if began - fact["began"] > late or fact["began"] - began > HEARTBEAT:
         yield f"{name}: began {_clock(began)} as told, {_clock(fact['began'])} in the log ({one['cause']})"
     if "steady" in fact and one["outcome"] == "steady":
@@ -165,7 +168,7 @@ def _cause(name: str, fact: dict[str, Any], found: list[Event], modern: bool) ->
         for pattern, causes in MODERN_REASONS if modern else CLASSIC_REASONS:
             if match := re.search(pattern, reason):
                 allowed |= causes
-                who.update(match.groupdict().get("m", "").split(", "))
+                who.update(filter(None, match.groupdict().get("m", "").split(", ")))
                 break
     if not fact["reason"]:
         allowed = {"assignment_changed", "unknown"}
@@ -208,14 +211,30 @@ def false_claims(told: Sequence[Event], facts: dict[str, Any]) -> Iterator[str]:
             continue
         if event["event"] == "memberLeft" and event["how"] != "left_for_now":
             times = [one["time"] for one in truth["left"] if one["member"] == event["memberId"]]
+            at = _ms(event["time"])
             if not times:
                 yield f"{event['group']}: {event['memberId']} is told as gone ({event['how']}), and never went"
+            elif event["how"] != "fenced" and min(abs(one - at) for one in times) > 3 * HEARTBEAT:
+                yield (
+                    f"{event['group']}: {event['memberId']} is told as gone ({event['how']}) at {_clock(at)}; it went at "
+                    f"{', '.join(map(_clock, times))}"
+                )
         elif event["event"] == "memberJoined":
             known = {one["member"] for one in (*truth["joined"], *truth["left"])} | set(truth["members"])
             if event["memberId"] not in known:
                 yield f"{event['group']}: {event['memberId']} is told as in, and never was"
-        elif event["event"] == "rebalanceEnded" and event["outcome"] == "steady":
-            yield from _claims(event, truth)
+        elif event["event"] == "rebalanceEnded":
+            if event["outcome"] == "steady":
+                yield from _claims(event, truth)
+            elif event["began"] and event["ended"]:
+                began, ended = _ms(event["began"]) - NEAR, _ms(event["ended"])
+                inside = [
+                    one["generation"]
+                    for one in truth["generations"]
+                    if one["began"] >= began and one.get("steady", ended + 1) <= ended
+                ]
+                if len(inside) > 2:
+                    yield f"{event['group']}: one rebalance is told for the generations {inside}"
 
 
 def _claims(event: Event, truth: dict[str, Any]) -> Iterator[str]:

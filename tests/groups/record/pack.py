@@ -25,18 +25,13 @@ def pack(folder: Path, out: Path) -> None:
             continue
         did: dict[str, Any] = json.loads(log.with_suffix(".did.json").read_text())
         groups = facts(log.read_text().splitlines(), did["topics"])
-        first, end = (round(datetime.fromisoformat(did["did"][at]["time"]).timestamp() * 1000) for at in (0, -1))
-        groups = {
-            name: _until(group, end)
-            for name, group in groups.items()
-            if any(one["began"] >= first for one in group["generations"][:1])
-        }
+        end = round(datetime.fromisoformat(did["did"][-1]["time"]).timestamp() * 1000)
+        groups = {name: _until(group, end) for name, group in groups.items() if group["joined"]}
         (out / f"{log.stem}.pcap.xz").write_bytes(
             lzma.compress(pcap.read_bytes(), preset=9 | lzma.PRESET_EXTREME)
         )
-        parts = {"did": did["did"], "assigned": did["assigned"]}
-        lines = [f' "{key}": [\n{_rows(rows)}\n ]' for key, rows in parts.items()]
-        lines.append(f' "groups": {{\n{",\n".join(_group(name, group) for name, group in groups.items())}\n }}')
+        lines = [f' "{key}": {_rows(did[key], 2)}' for key in ("did", "assigned")]
+        lines.append(' "groups": {\n' + ",\n".join(_group(*one) for one in groups.items()) + "\n }")
         (out / f"{log.stem}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
@@ -51,15 +46,16 @@ def _until(group: dict[str, Any], end: int) -> dict[str, Any]:
 
 
 def _group(name: str, group: dict[str, Any]) -> str:
-    parts = [
-        f'   "{key}": [\n{_rows(rows)}\n   ]' if rows and isinstance(rows[0], dict) else f'   "{key}": {json.dumps(rows)}'
-        for key, rows in group.items()
-    ]
-    return f'  "{name}": {{\n{",\n".join(parts)}\n  }}'
+    parts = [f'   "{key}": {_rows(value, 4)}' for key, value in group.items()]
+    return f'  "{name}": {{\n' + ",\n".join(parts) + "\n  }"
 
 
-def _rows(rows: list[Any]) -> str:
-    return ",\n".join(f"    {json.dumps(one)}" for one in rows)
+def _rows(value: Any, indent: int) -> str:
+    """JSON with one row a line."""
+    if not isinstance(value, list) or not value or isinstance(value[0], str):
+        return json.dumps(value)
+    space = "\n" + " " * indent
+    return "[" + space + ("," + space).join(map(json.dumps, value)) + "]"
 
 
 if __name__ == "__main__":
