@@ -45,10 +45,10 @@ class _Group:
         """Something that the next epoch will be for."""
         self.reasons.append((time, reason))
 
-    def join(self, time: int, member: str, how: str) -> None:
+    def join(self, time: int, member: str, how: str, instance: str | None = None) -> None:
         if member in self.members:
             return  # a classic member of a converted group that joins again
-        self.members[member] = {"epoch": 0, "state": "", "has": []}
+        self.members[member] = {"epoch": 0, "state": "", "has": [], "instance": instance}
         self.joined.append({"time": time, "member": member, "how": how})
         self.because(time, f"{how}: {member}")
 
@@ -56,6 +56,15 @@ class _Group:
         """A static member came back under an id that the log doesn't say."""
         self.leave(time, member, "replaced")
         self.members[f"{instance}-?"] = {}
+
+    def of_instance(self, instance: str | None) -> str:
+        found = (name for name, one in self.members.items() if instance and one.get("instance") == instance)
+        return next(found, "")
+
+    def away(self, time: int, member: str) -> None:
+        """A static member left for now; it is in until its session is over."""
+        self.members[member]["away"] = True
+        self.left.append({"time": time, "member": member, "how": "left_for_now"})
 
     def leave(self, time: int, member: str, how: str) -> None:
         if member not in self.members:
@@ -158,10 +167,15 @@ def _formed(groups: dict[str, _Group], name: str, generation: int, time: int) ->
 
 _CONVERTED = re.compile(r"Converted the \w+ group to a (?P<k>\w+) group")
 _JOINS = re.compile(
-    r"(?:Static m|M)ember(?: (?P<m>\S+))?(?: with instance id (?P<i>\S+))? joins the (?P<k>\w+) group(?: using the (?P<p>\w+) protocol)?"
+    r"(?:Static m|M)ember(?: (?P<m>\S+))?(?: with instance id (?P<i>\S+))? joins the (?P<k>\w+) group"
+)
+_RETURNS = re.compile(
+    r"Static member with instance id (?P<i>\S+) re-joins the (?P<k>\w+) group.* "
+    r"Created a new member (?P<m>\S+) to replace the existing member (?P<old>\S+)\."
 )
 _GONE = re.compile(
-    r"(?:Streams |Static |Dynamic )?[Mm]ember ?(?P<m>\S+)? (?:with instance id \S+ )?(?P<how>fenced from the group because|temporarily left the|left the|has left group through)"
+    r"(?:Streams |Static |Dynamic )?[Mm]ember ?(?P<m>\S*)(?: with instance id (?P<i>\S+))? "
+    r"(?P<how>fenced from the group because|temporarily left the|left the|has left group through)"
 )
 _BUMPED = re.compile(r"Bumped (?:streams )?group epoch to (?P<n>\d+)")
 _TARGET = re.compile(r"Computed a new target assignment for epoch (?P<n>\d+)")
@@ -182,12 +196,18 @@ def _modern(groups: dict[str, _Group], time: int, text: str, names: dict[str, st
         group.conversions.append({"time": time, "to": match["k"]})
     elif match := _JOINS.match(text):
         group.kind = match["k"]
-        group.join(time, match["m"] or named, "static" if match["i"] else "joined")
+        group.join(time, match["m"] or named, "static" if match["i"] else "joined", match["i"])
+    elif match := _RETURNS.match(text):
+        group.leave(time, match["old"], "replaced")
+        group.join(time, match["m"], "static", match["i"])
     elif match := _GONE.match(text):
-        how = {"fenced": "session_timeout", "tempor": "left_for_now"}.get(match["how"][:6], "left")
-        if "rebalance timeout" in text:
-            how = "rebalance_timeout"
-        group.leave(time, match["m"] or named, how)
+        member = match["m"] or group.of_instance(match["i"]) or named
+        if match["how"].startswith("temporarily"):
+            group.away(time, member)
+        else:
+            expired = "session expired" in text
+            fenced = "session_timeout" if expired else "rebalance_timeout"
+            group.leave(time, member, fenced if match["how"].startswith("fenced") else "left")
         _settle(group, time)
     elif match := (_BUMPED.match(text) or _TARGET.match(text)):
         epoch = int(match["n"])
@@ -200,6 +220,7 @@ def _modern(groups: dict[str, _Group], time: int, text: str, names: dict[str, st
         _settle(group, time)
     elif match := _STATE.match(text):
         member = group.members.setdefault(match["m"] or named, {})
+        member["away"] = False
         listed = _PARTITION.findall(match["p"] if match["p"] is not None else match["t"] or "")
         member.update(
             epoch=int(match["n"]), state=match["s"],
@@ -217,7 +238,7 @@ def _settle(group: _Group, time: int) -> None:
     last = group.generations[-1]
     if "steady" in last or last["generation"] != group.epoch:
         return
-    members = group.members
+    members = {name: one for name, one in group.members.items() if not one.get("away")}
     if all(one.get("epoch") == group.epoch and one.get("state") == "STABLE" for one in members.values()):
         last["steady"] = time
         last["members"] = len(members)

@@ -208,8 +208,6 @@ def consumer_causes(stage: Stage) -> None:
     stage.wait(2.5)
     stage.operate("create causes-later 1")
     stage.wait(12)  # patterns are looked at again every 10 s
-    stage.operate("delete causes-later")
-    stage.wait(3)
     stage.kill("b")
     stage.wait(5)
     stage.say("c", "pattern causes-t.*|pay.*")
@@ -218,6 +216,22 @@ def consumer_causes(stage: Stage) -> None:
     stage.wait(2)
     stage.close("a")
     stage.wait(0.5)
+
+
+def consumer_deleted(stage: Stage) -> None:
+    """A topic is deleted that members of a KIP-848 group consume; one of them commits to it for ever."""
+    stage.operate("create deleted-topic 2")
+    group = "consumer-deleted"
+    stage.consumer("a", group, "orders,deleted-topic", *NEW)
+    stage.consumer("b", group, "orders,deleted-topic", *NEW)
+    stage.wait(2)
+    stage.operate("delete deleted-topic")
+    stage.wait(4)
+    stage.kill("b")
+    stage.wait(4)
+    stage.kill("a")
+    stage.wait(4)
+    stage.operate("produce payments 1")
 
 
 def consumer_freezes(stage: Stage) -> None:
@@ -480,7 +494,7 @@ SITUATIONS: dict[str, Callable[[Stage], None]] = {
     one.__name__.replace("_", "-"): one
     for one in (
         classic_causes, classic_freezes, classic_static, classic_cooperative, classic_restart,
-        classic_refused, classic_python, classic_raw, consumer_raw, consumer_causes, consumer_freezes, consumer_static,
+        classic_refused, classic_python, classic_raw, consumer_raw, consumer_causes, consumer_deleted, consumer_freezes, consumer_static,
         consumer_restart, consumer_confluent, share_causes, share_restart, streams_causes,
         streams_restart, conversions,
     )
