@@ -16,21 +16,14 @@ from typing import Any
 
 from coordwire.codec import Message
 from coordwire.embedded import open_embedded
+from coordwire.groups.consumer_data import given, id_text, owned, subscribe
 from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker
-from coordwire.groups.group import (
-    MOST_MEMBERS,
-    Group,
-    Member,
-    Owned,
-    Seen,
-    Why,
-    given,
-    id_text,
-    owned,
-    remember,
-    subscribe,
-)
+from coordwire.groups.group import Group
 from coordwire.groups.latest import decide
+from coordwire.groups.members import MOST_MEMBERS, Member, Owned
+from coordwire.groups.rebalance import Why
+from coordwire.groups.rebalance_cause import between_records
+from coordwire.groups.seen import Seen, remember
 from coordwire.groups.timeline_events import GroupEvent, Kind, Leaving, OffsetCommitted, TransactionStep
 
 __all__ = ["log_timeline", "topic_names"]
@@ -207,7 +200,7 @@ class _LogGroup(Group):
 
 def _classic(group: _LogGroup, value: Any, place: Seen) -> None:
     members = {one.member_id: one for one in _members(value)} if value is not None else {}
-    why = _why(group, members)
+    why = between_records(group, members)
     renewed = value is not None and value.generation != group.generation and (members or group.members)
     for gone in [one for one in group.members if one not in members]:
         group.remove(gone, place, "left", inferred=True)
@@ -217,7 +210,7 @@ def _classic(group: _LogGroup, value: Any, place: Seen) -> None:
     for name, member in members.items():
         known = group.members.get(name)
         if known is None:
-            group.add(member, place, rejoined=group.of_instance(member.instance_id) is not None)
+            group.add(member, place, rejoined=group.members.of_instance(member.instance_id) is not None)
         else:
             group.renew(member)
     if value is None:
@@ -242,25 +235,6 @@ def _members(value: Any) -> Iterator[Member]:
         subscribe(member, opened.get(f"members[{index}].subscription"))
         member.assigned = given(opened.get(f"members[{index}].assignment"))
         yield member
-
-
-def _why(group: Group, members: dict[str, Member]) -> Why:
-    """What the difference between two records speaks for."""
-    before = group.members
-    for name, member in members.items():
-        if name not in before:
-            if group.of_instance(member.instance_id) is not None:
-                return Why("static_member_returned", name, inferred=True)
-            return Why("new_member" if before else "first_member", name, inferred=True)
-    for name in before:
-        if name not in members:
-            return Why("member_left", name, inferred=True)
-    for name, member in members.items():
-        if member.topics != before[name].topics:
-            return Why("subscription_changed", name, inferred=True)
-        if (before[name].owned or frozenset()) - (member.owned or frozenset()):
-            return Why("partitions_revoked", name, inferred=True)
-    return Why("unknown", inferred=True, detail="the same members, as far as the log tells")
 
 
 # --- groups of the coordinator's own making: a record a fact ---
@@ -302,7 +276,7 @@ def _described(group: _LogGroup, name: str, value: Any, place: Seen) -> None:
             group.begin(Why("subscription_changed", name, inferred=True), place)
         return
     instance_id = getattr(value, "instance_id", None)
-    static = group.of_instance(instance_id)
+    static = group.members.of_instance(instance_id)
     member = Member(name, value.client_id, value.client_host, instance_id, topics)
     cause = Why("new_member" if group.members else "first_member", name, inferred=True)
     if static is not None:

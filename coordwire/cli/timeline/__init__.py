@@ -25,7 +25,7 @@ from coordwire.cli import Failure, filters
 from coordwire.cli.inputs import failure, opened, shown
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
-from coordwire.groups.capture_timeline import TOLD_BY, timeline
+from coordwire.groups.capture_timeline import USED_APIS, timeline
 from coordwire.groups.coordinator_log import LogItem, read_file
 from coordwire.groups.log_files import LogFile, find_files
 from coordwire.groups.log_timeline import log_timeline, topic_names
@@ -241,12 +241,12 @@ def _missed(entry: Entry) -> bool:
     if isinstance(entry, UnreadableRange):
         return True
     drafts = entry.dialect is not Dialect.KAFKA
-    return entry.error is not None and (drafts or entry.api_key is None or entry.api_key in TOLD_BY)
+    return entry.error is not None and (drafts or entry.api_key is None or entry.api_key in USED_APIS)
 
 
 def _deviates(entry: Entry) -> bool:
     """Whether a group's story uses a frame that a strict reading refuses."""
-    return isinstance(entry, FrameEntry) and bool(entry.deviations) and entry.api_key in TOLD_BY
+    return isinstance(entry, FrameEntry) and bool(entry.deviations) and entry.api_key in USED_APIS
 
 
 def _start(name: str, head: bytes) -> int:
