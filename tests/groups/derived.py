@@ -1,4 +1,4 @@
-"""Captures as they are on a bad day, made from a good one: packets that are missing, cut short, or of one side.
+"""Captures that are not whole, made from one that is: packets are missing, cut short, or of one side.
 
 Strategy: a classic little-endian pcap of Ethernet and IPv4 is split into its packets, and written again
 without some of them or without their ends. Rules: what is dropped depends on nothing but the packet's number,

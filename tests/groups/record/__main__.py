@@ -1,4 +1,4 @@
-"""`python -m tests.groups.record --work FOLDER [--python PYTHON] [NAME ...]`: play situations and record them."""
+"""Play situations and record them: `python -m tests.groups.record --work FOLDER [--python P] [NAME ...]`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """What the coordinator's own log says of each group, as facts that a timeline can be held to.
 
-Strategy: one pass over the lines of Kafka's GroupMetadataManager, a pattern each; a classic group's generation
-is opened by "Preparing to rebalance" and closed by "Stabilized" or "is now empty", a modern one's by its bumped
-epoch and by the moment at which all members are STABLE in it. Rules: only what the log says is a fact; a
-restarted coordinator repeats nothing, so that what it loads is what was. Times are milliseconds since 1970.
+Strategy: one pass over the lines of Kafka's GroupMetadataManager, a pattern each. A classic group's
+generation begins with "Preparing to rebalance" and is formed with "Stabilized" or "is now empty"; a modern
+one begins with its bumped epoch, and is steady as soon as all members are STABLE in it. Rules: only what
+the log says is a fact; a coordinator that restarts goes on where it was. Times are milliseconds since 1970.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ class _Group:
 
 
 def facts(lines: Iterable[str], names: dict[str, str]) -> dict[str, Any]:
-    """By group: its kind, who joined and left and how, and its generations. names: of topics, by their ids."""
+    """By group: its kind, who joined and left and how, its generations. names: of topics, by their ids."""
     groups: dict[str, _Group] = {}
     for line in lines:
         found = _LINE.match(line)
         if found:
             _classic(groups, _millis(found[1]), found[2])
             _modern(groups, _millis(found[1]), found[2], names)
-    return {
+    made: dict[str, Any] = {
         name: {
             "kind": group.kind, "joined": group.joined, "left": group.left,
             "generations": group.generations, "conversions": group.conversions,
@@ -92,6 +92,7 @@ def facts(lines: Iterable[str], names: dict[str, str]) -> dict[str, Any]:
         }
         for name, group in sorted(groups.items())
     }  # fmt: skip
+    return made
 
 
 # --- classic groups ---
@@ -100,27 +101,31 @@ _NEW = (
     (re.compile(r"Pending dynamic member with id (?P<m>\S+) joins group (?P<g>\S+) in"), "joined"),
     (
         re.compile(
-            r"(?:Static|Dynamic) member with (?:groupInstanceId=\S+ and )?unknown member id joins group (?P<g>\S+) in "
-            r"(?:state )?\w+(?: state)?\. Created a new member id (?P<m>\S+) (?:for this member and added to the|"
-            r"and added the member to the) group"
+            r"(?:Static|Dynamic) member with (?:groupInstanceId=\S+ and )?unknown member id joins group "
+            r"(?P<g>\S+) in (?:state )?\w+(?: state)?\. Created a new member id (?P<m>\S+) "
+            r"(?:for this member and added to the|and added the member to the) group"
         ),
         "joined",
     ),
 )
 _REPLACED = re.compile(
-    r"Static member with groupInstanceId=(?P<i>\S+) and unknown member id joins group (?P<g>\S+) in \w+ state\. "
-    r"Replacing previously mapped member (?P<m>\S+) with this groupInstanceId"
+    r"Static member with groupInstanceId=(?P<i>\S+) and unknown member id joins group (?P<g>\S+) in "
+    r"\w+ state\. Replacing previously mapped member (?P<m>\S+) with this groupInstanceId"
 )
 _FAILED = re.compile(r"Member (?P<m>\S+) in group (?P<g>\S+) has failed, removing it from the group")
 _LEFT = re.compile(
-    r"\[Group (?P<g>[^\]]+)\] (?:Static|Dynamic)? ?[Mm]ember (?P<m>\S+)(?: with instance id \S+)? has left group through"
+    r"\[Group (?P<g>[^\]]+)\] (?:Static|Dynamic)? ?[Mm]ember (?P<m>\S+)(?: with instance id \S+)? "
+    r"has left group through"
 )
 _PREPARING = re.compile(
-    r"Preparing to rebalance group (?P<g>\S+) in state \w+ with old generation (?P<n>\d+) \(reason: (?P<r>.*)\)\."
+    r"Preparing to rebalance group (?P<g>\S+) in state \w+ with old generation (?P<n>\d+) "
+    r"\(reason: (?P<r>.*)\)\."
 )
 _STABLE = re.compile(r"Stabilized group (?P<g>\S+) generation (?P<n>\d+) with (?P<m>\d+) members")
 _EMPTY = re.compile(r"Group (?P<g>\S+) with generation (?P<n>\d+) is now empty")
-_ASSIGNED = re.compile(r"Assignment received from leader (?P<m>\S+) for group (?P<g>\S+) for generation (?P<n>\d+)")
+_ASSIGNED = re.compile(
+    r"Assignment received from leader (?P<m>\S+) for group (?P<g>\S+) for generation (?P<n>\d+)"
+)
 
 
 def _classic(groups: dict[str, _Group], time: int, text: str) -> None:
@@ -154,6 +159,7 @@ def _classic(groups: dict[str, _Group], time: int, text: str) -> None:
 def _formed(groups: dict[str, _Group], name: str, generation: int, time: int) -> dict[str, Any]:
     """The generation that was formed just now; one whose beginning the log hasn't is added."""
     group = groups.setdefault(name, _Group())
+    one: dict[str, Any]
     for one in reversed(group.generations):
         if one["generation"] == generation and one["members"] is None:
             one["formed"] = time
@@ -180,8 +186,8 @@ _GONE = re.compile(
 _BUMPED = re.compile(r"Bumped (?:streams )?group epoch to (?P<n>\d+)")
 _TARGET = re.compile(r"Computed a new target assignment for epoch (?P<n>\d+)")
 _STATE = re.compile(
-    r"Member(?: (?P<m>\S+)|'s) new assignment state: epoch=(?P<n>-?\d+), previousEpoch=-?\d+, state=(?P<s>\w+), "
-    r"(?:assignedPartitions=\[(?P<p>[^\]]*)\]|assignedTasks=\(active=\[(?P<t>[^\]]*)\])"
+    r"Member(?: (?P<m>\S+)|'s) new assignment state: epoch=(?P<n>-?\d+), previousEpoch=-?\d+, "
+    r"state=(?P<s>\w+), (?:assignedPartitions=\[(?P<p>[^\]]*)\]|assignedTasks=\(active=\[(?P<t>[^\]]*)\])"
 )
 
 

@@ -1,7 +1,7 @@
 """`python -m tests.groups.record.pack FOLDER OUT`: what was recorded becomes tests/data/stories.
 
-NAME.pcap.xz, and NAME.json: what was done to whom, what the clients said that they have, and the log's facts of
-each group that is named after the recording; what comes after the recording's end is left out.
+NAME.pcap.xz, and NAME.json: what was done to whom, what the clients said that they have, and the log's facts
+of each group that has members in the recording; what comes after the recording's end is left out.
 """
 
 from __future__ import annotations

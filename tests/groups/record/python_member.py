@@ -1,4 +1,6 @@
-"""One member of a group by a Python client: `python_member.py LIBRARY BOOTSTRAP GROUP NAME TOPICS [KEY=VALUE ...]`.
+"""One member of a group by a Python client.
+
+`python_member.py LIBRARY BOOTSTRAP GROUP NAME TOPICS [KEY=VALUE ...]`.
 
 LIBRARY: confluent (librdkafka), kpy (kafka-python), aio (aiokafka). "close" on standard input ends it as a
 client that is closed does. Rules: what runs it has the libraries; nothing else of the project is imported.
@@ -42,8 +44,9 @@ def assigned(partitions: Iterable[Any]) -> None:
 
 def confluent(bootstrap: str, group: str, name: str, topics: list[str], settings: dict[str, Any]) -> None:
     configs = {
-        "bootstrap.servers": bootstrap, "group.id": group, "client.id": name, "auto.offset.reset": "earliest",
-        "auto.commit.interval.ms": 1000, "fetch.wait.max.ms": 2000, "enable.metrics.push": "false", **settings,
+        "bootstrap.servers": bootstrap, "group.id": group, "client.id": name,
+        "auto.offset.reset": "earliest", "auto.commit.interval.ms": 1000, "fetch.wait.max.ms": 2000,
+        "enable.metrics.push": "false", **settings,
     }  # fmt: skip
     consumer = importlib.import_module("confluent_kafka").Consumer(configs)
     consumer.subscribe(topics, on_assign=lambda _, partitions: assigned(partitions))

@@ -1,8 +1,8 @@
-"""A member of a group that does as it is bid, and only that: requests that no client library would send.
+"""A member of a group that sends what it is told to, and only that: requests that no client library sends.
 
 Strategy: one connection of `coordwire.Connection`, on which requests are sent with or without waiting for
-their answers. Rules: a raw member is silent unless it is asked; its process is ours, so that it is "killed" by
-closing its socket.
+their answers. Rules: a raw member is silent unless it is asked to send; its process is ours, so that it is
+"killed" by closing its socket.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class RawClassic(_Raw):
 
 
 class RawConsumer(_Raw):
-    """A member of a KIP-848 group by ConsumerGroupHeartbeat 1, that revokes nothing if it is bid so."""
+    """A member of a KIP-848 group by ConsumerGroupHeartbeat 1, that revokes nothing if it is told so."""
 
     def __init__(self, port: int, client_id: str, group: str, member_id: str) -> None:
         super().__init__(port, client_id, group)

@@ -494,8 +494,8 @@ SITUATIONS: dict[str, Callable[[Stage], None]] = {
     one.__name__.replace("_", "-"): one
     for one in (
         classic_causes, classic_freezes, classic_static, classic_cooperative, classic_restart,
-        classic_refused, classic_python, classic_raw, consumer_raw, consumer_causes, consumer_deleted, consumer_freezes, consumer_static,
-        consumer_restart, consumer_confluent, share_causes, share_restart, streams_causes,
-        streams_restart, conversions,
+        classic_refused, classic_python, classic_raw, consumer_causes, consumer_deleted, consumer_freezes,
+        consumer_static, consumer_restart, consumer_confluent, consumer_raw, share_causes, share_restart,
+        streams_causes, streams_restart, conversions,
     )
 }  # fmt: skip

@@ -1,7 +1,7 @@
 """What a situation is played on: a real broker, clients that are started, killed and frozen, and a recorder.
 
-Strategy: each client is a process of its own, so that it can be killed (SIGKILL) and frozen (SIGSTOP, SIGCONT)
-as on a bad day; a Java `Operator` runs all the while for topics, records and settings. `Stage.recording` runs
+Strategy: each client is a process of its own, so that it can be killed (SIGKILL) and frozen (SIGSTOP,
+SIGCONT); a Java `Operator` runs all the while for topics, records and settings. `Stage.recording` runs
 tcpdump on loopback and keeps what was done to whom and when. Rules: every process is ended by its own id; a
 client that has no assignment in time is a `BrokerError`.
 """
@@ -68,7 +68,8 @@ LOGGING = """<Configuration><Appenders>
 <File name="groups" fileName="{path}" append="true">
 <PatternLayout pattern="[%d{{yyyy-MM-dd HH:mm:ss.SSS}}{{UTC}}] %p %m (%c)%n"/></File>
 <Console name="said"><PatternLayout pattern="%p %m%n"/></Console></Appenders><Loggers>
-<Logger name="org.apache.kafka.coordinator" level="DEBUG" additivity="false"><AppenderRef ref="groups"/></Logger>
+<Logger name="org.apache.kafka.coordinator" level="DEBUG" additivity="false">
+<AppenderRef ref="groups"/></Logger>
 <Root level="WARN"><AppenderRef ref="said"/></Root></Loggers></Configuration>"""
 
 CLIENTS = ("confluent", "kpy", "aio")
@@ -175,7 +176,7 @@ class Stage:
 
     @contextmanager
     def raw(self, name: str, group: str) -> Iterator[RawClassic]:
-        """A member that does as it is bid; its connection breaks at the end."""
+        """A member that sends what it is told to; its connection is closed at the end."""
         member = RawClassic(self.broker.port, name, group)
         try:
             yield member
@@ -278,9 +279,7 @@ class Stage:
     def note(self, did: str, who: str, arguments: str = "") -> None:
         """Keep what is done to whom, and when."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self._done.append(
-            {"time": now, "did": did, "who": who, **({"args": arguments} if arguments else {})}
-        )
+        self._done.append({"time": now, "did": did, "who": who, **({"args": arguments} if arguments else {})})
         if did == "start":
             self._started.append(who)
 
