@@ -161,7 +161,9 @@ class Timeline:
             known = self._groups.known(request.group_id)
             if known is not None:
                 codes = [one.error_code for topic in message.topics for one in topic.partitions]
-                known.alive(request, next((code for code in codes if code), 0), place)
+                generation = getattr(request, "generation_id_or_member_epoch", -1)
+                code = next((code for code in codes if code), 0)
+                known.alive(request, code, generation, asked, place, _host(asked))
                 yield from self._of(known, None, place)
         else:
             yield from self._others(entry, request, message, place)
@@ -174,9 +176,9 @@ class Timeline:
             case ApiKey.JOIN_GROUP:
                 group.join_response(request, message, place, _place(asked))
             case ApiKey.SYNC_GROUP:
-                group.sync_response(request, message, place)
+                group.sync_response(request, message, asked, place, _host(asked))
             case ApiKey.HEARTBEAT:
-                group.alive(request, message.error_code, place)
+                group.alive(request, message.error_code, request.generation_id, asked, place, _host(asked))
             case ApiKey.LEAVE_GROUP:
                 group.leave_response(request, message, place, _place(asked))
         yield from self._of(group, request.member_id or None, place)
@@ -218,6 +220,9 @@ class Timeline:
         found = [(one.key, one) for one in message.coordinators] or [(request.key, message)]
         for group, one in found:
             if one.error_code:
+                known = self._groups.known(group)
+                if known is not None:
+                    known.unavailable(place)
                 yield ErrorMet(
                     group=group, **place._asdict(), api="FindCoordinator", error_code=one.error_code,
                     member_id=None, client_id=entry.client_id, message=one.error_message,

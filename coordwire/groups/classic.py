@@ -18,7 +18,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.embedded import open_embedded
 from coordwire.enums import ErrorCode
 from coordwire.groups.consumer_data import given, subscribe
-from coordwire.groups.group import Group
+from coordwire.groups.group import UNAVAILABLE, Group
 from coordwire.groups.joining import Joining
 from coordwire.groups.member_death import Sessions
 from coordwire.groups.members import Member
@@ -42,7 +42,8 @@ class ClassicGroup(Group):
         super().__init__(group, "classic")
         self._waiting = Joining(MOST_WAITING)
         self._causes: OrderedDict[Seen, Why] = OrderedDict()  # JoinGroups that may begin a rebalance
-        self._sessions = Sessions(self.members, lambda one: one.over_ns)
+        self._asked: OrderedDict[str, Seen] = OrderedDict()  # the last of each member
+        self._sessions = Sessions(self.members, self.over_ns)
         self._formed_ns: int | None = None  # when the last generation was formed
         self._moved_coordinator = False
         self._known_from_start = False
@@ -71,6 +72,8 @@ class ClassicGroup(Group):
         )
         self._moved_coordinator = self._moved_coordinator and why.cause != "coordinator_moved"
         remember(self._causes, place, why, MOST_WAITING)
+        if member.member_id:
+            remember(self._asked, member.member_id, place, MOST_WAITING)
 
     def _begin_with_joins(self) -> Rebalance | None:
         """The JoinGroups that wait are why the group rebalances: begin that with the first of them."""
@@ -196,6 +199,7 @@ class ClassicGroup(Group):
         if member is not None:
             self._seen(member, place)
             member.parked = True
+        self._causes.pop(self._asked.pop(message.member_id, place), None)  # its JoinGroup was answered
         if not message.assignments or message.generation_id != self.generation:
             return
         opened = open_embedded(message)
@@ -205,17 +209,17 @@ class ClassicGroup(Group):
             if partitions is not None and member is not None:
                 self.assign(member, partitions)
 
-    def sync_response(self, request: Any, message: Any, place: Seen) -> None:
+    def sync_response(
+        self, request: Any, message: Any, asked: FrameEntry, place: Seen, host: str | None
+    ) -> None:
         if message.error_code:
             self.refused(message.error_code, request.member_id, place)
             return
         partitions = given(open_embedded(message).get("assignment"))
-        member = self.members.get(request.member_id)
-        if member is not None:
-            self._seen(member, place)
-            if partitions is not None:
-                self.assign(member, partitions)
-                self.consumption.has(member.member_id, partitions, place.time_ns)
+        member = self._known(request, request.generation_id, asked, place, host)
+        if partitions is not None:
+            self.assign(member, partitions)
+            self.consumption.has(member.member_id, partitions, place.time_ns)
         rebalance = self.rebalance
         if rebalance is None or request.generation_id != rebalance.generation:
             return
@@ -233,14 +237,31 @@ class ClassicGroup(Group):
 
     # --- living and leaving ---
 
-    def alive(self, request: Any, error_code: int, place: Seen) -> None:
-        """A heartbeat's answer, or that of a commit."""
+    def alive(
+        self, request: Any, error_code: int, generation: int, asked: FrameEntry, place: Seen, host: str | None
+    ) -> None:
+        """A heartbeat's answer, or that of a commit. generation: the one that its member is in."""
         if error_code:
             self.refused(error_code, request.member_id, place)
-            return
+        elif request.member_id and generation >= 0:
+            self._known(request, generation, asked, place, host)
+
+    def _known(
+        self, request: Any, generation: int, asked: FrameEntry, place: Seen, host: str | None
+    ) -> Member:
+        """A member whose request was accepted. One that wasn't seen joining was in before, or the answer to
+        its JoinGroup is missing."""
         member = self.members.get(request.member_id)
-        if member is not None:
-            self._seen(member, place)
+        if member is None:
+            member = Member(
+                request.member_id, asked.client_id, host, getattr(request, "group_instance_id", None),
+                generation=generation, last_seen_ns=place.time_ns, classic=True,
+            )  # fmt: skip
+            self.add(member, place, rejoined=self.generation is None)
+            if self.generation is None and self.rebalance is None:
+                self.generation = generation
+        self._seen(member, place)
+        return member
 
     def leave_response(self, request: Any, message: Any, place: Seen, asked: Seen) -> None:
         if message.error_code:
@@ -258,10 +279,11 @@ class ClassicGroup(Group):
     def refused(self, error_code: int, member_id: str, place: Seen) -> None:
         """What an error code says of the group."""
         member = self.members.get(member_id)
-        if member is not None and error_code != ErrorCode.UNKNOWN_MEMBER_ID:
-            member.parked = False
-        if error_code == ErrorCode.NOT_COORDINATOR:
-            self._moved_coordinator = True
+        if error_code in UNAVAILABLE:
+            self.unavailable(place)
+            self._moved_coordinator |= error_code == ErrorCode.NOT_COORDINATOR
+            if member is not None:
+                self._seen(member, place)
         elif error_code == ErrorCode.REBALANCE_IN_PROGRESS:
             if member is not None:
                 self._seen(member, place)
@@ -274,11 +296,13 @@ class ClassicGroup(Group):
         elif member is not None and error_code == ErrorCode.FENCED_INSTANCE_ID:
             self.remove(member_id, place, "fenced")
             self._gone(Why("member_fenced", member_id, detail="FENCED_INSTANCE_ID"), place)
+        elif member is not None:
+            member.parked = False
 
     def _how_gone(self, member: Member, otherwise: Leaving, place: Seen) -> tuple[Leaving, Seen]:
         """How a member must have gone, and when. While its JoinGroup or SyncGroup waits its session doesn't
         run; if it wasn't seen to be answered, it runs from the next generation on."""
-        over_ns = member.over_ns
+        over_ns = self.over_ns(member)
         if over_ns is not None and member.parked:
             waited_ns = (self._formed_ns or 0) - (member.last_seen_ns or 0)
             over_ns = over_ns + waited_ns if waited_ns > 0 else None
@@ -314,14 +338,16 @@ class ClassicGroup(Group):
         if self._begin_with_joins() is not None:
             return
         first = self._sessions.first()
-        dead = first if first is not None and first.silent_at(place.time_ns) else None
+        dead = first if first is not None and self.silent_at(first, place.time_ns) else None
         why = of_rejoin_demand(self, self._waiting.members(), dead)
         began = place
         if why.cause == "session_timeout" and dead is not None:
-            began = place.at(dead.over_ns)
+            began = place.at(self.over_ns(dead))
         self._disturbed(why, began)
 
     def _seen(self, member: Member, place: Seen) -> None:
+        if self.silent_at(member, place.time_ns):
+            self.unavailable(place)  # else it would be out
         member.last_seen_ns = place.time_ns
         member.parked = False
         self._sessions.watch(member)

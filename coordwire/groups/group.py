@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from coordwire.enums import ErrorCode
 from coordwire.groups.consumption import Consumption
 from coordwire.groups.members import MOST_MEMBERS, Member, Members, Owned
 from coordwire.groups.rebalance import Rebalance, Why
@@ -29,16 +30,22 @@ from coordwire.groups.timeline_events import (
     TopicPartition,
 )
 
-__all__ = ["Group"]
+__all__ = ["UNAVAILABLE", "Group"]
 
 FOLLOWS = ("unknown", "leader_rejoined", "member_rejoined", "partitions_revoked", "assignment_changed")
 """What follows from a rebalance that is under way: it says nothing of why that began."""
+
+UNAVAILABLE = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR,
+}  # fmt: skip
+"""A coordinator that isn't there, or not yet."""
 
 
 class Group:
     """The state of one group. name_of: a topic's name by what the group's messages call it; settled: what
     each member had when the group was last steady; pending: events that were not
-    drained yet; consumption: for how long partitions had no consumer."""
+    drained yet; consumption: for how long partitions had no consumer; available_ns: when the coordinator was
+    last seen to be unavailable."""
 
     def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str] = str) -> None:
         self.group = group
@@ -52,6 +59,7 @@ class Group:
         self.pending: list[GroupEvent] = []
         self.settled: dict[str, Owned] = {}
         self.consumption = Consumption()
+        self.available_ns = 0
         self._assigned: dict[str, Member] = {}  # all that have something, and perhaps more
 
     def report(self, event: type[GroupEvent], place: Seen, **fields: Any) -> None:
@@ -60,6 +68,29 @@ class Group:
     def drain(self) -> Iterator[GroupEvent]:
         yield from self.pending
         self.pending.clear()
+
+    # --- sessions ---
+
+    def unavailable(self, place: Seen) -> None:
+        """The coordinator isn't there, moves or loads the group: all sessions begin anew afterwards."""
+        if place.time_ns is not None:
+            self.available_ns = max(self.available_ns, place.time_ns)
+
+    def heard_ns(self, member: Member) -> int | None:
+        """Since when a member's session runs."""
+        return None if member.last_seen_ns is None else max(member.last_seen_ns, self.available_ns)
+
+    def over_ns(self, member: Member) -> int | None:
+        """When a member's session is over, if it said for how long it may be silent, and is until then."""
+        heard_ns = self.heard_ns(member)
+        if heard_ns is None or not member.session_timeout_ms:
+            return None
+        return heard_ns + member.session_timeout_ms * 1_000_000
+
+    def silent_at(self, member: Member, time_ns: int | None) -> bool:
+        """Whether a member's session must have been over by then."""
+        over_ns = self.over_ns(member)
+        return time_ns is not None and over_ns is not None and time_ns > over_ns and not member.parked
 
     # --- members ---
 

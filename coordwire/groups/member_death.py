@@ -161,6 +161,7 @@ class SessionTimeout:
         self._bounds = _Bounds()
         self._common = known.bounds(kind)
         self.interval_ns = DEFAULT_INTERVAL_NS
+        self._refuted = 0
 
     def heartbeat_interval(self, ms: int) -> None:
         """What an answer asks for."""
@@ -171,6 +172,14 @@ class SessionTimeout:
         """A member was silent for so long and is still in."""
         self._bounds.survived(silence_ns)
         self._common.survived(silence_ns)
+
+    def refutes_absence(self, silence_ns: int) -> bool:
+        """Whether a member that was silent for so long and is still in shows that the coordinator was away,
+        and not that the timeout is longer than was learned: the first time it does."""
+        if not self.is_known or silence_ns <= self.most_ns:
+            return False
+        self._refuted += 1
+        return self._refuted == 1 or self._configured is not None
 
     def ended(self, silence_ns: int) -> None:
         """A member was silent for so long, and something showed that it is out."""

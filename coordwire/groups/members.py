@@ -40,18 +40,6 @@ class Member:
     answered_ns: int | None = None
     serial: int = -1
 
-    @property
-    def over_ns(self) -> int | None:
-        """When its session is over, if it is silent until then."""
-        if self.last_seen_ns is None or not self.session_timeout_ms:
-            return None
-        return self.last_seen_ns + self.session_timeout_ms * 1_000_000
-
-    def silent_at(self, time_ns: int | None) -> bool:
-        """Whether its session must have been over by then."""
-        over_ns = self.over_ns
-        return time_ns is not None and over_ns is not None and time_ns > over_ns and not self.parked
-
 
 class Members(OrderedDict[str, Member]):
     """A group's members by their ids, the oldest first; and by the names of static ones. gone: called with

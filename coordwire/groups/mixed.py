@@ -18,7 +18,7 @@ from coordwire.embedded import open_embedded
 from coordwire.enums import ErrorCode
 from coordwire.groups.classic import ClassicGroup, joining_member, leavers
 from coordwire.groups.consumer_data import given
-from coordwire.groups.group import Group
+from coordwire.groups.group import UNAVAILABLE, Group
 from coordwire.groups.joining import Joining
 from coordwire.groups.member_death import KnownTimeouts, Sessions
 from coordwire.groups.members import Member, Owned
@@ -43,7 +43,7 @@ class ConsumerGroup(ModernGroup):
         super().__init__(group, "consumer", name_of, known)
         self.id_of = id_of
         self._waiting = Joining(MOST_WAITING)
-        self._own_sessions = Sessions(self.members, lambda one: one.over_ns)
+        self._own_sessions = Sessions(self.members, self.over_ns)
         self._native: set[str] = set()
 
     def _out(self, member_id: str) -> None:
@@ -65,7 +65,7 @@ class ConsumerGroup(ModernGroup):
 
     def expire(self, place: Seen, *, at_end: bool = False) -> None:
         super().expire(place, at_end=at_end)
-        while (first := self._own_sessions.first()) is not None and first.silent_at(place.time_ns):
+        while (first := self._own_sessions.first()) is not None and self.silent_at(first, place.time_ns):
             self.died(first, place, "")
 
     # --- classic members ---
@@ -105,7 +105,9 @@ class ConsumerGroup(ModernGroup):
     def sync_request(self, message: Any, place: Seen) -> None:
         """The coordinator assigns: what a member says in it has no effect."""
 
-    def sync_response(self, request: Any, message: Any, place: Seen) -> None:
+    def sync_response(
+        self, request: Any, message: Any, asked: FrameEntry, place: Seen, host: str | None
+    ) -> None:
         if message.error_code:
             self.refused(message.error_code, request.member_id, place)
             return
@@ -122,8 +124,10 @@ class ConsumerGroup(ModernGroup):
         member.owned = member.assigned
         self.takes_up(member, True, place)
 
-    def alive(self, request: Any, error_code: int, place: Seen) -> None:
-        """A heartbeat's answer, or that of a commit."""
+    def alive(
+        self, request: Any, error_code: int, generation: int, asked: FrameEntry, place: Seen, host: str | None
+    ) -> None:
+        """A heartbeat's answer, or that of a commit. generation: the epoch that its member is in."""
         if error_code:
             self.refused(error_code, request.member_id, place)
             return
@@ -141,11 +145,13 @@ class ConsumerGroup(ModernGroup):
     def refused(self, error_code: int, member_id: str, place: Seen) -> None:
         """What an error code says of a classic member."""
         member = self.members.get(member_id)
+        if error_code in UNAVAILABLE:
+            self.unavailable(place)
         if member is None:
             return
         if error_code == ErrorCode.REBALANCE_IN_PROGRESS:
             self._alive(member, place)
-        elif error_code == ErrorCode.UNKNOWN_MEMBER_ID and member.silent_at(place.time_ns):
+        elif error_code == ErrorCode.UNKNOWN_MEMBER_ID and self.silent_at(member, place.time_ns):
             self.died(member, place, "UNKNOWN_MEMBER_ID", shown=place)
         elif error_code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
             fenced = error_code == ErrorCode.FENCED_INSTANCE_ID

@@ -18,7 +18,7 @@ from typing import Any
 from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
 from coordwire.groups.consumer_data import changed, id_text, owned, wanted_topics
-from coordwire.groups.group import Group
+from coordwire.groups.group import UNAVAILABLE, Group
 from coordwire.groups.member_death import KnownTimeouts, Sessions, SessionTimeout
 from coordwire.groups.members import Member, Members, Owned
 from coordwire.groups.rebalance import Rebalance, Why
@@ -29,8 +29,17 @@ from coordwire.groups.timeline_events import Kind, Outcome
 
 __all__ = ["ModernGroup"]
 
-GONE = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_MEMBER_EPOCH}
+GONE = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID}
+STAYS = {*UNAVAILABLE, ErrorCode.FENCED_MEMBER_EPOCH}
+"""What a member is refused with that stays a member."""
+
 JOIN, LEAVE_FOR_NOW = 0, -2
+
+KEEPS_EPOCH = ("member_rejoined", "static_member_returned")
+"""What need not raise the group's epoch."""
+
+MOST_SUPERSEDED = 100
+"""A superseded rebalance of more members doesn't list them: each joining of many would list them all."""
 
 JOINS = ("first_member", "new_member", "member_rejoined")
 
@@ -50,7 +59,7 @@ class ModernGroup(Group):
         self.members = Members(self._out)
         self.timeout = SessionTimeout(group, kind, known)
         self.progress = Reconciliation(shared=kind == "share")
-        self._sessions = Sessions(self.members, lambda one: one.last_seen_ns)
+        self._sessions = Sessions(self.members, self.heard_ns)
         self._risen: tuple[int, int] | None = None  # the epochs of a rise that nothing has explained yet
 
     def _out(self, member_id: str) -> None:
@@ -86,10 +95,18 @@ class ModernGroup(Group):
 
     def alive_at(self, member: Member, asked: Seen, place: Seen) -> None:
         """A member was heard, and is in."""
-        if member.last_seen_ns is not None and asked.time_ns is not None and not member.away:
-            self.timeout.survived(asked.time_ns - member.last_seen_ns)
+        silence_ns = self.silence(member, asked)
+        if self.timeout.refutes_absence(silence_ns):
+            self.unavailable(asked)  # else it would be out
+        elif not member.away:
+            self.timeout.survived(silence_ns)
         member.last_seen_ns = place.time_ns
         self.watch(member)
+
+    def silence(self, member: Member, place: Seen) -> int:
+        """For how long a member was silent to its coordinator, in nanoseconds; 0 where no time is known."""
+        heard_ns = self.heard_ns(member)
+        return 0 if heard_ns is None or place.time_ns is None else place.time_ns - heard_ns
 
     def watch(self, member: Member) -> None:
         """A member's session runs."""
@@ -141,9 +158,15 @@ class ModernGroup(Group):
 
     def _refused(self, error_code: int, member_id: str, place: Seen) -> None:
         member = self.members.get(member_id)
+        if error_code in UNAVAILABLE:
+            self.unavailable(place)
+        if member is not None and error_code in STAYS:
+            member.last_seen_ns = place.time_ns
+            if error_code == ErrorCode.FENCED_MEMBER_EPOCH:
+                self.consumption.ends(member_id, place.time_ns)  # it gives up all and joins again
         if error_code not in GONE or member is None:
             return
-        silence_ns = _silence(member, place)
+        silence_ns = self.silence(member, place)
         if error_code != ErrorCode.UNKNOWN_MEMBER_ID:
             self.remove(member_id, place, "fenced")
             self.departed(Why("member_fenced", member_id), place, place)
@@ -157,7 +180,9 @@ class ModernGroup(Group):
     def expire(self, place: Seen, *, at_end: bool = False) -> None:
         """Members whose sessions must be over by now are out."""
         while (first := self._sessions.first()) is not None:
-            if _silence(first, place) <= (self.timeout.most_at_end_ns if at_end else self.timeout.most_ns):
+            if self.silence(first, place) <= (
+                self.timeout.most_at_end_ns if at_end else self.timeout.most_ns
+            ):
                 return
             self.died(first, place, "")
 
@@ -167,26 +192,26 @@ class ModernGroup(Group):
         if rebalance is not None and rebalance.why.cause == "unknown" and shown is not None:
             shown = shown.at(rebalance.began.time_ns)
         if shown is not None and not member.session_timeout_ms:
-            self.timeout.ended(_silence(member, shown))
+            self.timeout.ended(self.silence(member, shown))
         when = place
-        if member.last_seen_ns is not None:
+        heard_ns = self.heard_ns(member)
+        if heard_ns is not None:
             own_ns = (member.session_timeout_ms or 0) * 1_000_000
-            when = (shown or place).at(member.last_seen_ns + (own_ns or self.timeout.likely_ns))
+            when = (shown or place).at(heard_ns + (own_ns or self.timeout.likely_ns))
         self.remove(member.member_id, when, "session_timeout", inferred=True)
-        self.departed(of_death(member, _silence(member, shown or place), sign), when, place)
+        self.departed(of_death(member, self.silence(member, shown or place), sign), when, place)
 
     # --- rebalances ---
 
     def disturbed(self, why: Why, place: Seen) -> Rebalance:
         """Something raises the epoch: another rebalance, if a member has the epoch of this one already."""
-        rebalance = self.rebalance
-        if rebalance is not None and self.progress.even_since is None and _batched(rebalance, why, place):
+        rebalance, even = self.rebalance, self.progress.even_since
+        if rebalance is not None and even is None and _batched(rebalance, why, place):
             return rebalance
-        if rebalance is not None and rebalance.joined_ns is not None and rebalance.why.cause != "unknown":
-            even = self.progress.even_since
-            if even is not None:
+        if rebalance is not None and rebalance.why.cause != "unknown":
+            if even is not None and (rebalance.joined_ns is not None or rebalance.why.cause in KEEPS_EPOCH):
                 self.close("steady", even)
-            else:
+            elif rebalance.joined_ns is not None:
                 self.close("superseded", place)
         if self.rebalance is None:
             self.progress.begin()
@@ -210,7 +235,7 @@ class ModernGroup(Group):
 
     def gives(self, member: Member, partitions: Owned, place: Seen) -> None:
         """A member has another assignment."""
-        if self.rebalance is None:
+        if self.rebalance is None and member.assigned is not None:
             detail = "its coordinator gave it another assignment"
             why = Why("assignment_changed", member.member_id, inferred=True, detail=detail)
             self.disturbed(why, place).joined_ns = place.time_ns
@@ -229,7 +254,9 @@ class ModernGroup(Group):
         """A member is given what others had: those that were silent meanwhile are gone."""
         for name in self.progress.former_owners(member.member_id, given):
             former = self.members.get(name)
-            if former is not None and self.timeout.is_replaced(_silence(former, place)):
+            if former is None or former.last_seen_ns is None or place.time_ns is None:
+                continue
+            if self.timeout.is_replaced(place.time_ns - former.last_seen_ns):
                 self.died(former, place, "another member has its partitions", shown=place)
 
     def in_epoch(self, member: Member, epoch: int, place: Seen, asked: Seen) -> None:
@@ -239,8 +266,11 @@ class ModernGroup(Group):
         before = self.generation
         if before is not None and epoch <= before:
             return
-        if before is not None and known and (self.rebalance is None or self.rebalance.joined_ns is not None):
-            self._unexplained(before, epoch, place, asked)
+        rebalance = self.rebalance
+        if before is None or not known or (rebalance is not None and rebalance.joined_ns is None):
+            pass
+        elif rebalance is None or rebalance.why.cause not in JOINS or self.progress.has_owners:
+            self._unexplained(before, epoch, place, asked)  # else nothing was assigned until now
         self.generation = epoch
         if self.rebalance is not None and self.rebalance.joined_ns is None:
             self.rebalance.joined_ns = place.time_ns or 0
@@ -248,7 +278,7 @@ class ModernGroup(Group):
     def _unexplained(self, before: int, epoch: int, place: Seen, asked: Seen) -> None:
         """The epoch rose, and nothing was seen that raises it: a session may have ended."""
         suspect = self._sessions.first()
-        silent = suspect is not None and self.timeout.explains(_silence(suspect, asked))
+        silent = suspect is not None and self.timeout.explains(self.silence(suspect, asked))
         sign = f"the group's epoch rose to {epoch}"
         if suspect is None or not silent:
             self.disturbed(of_epoch(before, epoch), asked)
@@ -269,13 +299,13 @@ class ModernGroup(Group):
         if member_id is None:
             return
         progress.heard(member_id, self.generation, place)
-        renewed = rebalance.joined_ns is not None or rebalance.why.cause == "static_member_returned"
-        even = progress.even_since
+        even, cause = progress.even_since, rebalance.why.cause
         if even is None:
             return
-        if renewed and progress.is_complete:
+        renewed = rebalance.joined_ns is not None or cause == "static_member_returned"
+        if renewed and progress.is_complete and (progress.has_owners or cause not in JOINS):
             self.close("steady", place)
-        elif progress.is_confirmed and (renewed or _later(even, place)):
+        elif progress.is_confirmed and (renewed or cause in KEEPS_EPOCH or _later(even, place)):
             self.close("steady", even)
 
     def _partitions(self, message: Any) -> Owned | None:
@@ -293,8 +323,15 @@ class ModernGroup(Group):
         """End the rebalance under way."""
         rebalance = self.rebalance
         if rebalance is not None:
+            if (
+                rebalance.why.cause == "member_rejoined"
+                and rebalance.joined_ns is None
+                and outcome == "steady"
+            ):
+                outcome = "not_needed"
             rebalance.generation = self.generation
-            rebalance.members = () if outcome == "superseded" else tuple(self.members)
+            few = outcome != "superseded" or len(self.members) <= MOST_SUPERSEDED
+            rebalance.members = tuple(self.members) if few else ()
             if outcome == "steady" and len(self.members) > 1:
                 rebalance.slowest = self.progress.even_by
             if rebalance.why.cause == "unknown" and self._risen is not None:
@@ -310,13 +347,6 @@ class ModernGroup(Group):
         if even is not None and self.rebalance is not None and self.rebalance.joined_ns is not None:
             self.close("steady", even)
         self.close("unfinished", place)
-
-
-def _silence(member: Member, place: Seen) -> int:
-    """For how long a member was silent, in nanoseconds; 0 where the input knows no time."""
-    if member.last_seen_ns is None or place.time_ns is None:
-        return 0
-    return place.time_ns - member.last_seen_ns
 
 
 def _batched(rebalance: Rebalance, why: Why, place: Seen) -> bool:

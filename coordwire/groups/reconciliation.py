@@ -91,6 +91,11 @@ class Reconciliation:
                 self._holder[one] = member_id
             self._lost -= partitions
 
+    @property
+    def has_owners(self) -> bool:
+        """Whether any member has any partition."""
+        return bool(self._holder)
+
     def is_exclusive(self, member_id: str) -> bool:
         """Whether a member has partitions that no other can have at the same time."""
         return not self._shared and bool(self._held.get(member_id))

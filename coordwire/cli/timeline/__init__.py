@@ -43,8 +43,8 @@ from coordwire.groups.timeline_events import (
 class TimelineFormat(Protocol):
     """Writes events."""
 
-    def write(self, event: GroupEvent) -> None:
-        """One event."""
+    def write(self, event: GroupEvent, *, listed: bool = True) -> None:
+        """One event. listed: whether it is to be shown; it counts all the same."""
 
     def finish(self) -> None:
         """That was the last."""
@@ -87,9 +87,8 @@ def run(options: argparse.Namespace) -> int:
     groups = frozenset(options.group or ())
     times = filters.TimeRange(options.since, options.until)
     for event in reading.events():
-        wanted = (not groups or event.group in groups) and event.time_ns in times
-        if wanted and (not options.errors or _went_wrong(event)):
-            output.write(event)
+        if (not groups or event.group in groups) and event.time_ns in times:
+            output.write(event, listed=not options.errors or _went_wrong(event))
     output.finish()
     return reading.conclude()
 
