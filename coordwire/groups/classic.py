@@ -43,7 +43,7 @@ class ClassicGroup(Group):
         self._waiting = Joining(MOST_WAITING)
         self._causes: OrderedDict[Seen, Why] = OrderedDict()  # JoinGroups that may begin a rebalance
         self._asked: OrderedDict[str, Seen] = OrderedDict()  # the last of each member
-        self._sessions = Sessions(self.members, self.over_ns)
+        self._sessions = Sessions(self.members, self.quiet_until_ns)
         self._formed_ns: int | None = None  # when the last generation was formed
         self._moved_coordinator = False
         self._known_from_start = False
@@ -338,7 +338,7 @@ class ClassicGroup(Group):
         if self._begin_with_joins() is not None:
             return
         first = self._sessions.first()
-        dead = first if first is not None and self.silent_at(first, place.time_ns) else None
+        dead = first if first is not None and self.quiet_at(first, place.time_ns) else None
         why = of_rejoin_demand(self, self._waiting.members(), dead)
         began = place
         if why.cause == "session_timeout" and dead is not None:
@@ -364,7 +364,7 @@ class ClassicGroup(Group):
         if self.rebalance is None:
             for one in list(self.members.values()):
                 how, when = self._how_gone(one, "removed", place)
-                if how == "session_timeout":
+                if how == "session_timeout" and self.quiet_at(one, place.time_ns):
                     self.remove(one.member_id, when, how, inferred=True)
         self.end("unfinished", place)
 

@@ -59,7 +59,7 @@ class ModernGroup(Group):
         self.members = Members(self._out)
         self.timeout = SessionTimeout(group, kind, known)
         self.progress = Reconciliation(shared=kind == "share")
-        self._sessions = Sessions(self.members, self.heard_ns)
+        self._sessions = Sessions(self.members, self.quiet_ns)
         self._risen: tuple[int, int] | None = None  # the epochs of a rise that nothing has explained yet
 
     def _out(self, member_id: str) -> None:
@@ -107,6 +107,11 @@ class ModernGroup(Group):
         """For how long a member was silent to its coordinator, in nanoseconds; 0 where no time is known."""
         heard_ns = self.heard_ns(member)
         return 0 if heard_ns is None or place.time_ns is None else place.time_ns - heard_ns
+
+    def quiet(self, member: Member, place: Seen) -> int:
+        """For how long nothing was seen of a member, in nanoseconds; 0 where no time is known."""
+        quiet_ns = self.quiet_ns(member)
+        return 0 if quiet_ns is None or place.time_ns is None else place.time_ns - quiet_ns
 
     def watch(self, member: Member) -> None:
         """A member's session runs."""
@@ -180,9 +185,8 @@ class ModernGroup(Group):
     def expire(self, place: Seen, *, at_end: bool = False) -> None:
         """Members whose sessions must be over by now are out."""
         while (first := self._sessions.first()) is not None:
-            if self.silence(first, place) <= (
-                self.timeout.most_at_end_ns if at_end else self.timeout.most_ns
-            ):
+            most_ns = self.timeout.most_at_end_ns if at_end else self.timeout.most_ns
+            if self.quiet(first, place) <= most_ns:
                 return
             self.died(first, place, "")
 
@@ -254,9 +258,7 @@ class ModernGroup(Group):
         """A member is given what others had: those that were silent meanwhile are gone."""
         for name in self.progress.former_owners(member.member_id, given):
             former = self.members.get(name)
-            if former is None or former.last_seen_ns is None or place.time_ns is None:
-                continue
-            if self.timeout.is_replaced(place.time_ns - former.last_seen_ns):
+            if former is not None and self.timeout.is_replaced(self.quiet(former, place)):
                 self.died(former, place, "another member has its partitions", shown=place)
 
     def in_epoch(self, member: Member, epoch: int, place: Seen, asked: Seen) -> None:
@@ -278,7 +280,7 @@ class ModernGroup(Group):
     def _unexplained(self, before: int, epoch: int, place: Seen, asked: Seen) -> None:
         """The epoch rose, and nothing was seen that raises it: a session may have ended."""
         suspect = self._sessions.first()
-        silent = suspect is not None and self.timeout.explains(self.silence(suspect, asked))
+        silent = suspect is not None and self.timeout.explains(self.quiet(suspect, asked))
         sign = f"the group's epoch rose to {epoch}"
         if suspect is None or not silent:
             self.disturbed(of_epoch(before, epoch), asked)

@@ -52,7 +52,7 @@ def of_join(group: Group, member: Member, *, moved_coordinator: bool, known_from
         return Why("first_member", who, inferred=not known_from_start, detail=detail)
     if old is None:
         return Why("new_member", who)
-    if member.topics != old.topics:
+    if old.protocols and member.topics != old.topics:  # else its subscription wasn't seen
         return Why("subscription_changed", who, detail=changed(old.topics, member.topics))
     if old.owned and not old.owned <= (member.owned or frozenset()):
         return Why("partitions_revoked", who, detail="it owns less than when it joined before")

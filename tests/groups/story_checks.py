@@ -31,6 +31,9 @@ COMPUTED = 1000
 TAKEN_UP = 2000
 """A member reports what it has taken up after so many at most; its callbacks may take a while."""
 
+SHOWN = 10_000
+"""Where packets are missing, a departure may only show so many later; never earlier."""
+
 HOW = {
     "left": {"left"},
     "left_for_now": {"left_for_now"},
@@ -197,7 +200,7 @@ def false_claims(told: Sequence[Event], facts: Facts) -> Iterator[str]:
 def _false_departure(event: Event, truth: Facts) -> Iterator[str]:
     times = [one["time"] for one in truth["left"] if one["member"] == event["memberId"]]
     at = _ms(event["time"])
-    if event["how"] != "fenced" and not any(abs(one - at) <= 3 * HEARTBEAT for one in times):
+    if event["how"] != "fenced" and not any(-HEARTBEAT <= at - one <= SHOWN for one in times):
         yield f"{_departure(event)}; it went at {_clocks(times)}"
 
 
