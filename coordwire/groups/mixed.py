@@ -100,6 +100,9 @@ class ConsumerGroup(ModernGroup):
             self.consumption.keeps(member.member_id, self._by_id(owned), asked.time_ns)
         self._alive(member, place)
         self.in_epoch(member, message.generation_id, place, asked)
+        if member.assigned is None:
+            self.assign(member, frozenset())
+        member.owned = None  # SyncGroup brings its assignment
         self.takes_up(member, False, place)
 
     def sync_request(self, message: Any, place: Seen) -> None:

@@ -25,7 +25,7 @@ from coordwire.groups.rebalance import Rebalance, Why
 from coordwire.groups.rebalance_cause import of_death, of_epoch, of_first_heartbeat
 from coordwire.groups.reconciliation import Reconciliation
 from coordwire.groups.seen import Seen
-from coordwire.groups.timeline_events import Kind, Outcome
+from coordwire.groups.timeline_events import Kind, Leaving, Outcome
 
 __all__ = ["ModernGroup"]
 
@@ -209,18 +209,30 @@ class ModernGroup(Group):
 
     def disturbed(self, why: Why, place: Seen) -> Rebalance:
         """Something raises the epoch: another rebalance, if a member has the epoch of this one already."""
-        rebalance, even = self.rebalance, self.progress.even_since
-        if rebalance is not None and even is None and _batched(rebalance, why, place):
+        self._close_even()
+        rebalance = self.rebalance
+        if rebalance is not None and self.progress.even_since is None and _batched(rebalance, why, place):
             return rebalance
-        if rebalance is not None and rebalance.why.cause != "unknown":
-            if even is not None and (rebalance.joined_ns is not None or rebalance.why.cause in KEEPS_EPOCH):
-                self.close("steady", even)
-            elif rebalance.joined_ns is not None:
-                self.close("superseded", place)
+        if rebalance is not None and rebalance.why.cause != "unknown" and rebalance.joined_ns is not None:
+            self.close("superseded", place)
         if self.rebalance is None:
             self.progress.begin()
             self._risen = None
         return self.begin(why, place)
+
+    def _close_even(self) -> None:
+        """Something else begins: the rebalance under way is over if the group was even."""
+        rebalance, even = self.rebalance, self.progress.even_since
+        if rebalance is None or even is None or rebalance.why.cause == "unknown":
+            return
+        if rebalance.joined_ns is not None or rebalance.why.cause in KEEPS_EPOCH:
+            self.close("steady", even)
+
+    def remove(
+        self, member_id: str, place: Seen, how: Leaving, *, reason: str | None = None, inferred: bool = False
+    ) -> None:
+        self._close_even()  # while its members are those that it was even with
+        super().remove(member_id, place, how, reason=reason, inferred=inferred)
 
     def _reconcile(self, member: Member, request: Any, message: Any, place: Seen, asked: Seen) -> None:
         reported, given = self._partitions(request), self._partitions(message)
