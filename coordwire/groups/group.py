@@ -30,7 +30,7 @@ from coordwire.groups.timeline_events import (
     TopicPartition,
 )
 
-__all__ = ["UNAVAILABLE", "Group"]
+__all__ = ["FOLLOWS", "UNAVAILABLE", "Group"]
 
 FOLLOWS = ("unknown", "leader_rejoined", "member_rejoined", "partitions_revoked", "assignment_changed")
 """What follows from a rebalance that is under way: it says nothing of why that began."""

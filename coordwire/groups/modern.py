@@ -286,8 +286,9 @@ class ModernGroup(Group):
         elif rebalance is None or rebalance.why.cause not in JOINS or self.progress.has_owners:
             self._unexplained(before, epoch, place, asked)  # else nothing was assigned until now
         self.generation = epoch
-        if self.rebalance is not None and self.rebalance.joined_ns is None:
-            self.rebalance.joined_ns = place.time_ns or 0
+        rebalance = self.rebalance
+        if rebalance is not None and rebalance.joined_ns is None and not _earlier(place, rebalance.began):
+            rebalance.joined_ns = place.time_ns or 0
 
     def _unexplained(self, before: int, epoch: int, place: Seen, asked: Seen) -> None:
         """The epoch rose, and nothing was seen that raises it: a session may have ended."""
@@ -314,8 +315,8 @@ class ModernGroup(Group):
             return
         progress.heard(member_id, self.generation, place)
         even, cause = progress.even_since, rebalance.why.cause
-        if even is None:
-            return
+        if even is None or _earlier(place, rebalance.began):
+            return  # an answer that comes late, after a lost packet, says nothing of what began since
         renewed = rebalance.joined_ns is not None or cause == "static_member_returned"
         if renewed and progress.is_complete and (progress.has_owners or cause not in JOINS):
             self.close("steady", place)
@@ -367,6 +368,10 @@ def _batched(rebalance: Rebalance, why: Why, place: Seen) -> bool:
     """Whether a join is part of a rebalance that another began: the coordinator assigns once for both."""
     both = why.cause in JOINS and rebalance.why.cause in JOINS
     return both and (place.time_ns or 0) - (rebalance.began.time_ns or 0) < ASSIGNMENT_INTERVAL_NS
+
+
+def _earlier(place: Seen, began: Seen) -> bool:
+    return place.time_ns is not None and began.time_ns is not None and place.time_ns < began.time_ns
 
 
 def _later(even: Seen, place: Seen) -> bool:
