@@ -187,6 +187,9 @@ class MessageLines:
         cls = type(inside.message)
         kind = f"{cls.__name__} v{inside.version}"
         yield _line(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes, ", "plain"), (kind, "api")])
+        if (odd := inside.deviation) is not None:
+            text = f"! deviation at byte {odd.position}, {odd.path}: {odd.reason}"
+            yield _line(depth + 1, [(text, "odd")])
         version = min(inside.version, cls.versions[-1])
         hidden = set() if self._show_secrets else set(secret_fields.find(inside.message))
         deeper = self._inner.get(path, {})

@@ -44,7 +44,6 @@ USED_APIS: frozenset[int] = frozenset({
     *_ABOUT_A_GROUP, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.OFFSET_FETCH,
     ApiKey.FIND_COORDINATOR, ApiKey.CREATE_TOPICS, ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN,
     ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN, ApiKey.DESCRIBE_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS,
-    ApiKey.API_VERSIONS,
 })  # fmt: skip
 """The APIs that a timeline draws on; what can't be read of others takes nothing from it."""
 

@@ -34,9 +34,9 @@ def partitions_of(topics: Iterable[Any]) -> Owned:
 
 
 def given(inside: Embedded | None) -> Owned | None:
-    """The partitions of a consumer's assignment; None for what is not a consumer's."""
+    """The partitions of a consumer's assignment; None for what is not a consumer's, or not read whole."""
     message = None if inside is None else inside.message
-    if not isinstance(message, ConsumerProtocolAssignment):
+    if inside is None or inside.deviation is not None or not isinstance(message, ConsumerProtocolAssignment):
         return None
     return partitions_of(message.assigned_partitions)
 

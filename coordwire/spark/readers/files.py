@@ -63,6 +63,9 @@ class File:
         return self._partition()[1]
 
     def _partition(self) -> tuple[str, int] | tuple[None, None]:
+        name = file_name(self.name)
+        if name is not None and name.kind == "checkpoint" and name.offset is None:
+            return None, None  # a bootstrap.checkpoint is in a broker's log folder, not in a partition's
         return topic_partition(self.path.rpartition("/")[0].rpartition("/")[2]) or (None, None)
 
     @property
