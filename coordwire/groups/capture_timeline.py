@@ -130,6 +130,7 @@ class Timeline:
         if key not in _ABOUT_A_GROUP:
             return
         remember(self._waiting, place, _unanswered(entry, message, place), MOST_UNANSWERED)
+        self._groups.asks(message.group_id, _MODERN.get(key, "classic"), message.member_id, place)
         if key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP):
             joins = place if key == ApiKey.JOIN_GROUP else None
             group = self._groups.of_classic(message.group_id, joins)

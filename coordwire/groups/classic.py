@@ -18,7 +18,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.embedded import open_embedded
 from coordwire.enums import ErrorCode
 from coordwire.groups.consumer_data import given, subscribe
-from coordwire.groups.group import UNAVAILABLE, Group
+from coordwire.groups.group import FOLLOWS, UNAVAILABLE, Group
 from coordwire.groups.joining import Joining
 from coordwire.groups.member_death import Sessions
 from coordwire.groups.members import Member
@@ -43,7 +43,7 @@ class ClassicGroup(Group):
         self._waiting = Joining(MOST_WAITING)
         self._causes: OrderedDict[Seen, Why] = OrderedDict()  # JoinGroups that may begin a rebalance
         self._asked: OrderedDict[str, Seen] = OrderedDict()  # the last of each member
-        self._sessions = Sessions(self.members, self.over_ns)
+        self._sessions = Sessions(self.members, self.quiet_until_ns)
         self._formed_ns: int | None = None  # when the last generation was formed
         self._moved_coordinator = False
         self._known_from_start = False
@@ -158,7 +158,8 @@ class ClassicGroup(Group):
         for one in sorted((one for one in gone if one in members), key=lambda one: members[one].serial):
             how, when = self._how_gone(members[one], "not_rejoined", place)
             self.remove(one, when, how, inferred=True)
-            if rebalance.why.cause == "unknown":
+            earlier = how == "session_timeout" and (when.time_ns or 0) <= (rebalance.began.time_ns or 0)
+            if rebalance.why.cause == "unknown" or (earlier and rebalance.why.cause in FOLLOWS):
                 cause: Cause = "session_timeout" if how == "session_timeout" else "member_removed"
                 why = Why(cause, one, inferred=True, detail="it isn't in the new generation")
                 rebalance.explain(why, when)
@@ -261,7 +262,20 @@ class ClassicGroup(Group):
             if self.generation is None and self.rebalance is None:
                 self.generation = generation
         self._seen(member, place)
+        self._formed_unseen(generation, place)
         return member
+
+    def _formed_unseen(self, generation: int, place: Seen) -> None:
+        """A member is in this generation. If it is a later one, the answers to its JoinGroups are missing: the
+        rebalance under way is over, and who has what isn't known."""
+        if self.generation is None or generation <= self.generation:
+            return
+        rebalance = self._begin_with_joins() or self.rebalance
+        self.generation = generation
+        self.unassign()
+        if rebalance is not None:
+            rebalance.generation = generation
+            self.end("steady", place)
 
     def leave_response(self, request: Any, message: Any, place: Seen, asked: Seen) -> None:
         if message.error_code:
@@ -338,7 +352,7 @@ class ClassicGroup(Group):
         if self._begin_with_joins() is not None:
             return
         first = self._sessions.first()
-        dead = first if first is not None and self.silent_at(first, place.time_ns) else None
+        dead = first if first is not None and self.quiet_at(first, place.time_ns) else None
         why = of_rejoin_demand(self, self._waiting.members(), dead)
         began = place
         if why.cause == "session_timeout" and dead is not None:
@@ -364,7 +378,7 @@ class ClassicGroup(Group):
         if self.rebalance is None:
             for one in list(self.members.values()):
                 how, when = self._how_gone(one, "removed", place)
-                if how == "session_timeout":
+                if how == "session_timeout" and self.quiet_at(one, place.time_ns):
                     self.remove(one.member_id, when, how, inferred=True)
         self.end("unfinished", place)
 

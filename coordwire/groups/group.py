@@ -30,7 +30,7 @@ from coordwire.groups.timeline_events import (
     TopicPartition,
 )
 
-__all__ = ["UNAVAILABLE", "Group"]
+__all__ = ["FOLLOWS", "UNAVAILABLE", "Group"]
 
 FOLLOWS = ("unknown", "leader_rejoined", "member_rejoined", "partitions_revoked", "assignment_changed")
 """What follows from a rebalance that is under way: it says nothing of why that began."""
@@ -80,6 +80,17 @@ class Group:
         """Since when a member's session runs."""
         return None if member.last_seen_ns is None else max(member.last_seen_ns, self.available_ns)
 
+    def asks(self, member_id: str, place: Seen) -> None:
+        """A member sent a request, whose answer may be missing or come late: captures lose packets."""
+        member = self.members.get(member_id)
+        if member is not None and place.time_ns is not None:
+            member.asked_ns = max(member.asked_ns, place.time_ns)
+
+    def quiet_ns(self, member: Member) -> int | None:
+        """Since when nothing was seen of a member, its requests included."""
+        heard_ns = self.heard_ns(member)
+        return None if heard_ns is None else max(heard_ns, member.asked_ns)
+
     def over_ns(self, member: Member) -> int | None:
         """When a member's session is over, if it said for how long it may be silent, and is until then."""
         heard_ns = self.heard_ns(member)
@@ -91,6 +102,18 @@ class Group:
         """Whether a member's session must have been over by then."""
         over_ns = self.over_ns(member)
         return time_ns is not None and over_ns is not None and time_ns > over_ns and not member.parked
+
+    def quiet_until_ns(self, member: Member) -> int | None:
+        """When its session is over by what was seen of it."""
+        quiet_ns = self.quiet_ns(member)
+        if quiet_ns is None or not member.session_timeout_ms:
+            return None
+        return quiet_ns + member.session_timeout_ms * 1_000_000
+
+    def quiet_at(self, member: Member, time_ns: int | None) -> bool:
+        """As `silent_at`, without direct evidence: a request counts, even if no answer to it was seen."""
+        until_ns = self.quiet_until_ns(member)
+        return time_ns is not None and until_ns is not None and time_ns > until_ns and not member.parked
 
     # --- members ---
 

@@ -69,6 +69,12 @@ class GroupTable:
         assert found is None or isinstance(found, ClassicGroup | ConsumerGroup)
         return found
 
+    def asks(self, group_id: str, kind: Kind, member_id: str, place: Seen) -> None:
+        """A member sent a request."""
+        group = self._groups.get((group_id, "classic" if kind == "consumer" else kind))
+        if group is not None and member_id:
+            group.asks(member_id, place)
+
     def of_classic(self, group_id: str, joins: Seen | None = None) -> ClassicGroup | ConsumerGroup:
         """The group that a classic request is about. joins: where it was seen, if it is a JoinGroup."""
         group = self.known(group_id)

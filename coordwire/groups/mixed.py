@@ -43,7 +43,7 @@ class ConsumerGroup(ModernGroup):
         super().__init__(group, "consumer", name_of, known)
         self.id_of = id_of
         self._waiting = Joining(MOST_WAITING)
-        self._own_sessions = Sessions(self.members, self.over_ns)
+        self._own_sessions = Sessions(self.members, self.quiet_until_ns)
         self._native: set[str] = set()
 
     def _out(self, member_id: str) -> None:
@@ -65,7 +65,7 @@ class ConsumerGroup(ModernGroup):
 
     def expire(self, place: Seen, *, at_end: bool = False) -> None:
         super().expire(place, at_end=at_end)
-        while (first := self._own_sessions.first()) is not None and self.silent_at(first, place.time_ns):
+        while (first := self._own_sessions.first()) is not None and self.quiet_at(first, place.time_ns):
             self.died(first, place, "")
 
     # --- classic members ---
@@ -100,6 +100,9 @@ class ConsumerGroup(ModernGroup):
             self.consumption.keeps(member.member_id, self._by_id(owned), asked.time_ns)
         self._alive(member, place)
         self.in_epoch(member, message.generation_id, place, asked)
+        if member.assigned is None:
+            self.assign(member, frozenset())
+        member.owned = None  # SyncGroup brings its assignment
         self.takes_up(member, False, place)
 
     def sync_request(self, message: Any, place: Seen) -> None:

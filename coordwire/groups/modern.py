@@ -25,7 +25,7 @@ from coordwire.groups.rebalance import Rebalance, Why
 from coordwire.groups.rebalance_cause import of_death, of_epoch, of_first_heartbeat
 from coordwire.groups.reconciliation import Reconciliation
 from coordwire.groups.seen import Seen
-from coordwire.groups.timeline_events import Kind, Outcome
+from coordwire.groups.timeline_events import Kind, Leaving, Outcome
 
 __all__ = ["ModernGroup"]
 
@@ -59,7 +59,7 @@ class ModernGroup(Group):
         self.members = Members(self._out)
         self.timeout = SessionTimeout(group, kind, known)
         self.progress = Reconciliation(shared=kind == "share")
-        self._sessions = Sessions(self.members, self.heard_ns)
+        self._sessions = Sessions(self.members, self.quiet_ns)
         self._risen: tuple[int, int] | None = None  # the epochs of a rise that nothing has explained yet
 
     def _out(self, member_id: str) -> None:
@@ -107,6 +107,11 @@ class ModernGroup(Group):
         """For how long a member was silent to its coordinator, in nanoseconds; 0 where no time is known."""
         heard_ns = self.heard_ns(member)
         return 0 if heard_ns is None or place.time_ns is None else place.time_ns - heard_ns
+
+    def quiet(self, member: Member, place: Seen) -> int:
+        """For how long nothing was seen of a member, in nanoseconds; 0 where no time is known."""
+        quiet_ns = self.quiet_ns(member)
+        return 0 if quiet_ns is None or place.time_ns is None else place.time_ns - quiet_ns
 
     def watch(self, member: Member) -> None:
         """A member's session runs."""
@@ -180,9 +185,8 @@ class ModernGroup(Group):
     def expire(self, place: Seen, *, at_end: bool = False) -> None:
         """Members whose sessions must be over by now are out."""
         while (first := self._sessions.first()) is not None:
-            if self.silence(first, place) <= (
-                self.timeout.most_at_end_ns if at_end else self.timeout.most_ns
-            ):
+            most_ns = self.timeout.most_at_end_ns if at_end else self.timeout.most_ns
+            if self.quiet(first, place) <= most_ns:
                 return
             self.died(first, place, "")
 
@@ -205,18 +209,30 @@ class ModernGroup(Group):
 
     def disturbed(self, why: Why, place: Seen) -> Rebalance:
         """Something raises the epoch: another rebalance, if a member has the epoch of this one already."""
-        rebalance, even = self.rebalance, self.progress.even_since
-        if rebalance is not None and even is None and _batched(rebalance, why, place):
+        self._close_even()
+        rebalance = self.rebalance
+        if rebalance is not None and self.progress.even_since is None and _batched(rebalance, why, place):
             return rebalance
-        if rebalance is not None and rebalance.why.cause != "unknown":
-            if even is not None and (rebalance.joined_ns is not None or rebalance.why.cause in KEEPS_EPOCH):
-                self.close("steady", even)
-            elif rebalance.joined_ns is not None:
-                self.close("superseded", place)
+        if rebalance is not None and rebalance.why.cause != "unknown" and rebalance.joined_ns is not None:
+            self.close("superseded", place)
         if self.rebalance is None:
             self.progress.begin()
             self._risen = None
         return self.begin(why, place)
+
+    def _close_even(self) -> None:
+        """Something else begins: the rebalance under way is over if the group was even."""
+        rebalance, even = self.rebalance, self.progress.even_since
+        if rebalance is None or even is None or rebalance.why.cause == "unknown":
+            return
+        if rebalance.joined_ns is not None or rebalance.why.cause in KEEPS_EPOCH:
+            self.close("steady", even)
+
+    def remove(
+        self, member_id: str, place: Seen, how: Leaving, *, reason: str | None = None, inferred: bool = False
+    ) -> None:
+        self._close_even()  # while its members are those that it was even with
+        super().remove(member_id, place, how, reason=reason, inferred=inferred)
 
     def _reconcile(self, member: Member, request: Any, message: Any, place: Seen, asked: Seen) -> None:
         reported, given = self._partitions(request), self._partitions(message)
@@ -254,9 +270,7 @@ class ModernGroup(Group):
         """A member is given what others had: those that were silent meanwhile are gone."""
         for name in self.progress.former_owners(member.member_id, given):
             former = self.members.get(name)
-            if former is None or former.last_seen_ns is None or place.time_ns is None:
-                continue
-            if self.timeout.is_replaced(place.time_ns - former.last_seen_ns):
+            if former is not None and self.timeout.is_replaced(self.quiet(former, place)):
                 self.died(former, place, "another member has its partitions", shown=place)
 
     def in_epoch(self, member: Member, epoch: int, place: Seen, asked: Seen) -> None:
@@ -272,13 +286,14 @@ class ModernGroup(Group):
         elif rebalance is None or rebalance.why.cause not in JOINS or self.progress.has_owners:
             self._unexplained(before, epoch, place, asked)  # else nothing was assigned until now
         self.generation = epoch
-        if self.rebalance is not None and self.rebalance.joined_ns is None:
-            self.rebalance.joined_ns = place.time_ns or 0
+        rebalance = self.rebalance
+        if rebalance is not None and rebalance.joined_ns is None and not _earlier(place, rebalance.began):
+            rebalance.joined_ns = place.time_ns or 0
 
     def _unexplained(self, before: int, epoch: int, place: Seen, asked: Seen) -> None:
         """The epoch rose, and nothing was seen that raises it: a session may have ended."""
         suspect = self._sessions.first()
-        silent = suspect is not None and self.timeout.explains(self.silence(suspect, asked))
+        silent = suspect is not None and self.timeout.explains(self.quiet(suspect, asked))
         sign = f"the group's epoch rose to {epoch}"
         if suspect is None or not silent:
             self.disturbed(of_epoch(before, epoch), asked)
@@ -300,8 +315,8 @@ class ModernGroup(Group):
             return
         progress.heard(member_id, self.generation, place)
         even, cause = progress.even_since, rebalance.why.cause
-        if even is None:
-            return
+        if even is None or _earlier(place, rebalance.began):
+            return  # an answer that comes late, after a lost packet, says nothing of what began since
         renewed = rebalance.joined_ns is not None or cause == "static_member_returned"
         if renewed and progress.is_complete and (progress.has_owners or cause not in JOINS):
             self.close("steady", place)
@@ -353,6 +368,10 @@ def _batched(rebalance: Rebalance, why: Why, place: Seen) -> bool:
     """Whether a join is part of a rebalance that another began: the coordinator assigns once for both."""
     both = why.cause in JOINS and rebalance.why.cause in JOINS
     return both and (place.time_ns or 0) - (rebalance.began.time_ns or 0) < ASSIGNMENT_INTERVAL_NS
+
+
+def _earlier(place: Seen, began: Seen) -> bool:
+    return place.time_ns is not None and began.time_ns is not None and place.time_ns < began.time_ns
 
 
 def _later(even: Seen, place: Seen) -> bool:

@@ -52,13 +52,13 @@ def of_join(group: Group, member: Member, *, moved_coordinator: bool, known_from
         return Why("first_member", who, inferred=not known_from_start, detail=detail)
     if old is None:
         return Why("new_member", who)
-    if member.topics != old.topics:
+    if old.protocols and member.topics != old.topics:  # else its subscription wasn't seen
         return Why("subscription_changed", who, detail=changed(old.topics, member.topics))
     if old.owned and not old.owned <= (member.owned or frozenset()):
         return Why("partitions_revoked", who, detail="it owns less than when it joined before")
     if who == group.leader:
         return Why("leader_rejoined", who, detail="its metadata may have changed")
-    return Why("member_rejoined", who)
+    return Why("member_rejoined", who, inferred=group.leader is None)
 
 
 def of_generation(rebalance: Rebalance) -> Why:
@@ -70,6 +70,9 @@ def of_generation(rebalance: Rebalance) -> Why:
         if rebalance.unjoined:
             detail = "others were in, whose joining isn't in the input"
             return Why("new_member", why.member_id, inferred=True, detail=detail)
+    if why.cause == "member_rejoined" and why.inferred and why.member_id == rebalance.leader:
+        detail = "its metadata may have changed"
+        return Why("leader_rejoined", why.member_id, inferred=True, detail=detail)
     return why
 
 
