@@ -2,7 +2,7 @@
 
     5 rebalances in 23 s, all from c's restarts; 1.9 s without consumption
 
-Rules: the client that caused most of them is named, with what it did; "without consumption" is the time in
+Rules: a client that caused half of them or more is named, with what it did; "without consumption" is the time in
 which at least one partition that had a consumer had none; the records that waited are those that a group's
 lag grew by meanwhile, where it was measured.
 """
@@ -52,17 +52,20 @@ def _span(story: GroupStory) -> str:
 
 
 def _blame(story: GroupStory) -> str:
-    """Who caused them, and by what."""
+    """Who caused them, and by what; in how many ways a client did it decides whether that is said."""
     clients = story.caused
     if not clients:
         return ""
     most = max(clients, key=lambda one: clients[one].total())
     number = clients[most].total()
     total = story.rebalances
+    if 2 * number < total:
+        return f", caused by {count(len(clients), 'client')}"
     if most is None:
         deed = "the coordinator's own doing" if "assignment_changed" in clients[most] else "an unknown cause"
     else:
-        deed = f"{most}'s {_deed(clients[most], most in story.restarted)}"
+        what = _deed(clients[most], most in story.restarted)
+        deed = f"{most}'s {what}" if what else most
     if number >= total:
         return f", {'all ' if total > 1 else ''}from {deed}"
     return f", {number} of them from {deed}"
@@ -78,4 +81,4 @@ def _deed(causes: Iterable[Cause], restarted: bool) -> str:
         return "joining"
     if len(found) == 1:
         return DEEDS[found.pop()]
-    return "leaving" if found <= GOES else "joining again"
+    return "leaving" if found <= GOES else ""
