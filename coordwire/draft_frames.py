@@ -60,7 +60,7 @@ class Call:
         return self.known_by == "type"
 
     def message(self, direction: Direction) -> type[Message]:
-        """The class of the request or of the response. Raises `KeyError` where there is no response."""
+        """The class of the request or of the response. Raises `KeyError` without a response."""
         name = self.request if direction == "request" else self.response
         if name is None:
             raise KeyError((self.name, direction))
@@ -72,7 +72,7 @@ class Call:
         body = message.encode(version=version)
         size = len(head) + len(body)
         if size > 0x7FFF_FFFF:
-            raise OutOfRange(f"a frame of {size} bytes is beyond its size prefix")
+            raise OutOfRange(f"a frame of {size} bytes is too long for its size prefix")
         return b"".join((_SIZE.pack(size), head, body))
 
 

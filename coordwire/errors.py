@@ -42,6 +42,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
+def counted(count: int, noun: str, form: str = "") -> str:
+    """A number with its noun, for the text of an error: "1 byte", "2 batches". form: the number's format."""
+    plural = "" if count == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{count:{form}} {noun}{plural}"
+
+
 class CoordwireError(Exception):
     """What all errors of coordwire have in common: a `reason` in words."""
 

@@ -3,7 +3,7 @@
 Rules: an event carries the frame or error that it is about. In the dialects other than Kafka's, where either
 side may send requests, "server" and "client" below are the side that answers and the side that asked; frames
 are `DraftFrame`s, and their type ids take the place of api keys. Events are plain slotted classes, not frozen
-ones, which take several times as long to make; nobody but their owner changes them.
+ones, which take several times as long to make; only their owner changes them.
 """
 
 from __future__ import annotations

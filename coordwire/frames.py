@@ -31,10 +31,12 @@ from coordwire.errors import (
     Truncated,
     UnknownApi,
     UnsupportedVersion,
+    counted,
 )
 from coordwire.limits import current
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader, ResponseHeader
+from coordwire.rich_display import RichDisplay
 from coordwire.versions import API_VERSIONS, UNSUPPORTED_VERSION, api_name, header_version
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ PREFIX = 4
 
 
 @dataclass(slots=True, kw_only=True)
-class _Frame(Generic[H]):
+class _Frame(RichDisplay, Generic[H]):
     """What requests and responses have in common."""
 
     header: H
@@ -125,9 +127,11 @@ def _body(data: Buffer) -> bytes:
     (size,) = _SIZE.unpack_from(wire)
     check_size(size)
     if size > len(wire) - PREFIX:
-        raise Truncated(f"the frame claims {size} bytes, {len(wire) - PREFIX} given", len(wire) - PREFIX)
+        raise Truncated(
+            f"the frame claims {counted(size, 'byte')}, {len(wire) - PREFIX} given", len(wire) - PREFIX
+        )
     if size < len(wire) - PREFIX:
-        raise Malformed(f"{len(wire) - PREFIX - size} bytes behind the frame", size)
+        raise Malformed(f"{counted(len(wire) - PREFIX - size, 'byte')} after the frame", size)
     return wire[PREFIX:]
 
 
@@ -185,14 +189,14 @@ def encode_response(
 
 def _key_of(message: Message, direction: str) -> int:
     if message.api_key is None or message.direction != direction:
-        raise NotInVersion(f"{type(message).__name__} is no {direction}")
+        raise NotInVersion(f"expected a {direction}, got {type(message).__name__}")
     return message.api_key
 
 
 def _framed(body: bytes, header: bytes) -> bytes:
     size = len(header) + len(body)
     if size > 0x7FFF_FFFF:
-        raise OutOfRange(f"a frame of {size} bytes is beyond its size prefix")
+        raise OutOfRange(f"a frame of {size} bytes is too long for its size prefix")
     return b"".join((_SIZE.pack(size), header, body))
 
 
@@ -210,7 +214,7 @@ def read_request(body: bytes, *, strict: bool = True, marks: list[Mark] | None =
 
 def _read_request(body: bytes, strict: bool, marks: list[Mark] | None) -> RequestFrame:
     if len(body) < _PEEK.size:
-        raise Truncated(f"a request header needs {_PEEK.size} bytes at least, {len(body)} given", len(body))
+        raise Truncated(f"a request header needs at least {_PEEK.size} bytes, {len(body)} given", len(body))
     key, version = _PEEK.unpack_from(body)
     deviations: list[Deviation] = []
     try:
@@ -261,12 +265,13 @@ def _read_response(
     body: bytes, api_key: int, version: int, strict: bool, marks: list[Mark] | None
 ) -> ResponseFrame:
     if not isinstance(api_key, int):
-        raise UnknownApi(f"an api key is an int, got {type(api_key).__name__}", 0)
+        raise UnknownApi(f"expected an int as api key, got {type(api_key).__name__}", 0)
     try:
         cls = find_message(api_key, "response")
     except KeyError:
         raise UnknownApi(f"api key {api_key} is unknown", 0) from None
-    if version not in cls.versions:
+    refused = api_key == API_VERSIONS and is_unsupported_version(body)
+    if version not in cls.versions and not refused:  # a refusal can be read whatever the request's version
         raise _unknown_version(cls, version, None, at=0, path="")
     deviations: list[Deviation] = []
     header, at = _header(

@@ -195,7 +195,7 @@ class Named:
 
     @property
     def default(self) -> Any:
-        """The value of a field that nobody set; a fresh one, where it can be changed."""
+        """The value of a field that is not set; a fresh one, where it can be changed."""
         value = self._default
         return copy.deepcopy(value) if isinstance(value, (dict, list)) else value
 
@@ -205,7 +205,7 @@ class Named:
     def nullable(self, version: int) -> bool:
         return self.nullable_since is not None and self.nullable_since <= version <= self.nullable_until
 
-    # Before a struct that may be null stands a byte 1; for null -1, or 0 in a tagged field. All other words
+    # A byte 1 precedes a struct that may be null; for null -1, or 0 in a tagged field. All other words
     # have a null of their own.
 
     @property
@@ -271,7 +271,7 @@ class Struct(construct.Struct):
         for _ in range(read_uvarint(stream, path)):
             tag = read_uvarint(stream, path)
             if tag <= last:
-                raise refuse(f"tag {tag} comes behind tag {last}", path)
+                raise refuse(f"tag {tag} comes after tag {last}", path)
             last = tag
             data = read_bytes(stream, read_uvarint(stream, path), path)
             field = tagged.get(tag)
@@ -339,7 +339,7 @@ class LogRole(NamedTuple):
 
 
 class Message(Struct):
-    """A struct that stands by itself: a request, a response, a header, or a value inside other bytes.
+    """A struct of its own: a request, a response, a header, or a value inside other bytes.
 
     name: as Kafka's; versions: first and last; flexible: the first flexible version, or None.
     api: what it belongs to; direction: "request", "response", "header" or "data".
@@ -384,7 +384,7 @@ class Message(Struct):
 
 
 class Api:
-    """A conversation: an api key with its request and response.
+    """An API: an api key with its request and response.
 
     versions: first and last that this package knows; flexible: the first flexible one.
     coordinator: which coordinator answers it ("group", "transaction", "share"), None for any broker.

@@ -149,7 +149,7 @@ def test_what_there_is_no_message_for() -> None:
 def test_a_version_is_an_int(version: Any) -> None:
     request = HeartbeatRequest(group_id="g")
     wire = request.encode(version=4)
-    reason = f"a version is an int, got {type(version).__name__}"
+    reason = f"expected an int as version, got {type(version).__name__}"
     for write in (
         lambda: request.encode(version=version),
         lambda: to_json(request, version=version),
@@ -201,5 +201,5 @@ def test_what_is_not_a_message(arguments: Any, reason: str) -> None:
 
 
 def test_an_api_key_of_a_response_is_an_int() -> None:
-    with pytest.raises(UnknownApi, match="an api key is an int, got str"):
+    with pytest.raises(UnknownApi, match="expected an int as api key, got str"):
         decode_response(b"\0\0\0\4\0\0\0\1", api_key="JoinGroup", version=1)  # type: ignore[arg-type]

@@ -68,7 +68,7 @@ def _unsupported() -> str | None:
 
 def _choose(wanted: str | None) -> ModuleType | None:
     if wanted not in (None, "", "c", "python"):
-        raise ImportError(f"COORDWIRE_IMPL={wanted}: it is python or c")
+        raise ImportError(f"COORDWIRE_IMPL: expected python or c, got {wanted}")
     if wanted == "python":
         return None
     reason = _unsupported()

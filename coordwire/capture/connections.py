@@ -192,7 +192,9 @@ class Connections:
             length = len(event.data) if isinstance(event, Chunk) else event.length
             lengths[event.flow] = lengths.get(event.flow, 0) + length
         for flow, length in lengths.items():
-            reason = "given up, and the rest of its connection: too many begin in mid-stream at once"
+            reason = (
+                "abandoned, with the rest of its connection: too many connections begin in mid-stream at once"
+            )
             yield UnreadableRange(0, length, reason, file=self.capture, flow=link.name(flow), time_ns=time_ns)
 
     def _release(self, link: _Link, number: int) -> Iterator[Entry]:
@@ -220,7 +222,7 @@ class Connections:
             yield from self._parts(link, event.flow, found)
         while self._begun_size > BEGUN and self._begun_size > current().frame + PREFIX:
             cutter, (link, flow) = next(iter(self._begun.items()))
-            parts = cutter.give_up(event.time_ns, "given up: too many frames have begun at once")
+            parts = cutter.give_up(event.time_ns, "abandoned: too many incomplete frames at once")
             self._count(cutter, link, flow)
             yield from self._parts(link, flow, parts)
 

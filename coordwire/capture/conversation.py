@@ -187,7 +187,7 @@ class Conversation:
             entry.mechanism = self._mechanism
             return entry
         if len(body.data) < 4:
-            reason = f"a response header needs 4 bytes at least, {len(body.data)} given"
+            reason = f"a response header needs at least 4 bytes, {len(body.data)} given"
             entry.error = Malformed(reason, len(body.data), "correlation_id")
             return entry
         (entry.correlation_id,) = _ID(body.data)
@@ -203,11 +203,11 @@ class Conversation:
     def _unseen(self) -> str:
         reason = "no request of this correlation id was seen"
         if forgotten := self.waiting.forgotten:
-            return f"{reason}, or it was forgotten: {forgotten} had waited longest while too many did"
+            return f"{reason}, or it was dropped with the {forgotten} oldest of too many pending requests"
         return reason
 
     def either(self, body: FrameBody) -> FrameEntry:
-        """The entry of a frame of which nobody says who sent it: an answer if somebody waits for its id and
+        """The entry of a frame whose sender is unknown: an answer if a request waits for its id and
         it decodes as one; else a request if it looks like one or begins with a key that no correlation id
         begins with; else an answer."""
         data = body.data

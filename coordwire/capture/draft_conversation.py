@@ -1,7 +1,7 @@
 """One connection's conversation in a dialect other than Kafka's: either side may ask.
 
-Strategy: as `exchange`, whose methods these are; what a frame is, `Matching` tells. Rules: an answer whose
-request wasn't seen is read where its type id says what it is; without a type id it stays bytes.
+Strategy: as `conversation`, whose methods these are; `Matching` decides what a frame is. Rules: an answer
+whose request wasn't seen is read where its type id says what it is; without a type id it stays bytes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class DraftConversation:
         return self._entry(body, flow, "server")
 
     def either(self, body: FrameBody) -> FrameEntry:
-        """The entry of a frame of which nobody says who sent it: whoever may have said it."""
+        """The entry of a frame whose sender is unknown: of either side that can have sent it."""
         call = self._call(body.data)
         if call is not None:
             for side in _SIDES:

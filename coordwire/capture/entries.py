@@ -14,13 +14,14 @@ from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect
 from coordwire.errors import DecodeError, Deviation, UnreadableRange
 from coordwire.messages.headers import RequestHeader, ResponseHeader
+from coordwire.rich_display import RichDisplay
 from coordwire.versions import api_name
 
 Direction = Literal["request", "response"]
 
 
 @dataclass(slots=True, kw_only=True)
-class FrameEntry:
+class FrameEntry(RichDisplay):
     """A whole frame, decoded as far as it can be.
 
     capture: the input's name; number: of the frame in it, from 1; flow: which direction of which connection,
@@ -33,7 +34,7 @@ class FrameEntry:
     mechanism: of SASL's messages and tokens, the mechanism that a SaslHandshake before them named, if it was
     seen.
     dialect: what is spoken; in other dialects than Kafka's api_key is the type id, the version that of the
-    message's layout, `call` the row that says what it is, and there is no header.
+    message's layout, `call` the row that describes it, and no header exists.
     """
 
     capture: str

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from coordwire.errors import UnreadableRange
+from coordwire.errors import UnreadableRange, counted
 from coordwire.frames import PREFIX
 from coordwire.limits import current
 from coordwire.messages.keys import FACTS
@@ -118,7 +118,7 @@ class FrameSplitter:
             self.reason = reason
         self._report(time_ns, found)
         self.in_step = False
-        self.reason = "not in step behind lost bytes"
+        self.reason = "no frame boundary known after lost bytes"
         return found
 
     def give_up(self, time_ns: int | None, reason: str) -> list[FrameBody | UnreadableRange]:
@@ -128,7 +128,7 @@ class FrameSplitter:
         self._pass(len(self.buffer))
         self._report(time_ns, found)
         self.in_step = False
-        self.reason = "not in step after bytes that were given up"
+        self.reason = "no frame boundary known after abandoned bytes"
         return found
 
     def finish(self, time_ns: int | None) -> list[FrameBody | UnreadableRange]:
@@ -143,8 +143,8 @@ class FrameSplitter:
 
     def _missing(self) -> str:
         if len(self.buffer) < PREFIX:
-            return f"{len(self.buffer)} bytes of its size prefix"
-        return f"{len(self.buffer) - PREFIX} of {_SIZE(self.buffer)[0]} bytes"
+            return f"{counted(len(self.buffer), 'byte')} of its size prefix"
+        return f"{len(self.buffer) - PREFIX} of {counted(_SIZE(self.buffer)[0], 'byte')}"
 
     def _cut(self, time_ns: int | None) -> FrameBody | None:
         """The frame at the index, if it is whole; a size that can't be puts us out of step."""
@@ -198,7 +198,9 @@ class FrameSplitter:
             start = self.position - self._passed
             reason = self.reason
             if refused := self._effort.refused:
-                reason += f"; {refused} places were not tried, since too many look like a frame's beginning"
+                reason += (
+                    f"; not tried: {counted(refused, 'position')}, as too many look like a frame's start"
+                )
                 self._effort.refused = 0
             data = bytes(self._sample)
             found.append(UnreadableRange(start, self._passed, reason, data, time_ns=time_ns))

@@ -28,7 +28,7 @@ encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 """JSON as in the lines: compact, ASCII."""
 
 OpenBytes = Callable[[FrameEntry, bool], dict[str, Any]]
-"""Opens a frame's opaque bytes; told whether to show secrets."""
+"""Opens a frame's opaque bytes; the argument is whether to show secrets."""
 
 
 def line(entry: Entry, digits: int, *, show_secrets: bool, opened: OpenBytes | None = None) -> str:

@@ -47,8 +47,8 @@ class NetworkAddress(NamedTuple):
 class Flow:
     """One direction of one TCP connection.
 
-    connection: the connection's number in the capture, from 0, the same for both directions; it tells apart
-    what used the same ports one after the other.
+    connection: the connection's number in the capture, from 0, the same for both directions; it separates
+    connections that used the same ports one after the other.
     """
 
     source: NetworkAddress

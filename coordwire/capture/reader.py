@@ -1,4 +1,4 @@
-"""Any recorded input to entries: pcap, pcapng, hex text, length-prefixed frames, told apart by content.
+"""Any recorded input to entries: pcap, pcapng, hex text, length-prefixed frames, distinguished by content.
 
 Strategy: look at the head, choose the reader, go on from there; the input is read forwards once, so that a
 pipe serves. Rules: an input that is none of these raises `Malformed`; everything after that becomes entries.
@@ -28,7 +28,7 @@ from coordwire.limits import current
 
 BLOCK = 256 << 10
 MAGIC = 4
-"""Bytes that a capture's format is told by."""
+"""Bytes that a capture's format is detected by."""
 
 FORMATS: tuple[InputFormat, ...] = ("pcap", "pcapng", "hex", "frames")
 _SIZE = struct.Struct(">i").unpack_from
@@ -77,8 +77,8 @@ class Capture:
             self.format = "frames"  # too short, perhaps, to look like anything
         if self.format not in FORMATS:
             known = ", ".join(FORMATS)
-            what = "a broker's log segment" if self.format == "segment" else "none that is known"
-            raise Malformed(f"not a readable format ({known}): {what}", 0)
+            what = "a broker's log segment" if self.format == "segment" else "an unknown format"
+            raise Malformed(f"not a readable format: expected {known}, got {what}", 0)
 
     def entries(self) -> Iterator[Entry]:
         """Everything in the input, in order. Raises `Malformed` where a forced format isn't the input's."""
@@ -94,7 +94,7 @@ class Capture:
         number = self.summary.next_frame
         if self.dialect is Dialect.KAFKA:
             if self._type_ids is not None or self._auto_commit is not None:
-                raise ValueError("type ids and auto_commit belong to other dialects than Kafka's")
+                raise ValueError("type ids and auto_commit apply to dialects other than Kafka's")
             return Conversation(self.name, number, strict=self.strict, waiting=self.waiting)
         return DraftConversation(
             self.name, number, self.dialect, type_ids=self._type_ids, auto_commit=self._auto_commit,

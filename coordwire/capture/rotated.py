@@ -1,9 +1,9 @@
 """Captures that go on in another file: answers whose requests are in the one before.
 
 Strategy: a request waits, by its connection's ends and its correlation id, until its answer is seen; an
-answer to nobody in its own capture is read as that of the request that waits. Rules: entries stay as they are
-otherwise, and in their order; what waits is bounded in number, the oldest is forgotten first, and in memory
-(`coordwire.capture.pending_requests`).
+answer without a request in its own capture is read as that of the request that waits. Rules: entries stay as
+they are otherwise, and in their order; what waits is bounded in number, the oldest is dropped first, and in
+memory (`coordwire.capture.pending_requests`).
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read us has seen enough
+    except BrokenPipeError:  # the reader of our output has seen enough
         _drop_output()
         return 0
     except MemoryError:

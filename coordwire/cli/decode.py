@@ -10,21 +10,21 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, Protocol
 
 from coordwire.capture.detect import sniff
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import FORMATS, Capture, read_head
-from coordwire.cli import Failure, dialect_options, filters
+from coordwire.cli import Failure, dialect_options, filters, local_tables
 from coordwire.cli.inputs import failure, opened, shown
-from coordwire.errors import DecodeError, UnreadableRange
+from coordwire.errors import DecodeError, UnreadableRange, counted
 
 SEGMENT = "segment"
 
 
 class DecodeFormat(Protocol):
-    """Writes the entries of captures."""
+    """Writes the entries of captures. One with a method `observe` is shown all of them, before filters."""
 
     def write(self, entry: Entry, digits: int) -> None:
         """One entry; `digits`: decimals of a second that its time has."""
@@ -41,8 +41,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="pcap, pcapng, hex text, frames or a log segment; - for stdin",
     )
     parser.add_argument(
-        "--format", choices=("tree", "json", "hex"), help="default: tree on a terminal, else json lines"
+        "--format", choices=("tree", "json", "hex", *local_tables.FORMATS),
+        help="default: tree on a terminal, else json lines; csv and parquet are tables (--out)",
     )  # fmt: skip
+    local_tables.configure(parser)
     parser.add_argument(
         "--input", choices=(*FORMATS, SEGMENT), help="input format (default: detected from the content)"
     )
@@ -60,11 +62,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
-    output = _format(options)
+    if local_tables.wanted(options):
+        with local_tables.writing(options) as tables:
+            return _all(local_tables.chains(options.files), options, tables)
+    return _all([[name] for name in options.files], options, _format(options))
+
+
+def _all(inputs: Sequence[Sequence[str]], options: argparse.Namespace, output: DecodeFormat) -> int:
+    """All inputs, of which each is one file or the files of a rotated capture."""
     status = 0
-    for name in options.files:
+    for names in inputs:
         try:
-            status = max(status, _decode(name, options, output))
+            status = max(status, _decode(names, options, output))
         except Failure as trouble:
             sys.stdout.flush()
             print(f"coordwire: {trouble}", file=sys.stderr)
@@ -75,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
 def _port(text: str) -> int:
     port = int(text) if text.isdecimal() and text.isascii() and len(text) <= 5 else 0
     if not 0 < port < 65536:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port")
+        raise argparse.ArgumentTypeError(f"expected a port from 1 to 65535, got {text!r}")
     return port
 
 
@@ -119,12 +128,15 @@ def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
     return found
 
 
-def _decode(name: str, options: argparse.Namespace, output: DecodeFormat) -> int:
+def _decode(names: Sequence[str], options: argparse.Namespace, output: DecodeFormat) -> int:
     """One input: 1 if something in its output was refused."""
-    status = 0
-    with opened(name) as stream:
+    status, name = 0, names[0]
+    observe = getattr(output, "observe", None)
+    with opened(name) if len(names) == 1 else local_tables.opened_chain(names) as stream:
         head = _head(name, stream)
         if _is_segment(head, options):
+            if observe is not None:
+                raise Failure(f"{shown(name)}: a log segment: coordwire pipeline makes tables of those")
             from coordwire.cli.segment.segment_dump import decode
 
             return decode(name, stream, head, options)
@@ -142,6 +154,8 @@ def _decode(name: str, options: argparse.Namespace, output: DecodeFormat) -> int
         )
         wanted = filters.Filter(options)
         for entry in _entries(name, capture):
+            if observe is not None:
+                observe(entry)
             if wanted(entry):
                 output.write(entry, capture.tally.digits)
                 if isinstance(entry, UnreadableRange) or entry.error is not None:
@@ -176,7 +190,7 @@ def _guarded(name: str, make: Callable[[], Capture]) -> Capture:
 
 
 def _entries(name: str, capture: Capture) -> Iterator[Entry]:
-    """The entries; what goes wrong with reading is told apart from what goes wrong with writing."""
+    """The entries; errors of reading are kept apart from errors of writing."""
     try:
         yield from capture.entries()
     except DecodeError as error:
@@ -191,14 +205,14 @@ def _notes(name: str, capture: Capture, passed_over: int) -> None:
     if summary.connections and not summary.kafka:
         sys.stdout.flush()
         print(
-            f"coordwire: {shown(name)}: {summary.connections} TCP connections, none looked like Kafka; "
-            "if one is, name its broker's port with --port",
+            f"coordwire: {shown(name)}: {counted(summary.connections, 'TCP connection')}, none of them "
+            "recognised as Kafka; if one is, name its broker's port with --port",
             file=sys.stderr,
         )
     if passed_over:
         sys.stdout.flush()
         print(
-            f"coordwire: {shown(name)}: {passed_over} unreadable or undated parts aren't shown, "
-            "since no filter can judge them",
+            f"coordwire: {shown(name)}: not shown: {counted(passed_over, 'unreadable or undated part')}, "
+            "which filters cannot be applied to",
             file=sys.stderr,
         )

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     if (options.response_to is None) != (options.version is None):
         raise Failure("explain: --response-to and --version go together")
     if options.response_to is not None and options.dialect != Dialect.KAFKA:
-        raise Failure("explain: in other dialects only the request says what a response is: give both")
+        raise Failure("explain: a response in another dialect can only be read after its request: give both")
     output = HexFormat(show_secrets=True, strict=options.strict)
     status = 0
     for entry in _entries(options):

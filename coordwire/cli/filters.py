@@ -1,8 +1,8 @@
 """Which entries the user asked for.
 
 Strategy: a filter looks at an entry and, for a response, at its request too, so that an answer is found by
-what was asked. Rules: an unreadable stretch can't be told from what is asked for, nor an entry without a time
-placed in one: they are left out and counted, and the count is told.
+what was asked. Rules: an unreadable range can't be matched with what is asked for, nor an entry without a
+time placed in one: they are left out and counted, and the count is reported.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def moment(text: str) -> Moment:
     if found := _CLOCK.fullmatch(text):
         hours, minutes, seconds = (int(part or 0) for part in found.group(1, 2, 3))
         if hours > 24 or minutes > 59 or seconds > 60:
-            raise argparse.ArgumentTypeError(f"{text!r} is no time of day")
+            raise argparse.ArgumentTypeError(f"expected a time of day, got {text!r}")
         result = Moment(((hours * 60 + minutes) * 60 + seconds) * SECOND + _nanoseconds(found[4]))
         result.clock = True
         return result
@@ -118,7 +118,7 @@ def moment(text: str) -> Moment:
         when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no time: ISO 8601, HH:MM:SS or epoch seconds"
+            f"expected a time (ISO 8601, HH:MM:SS or epoch seconds), got {text!r}"
         ) from None
     return Moment(
         (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000 + _nanoseconds(more)
@@ -156,7 +156,7 @@ class TimeRange:
 
 
 class Filter:
-    """The filters of one command line, over one capture. `passed_over`: entries of which nobody can say."""
+    """The filters of one command line, over one capture. `passed_over`: entries that can't be decided."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.passed_over = 0

@@ -22,7 +22,7 @@ from coordwire.cli.inputs import shown
 from coordwire.cli.message_lines import Pieces
 from coordwire.dialects.grammar import Dialect
 from coordwire.embedded import open_embedded
-from coordwire.errors import UnreadableRange
+from coordwire.errors import UnreadableRange, counted
 
 WAITING = 1000
 WAITING_BYTES = 32 << 20
@@ -152,7 +152,7 @@ class TreeFormat:
             place = f", {deviation.path}" if deviation.path else ""
             yield [(f"  ! deviation at byte {deviation.position}{place}: {deviation.reason}", "odd")]
         if len(entry.deviations) > MOST_DEVIATIONS:
-            yield [(f"  … {len(entry.deviations) - MOST_DEVIATIONS:,} more deviations", "odd")]
+            yield [(f"  … {counted(len(entry.deviations) - MOST_DEVIATIONS, 'more deviation', ',')}", "odd")]
 
     def _head(self, entry: FrameEntry, hidden: Withheld) -> Pieces:
         """→ JoinGroup v9  #17  client  231 B"""
@@ -186,7 +186,14 @@ class TreeFormat:
 
     def _unreadable(self, entry: UnreadableRange, digits: int) -> None:
         lines = [self._rule(entry, digits, "unread")]
-        lines.append([(f"✗ {entry.length:,} bytes from byte {entry.position:,} on: {entry.reason}", "error")])
+        lines.append(
+            [
+                (
+                    f"✗ {counted(entry.length, 'byte', ',')} from byte {entry.position:,} on: {entry.reason}",
+                    "error",
+                )
+            ]
+        )
         if entry.data and self._show_secrets:
             lines.append([("  bytes ", "note"), *message_lines.octets(entry.data, SAMPLE)])
         self._print(lines)

@@ -14,6 +14,7 @@ from coordwire.codec.fields import LEAF_FACTOR, FieldTable
 from coordwire.codec.subclasses import as_class, owner
 from coordwire.errors import Deviation, EncodeError, NotInVersion, UnsupportedVersion, WrongType
 from coordwire.limits import current
+from coordwire.rich_display import RichDisplay
 
 M = TypeVar("M", bound="Message")
 R = TypeVar("R", bound="Response", covariant=True)
@@ -21,7 +22,7 @@ R = TypeVar("R", bound="Response", covariant=True)
 Buffer = bytes | bytearray | memoryview
 
 
-class Struct:
+class Struct(RichDisplay):
     """A group of fields inside messages: a plain slotted dataclass, the same in all versions.
 
     tags: unknown tagged fields by number, with their bytes; None for none. The wire can't tell an empty dict
@@ -35,7 +36,7 @@ class Struct:
 
 
 class Message(Struct):
-    """What stands by itself: one request, response, header or data type, for all its versions.
+    """A unit of its own: one request, response, header or data type, for all its versions.
 
     api_key: its conversation, None for headers and data types; direction: "request", "response", "header" or
     "data"; versions: those that this package knows; flexible_versions: those with tagged fields.
@@ -156,7 +157,7 @@ class Request(Message, Generic[R]):
 def no_version(cls: type[Message], version: object) -> str:
     """The reason to refuse a version that a message doesn't have."""
     if not isinstance(version, int):
-        return f"a version is an int, got {type(version).__name__}"
+        return f"expected an int as version, got {type(version).__name__}"
     return f"{cls.__name__} has no version {version}: it has {cls.versions[0]} to {cls.versions[-1]}"
 
 

@@ -45,6 +45,7 @@ class ClassicGroup(Group):
         self._asked: OrderedDict[str, Seen] = OrderedDict()  # the last of each member
         self._sessions = Sessions(self.members, self.quiet_until_ns)
         self._formed_ns: int | None = None  # when the last generation was formed
+        self._since_ns = 0  # when the first answer of the generation was seen
         self._moved_coordinator = False
         self._known_from_start = False
 
@@ -111,6 +112,8 @@ class ClassicGroup(Group):
             self._let_in(member, static, place)
             self.end("not_needed", place)
             return
+        if generation != self.generation and self._is_late(place):
+            return
         rebalance = self._rebalance_of(generation, member, asked, place)
         if tentative or member.member_id not in rebalance.joined:
             rebalance.join(member.member_id, asked.time_ns)
@@ -138,6 +141,7 @@ class ClassicGroup(Group):
     def _new_generation(self, rebalance: Rebalance, message: Any, place: Seen) -> None:
         if rebalance.generation is None:
             rebalance.generation, rebalance.joined_ns = message.generation_id, place.time_ns
+            self._since_ns = place.time_ns or 0
             self._moved_coordinator = False
             self.unassign()
         rebalance.protocol = self.protocol = message.protocol_name or rebalance.protocol
@@ -266,12 +270,12 @@ class ClassicGroup(Group):
         return member
 
     def _formed_unseen(self, generation: int, place: Seen) -> None:
-        """A member is in this generation. If it is a later one, the answers to its JoinGroups are missing: the
+        """A member is in this generation. If it is a later one, the answers to JoinGroups are missing: the
         rebalance under way is over, and who has what isn't known."""
         if self.generation is None or generation <= self.generation:
             return
         rebalance = self._begin_with_joins() or self.rebalance
-        self.generation = generation
+        self.generation, self._since_ns = generation, place.time_ns or 0
         self.unassign()
         if rebalance is not None:
             rebalance.generation = generation
@@ -347,7 +351,7 @@ class ClassicGroup(Group):
 
     def _asked_to_rejoin(self, place: Seen) -> None:
         """REBALANCE_IN_PROGRESS: the sign of a rebalance whose cause may not have been seen."""
-        if self.rebalance is not None and self.rebalance.generation is None:
+        if self._is_late(place) or (self.rebalance is not None and self.rebalance.generation is None):
             return
         if self._begin_with_joins() is not None:
             return
@@ -358,6 +362,10 @@ class ClassicGroup(Group):
         if why.cause == "session_timeout" and dead is not None:
             began = place.at(self.over_ns(dead))
         self._disturbed(why, began)
+
+    def _is_late(self, place: Seen) -> bool:
+        """Whether something is of an earlier generation: after a lost packet, answers come late."""
+        return place.time_ns is not None and place.time_ns < self._since_ns
 
     def _seen(self, member: Member, place: Seen) -> None:
         if self.silent_at(member, place.time_ns):

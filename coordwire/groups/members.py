@@ -21,7 +21,8 @@ class Member:
     """A member as it was last seen. generation: the one it was last in; assigned, owned: None for unknown;
     classic: it speaks the classic protocol; away: it left for now, and its partitions wait for it; parked: a
     JoinGroup or SyncGroup of it waits for its answer, and its session doesn't run; answered_ns: when its last
-    JoinGroup was answered; serial: its place among all that ever were in; asked_ns: when its last request was seen, answered or not."""
+    JoinGroup was answered; serial: its place among all that ever were in; asked_ns: when its last request
+    was seen, answered or not."""
 
     member_id: str
     client_id: str | None = None

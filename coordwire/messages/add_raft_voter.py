@@ -33,8 +33,8 @@ class Listener(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class AddRaftVoterRequest(Request["AddRaftVoterResponse"]):
-    """Asks the quorum's leader for one more voter, which must already have caught up with the log. Only
-    one change of the voters runs at a time.
+    """Requests from the quorum's leader to add one voter, which must already have caught up with the log.
+    Only one change of the voters runs at a time.
 
     Request of AddRaftVoter, api key 80, versions 0-1, flexible from 0.
     """
@@ -63,8 +63,8 @@ class AddRaftVoterRequest(Request["AddRaftVoterResponse"]):
 
 @dataclass(slots=True, kw_only=True)
 class AddRaftVoterResponse(Response):
-    """Asks the quorum's leader for one more voter, which must already have caught up with the log. Only
-    one change of the voters runs at a time.
+    """Requests from the quorum's leader to add one voter, which must already have caught up with the log.
+    Only one change of the voters runs at a time.
 
     Response of AddRaftVoter, api key 80, versions 0-1, flexible from 0.
     """

@@ -31,7 +31,7 @@ class AllocateProducerIdsRequest(Request["AllocateProducerIdsResponse"]):
     broker_id: int = 0
     """The broker that asks."""
     broker_epoch: int = -1
-    """The epoch of its registration, to tell a stale broker; -1 if unknown."""
+    """The epoch of its registration, to recognise a stale broker; -1 if unknown."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 

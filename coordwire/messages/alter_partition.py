@@ -58,7 +58,7 @@ class AlterPartitionRequestTopicData(Struct):
     """The changes wanted in one topic."""
 
     topic_name: str = ""
-    """The topic's name; from v2 on topic_id stands for it. (v0-v1)"""
+    """The topic's name; replaced by topic_id in v2. (v0-v1)"""
     topic_id: UUID = ZERO_UUID
     """The topic's id (v2, KIP-841). (v2+)"""
     partitions: list[AlterPartitionRequestPartitionData] = field(default_factory=list)
@@ -69,8 +69,8 @@ class AlterPartitionRequestTopicData(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class AlterPartitionRequest(Request["AlterPartitionResponse"]):
-    """Sent when a follower falls behind or catches up; the change counts once the controller has agreed.
-    Stale leaders and brokers are fenced by their epochs.
+    """Sent when a follower lags or catches up; the change counts once the controller has agreed. Stale
+    leaders and brokers are fenced by their epochs.
 
     Request of AlterPartition, api key 56, versions 0-3, flexible from 0.
     """
@@ -118,7 +118,7 @@ class AlterPartitionResponseTopicData(Struct):
     """One topic's partitions."""
 
     topic_name: str = ""
-    """The topic's name; from v2 on topic_id stands for it. (v0-v1)"""
+    """The topic's name; replaced by topic_id in v2. (v0-v1)"""
     topic_id: UUID = ZERO_UUID
     """The topic's id (v2, KIP-841). (v2+)"""
     partitions: list[AlterPartitionResponsePartitionData] = field(default_factory=list)
@@ -129,8 +129,8 @@ class AlterPartitionResponseTopicData(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class AlterPartitionResponse(Response):
-    """Sent when a follower falls behind or catches up; the change counts once the controller has agreed.
-    Stale leaders and brokers are fenced by their epochs.
+    """Sent when a follower lags or catches up; the change counts once the controller has agreed. Stale
+    leaders and brokers are fenced by their epochs.
 
     Response of AlterPartition, api key 56, versions 0-3, flexible from 0.
     """

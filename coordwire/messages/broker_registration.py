@@ -67,13 +67,13 @@ class BrokerRegistrationRequest(Request["BrokerRegistrationResponse"]):
     cluster_id: str = ""
     """The cluster it was formatted for; any other refuses it."""
     incarnation_id: UUID = ZERO_UUID
-    """Drawn anew at each start, to tell a restart from a repetition."""
+    """Drawn anew at each start, to distinguish a restart from a repetition."""
     listeners: list[Listener] = field(default_factory=list)
     """Where clients and other brokers reach it."""
     features: list[Feature] = field(default_factory=list)
     """What its software supports."""
     rack: str | None = ""
-    """Where it stands, for spreading replicas; null if not told."""
+    """The rack, for spreading replicas; null if not given."""
     is_migrating_zk_broker: bool = False
     """True: it runs on ZooKeeper and is being migrated (KIP-866). (v1+)"""
     log_dirs: list[UUID] = field(default_factory=list)

@@ -2,7 +2,7 @@
 """Classic groups, in __consumer_offsets: the whole group in one record, written at the end of each
 rebalance.
 
-A record without a value says that the group is gone.
+A record without a value means that the group is gone.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class GroupMetadataValue(Message):
     current_state_timestamp: int = -1
     """Since when the group is in its state, in ms since the epoch; -1 if unknown. (v2+)"""
     members: list[MemberMetadata] = field(default_factory=list)
-    """All members; empty for a group that lives on for its offsets."""
+    """All members; empty for a group that is kept for its offsets."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 

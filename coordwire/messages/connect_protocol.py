@@ -27,7 +27,7 @@ class ConnectorAssignment(Struct):
     connector: str = ""
     """The connector's name."""
     tasks: list[int] = field(default_factory=list)
-    """Numbers of its tasks; -1 stands for the connector itself."""
+    """Numbers of its tasks; -1 is the connector itself."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -35,7 +35,7 @@ class ConnectorAssignment(Struct):
 @dataclass(slots=True, kw_only=True)
 class ConnectProtocolAssignment(Message):
     """What the leader gives a worker, in SyncGroup. v1 adds what it must give up and when to expect
-    another rebalance (KIP-415); v2 is the same, and says that internal requests are signed (KIP-507).
+    another rebalance (KIP-415); v2 is the same, and states that internal requests are signed (KIP-507).
 
     ConnectProtocolAssignment, versions 0-2.
     """
@@ -65,7 +65,7 @@ class ConnectProtocolAssignment(Message):
 
 @dataclass(slots=True, kw_only=True)
 class ConnectProtocolSubscription(Message):
-    """How far a worker is, in JoinGroup. v1 adds what it runs (KIP-415); v2 is the same, and says that
+    """How far a worker is, in JoinGroup. v1 adds what it runs (KIP-415); v2 is the same, and states that
     internal requests are signed (KIP-507).
 
     ConnectProtocolSubscription, versions 0-2.

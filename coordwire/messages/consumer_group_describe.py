@@ -38,7 +38,7 @@ class ConsumerGroupDescribeRequest(Request["ConsumerGroupDescribeResponse"]):
     group_ids: list[str] = field(default_factory=list)
     """The groups to describe; all must have their coordinator on this broker."""
     include_authorized_operations: bool = False
-    """Whether to report what the asker may do with each group."""
+    """Whether to report what the client may do with each group."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -76,7 +76,7 @@ class Member(Struct):
     instance_id: str | None = None
     """A static member's own name; null for a dynamic one."""
     rack_id: str | None = None
-    """The rack that the member says it runs in; null for none."""
+    """The rack that the member reports; null for none."""
     member_epoch: int = 0
     """The epoch of the assignment that this member has reached."""
     client_id: str = ""
@@ -92,14 +92,14 @@ class Member(Struct):
     target_assignment: Assignment = field(default_factory=Assignment)
     """What it shall own once the group has settled."""
     member_type: int = -1
-    """0 speaks the classic protocol, 1 the new one, -1 unknown (KIP-1099). (v1+)"""
+    """0 uses the classic protocol, 1 the new one, -1 unknown (KIP-1099). (v1+)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class DescribedGroup(Struct):
-    """One group; while assignment_epoch lags behind group_epoch, a new target is due."""
+    """One group; while assignment_epoch is below group_epoch, a new target is due."""
 
     error_code: int = 0
     """0, or why this group is not described."""

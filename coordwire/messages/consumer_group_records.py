@@ -177,7 +177,7 @@ class ClassicProtocol(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class ClassicMemberMetadata(Struct):
-    """A member that speaks the classic protocol, while the group is moved to the new one."""
+    """A member that uses the classic protocol, while the group is moved to the new one."""
 
     session_timeout_ms: int = 0
     """Silence after which it counts as dead, in ms."""
@@ -213,9 +213,9 @@ class ConsumerGroupMemberMetadataValue(Message):
     subscribed_topic_regex: str | None = ""
     """Topics wanted by pattern (RE2); null for none."""
     rebalance_timeout_ms: int = -1
-    """How long it may take to give up partitions, in ms; -1 if not told."""
+    """How long it may take to give up partitions, in ms; -1 if not given."""
     server_assignor: str | None = ""
-    """The assignor that the member asks for; null for the coordinator's choice."""
+    """The assignor that the member requests; null for the coordinator's choice."""
     classic_member_metadata: ClassicMemberMetadata | None = field(default_factory=ClassicMemberMetadata)
     """What a member of the classic protocol needs; null for the others. (tag 0)"""
     tags: dict[int, bytes] | None = None
@@ -368,7 +368,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message):
     assigned_partitions: list[TopicPartitions] = field(default_factory=list)
     """What it owns now."""
     partitions_pending_revocation: list[TopicPartitions] = field(default_factory=list)
-    """What it has been told to give up and may still read."""
+    """What it has to give up and may still read."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -395,7 +395,7 @@ class ConsumerGroupRegularExpressionKey(Message):
 
 @dataclass(slots=True, kw_only=True)
 class ConsumerGroupRegularExpressionValue(Message):
-    """The topics that a pattern stands for, as last matched.
+    """The topics that a pattern matches, as last matched.
 
     ConsumerGroupRegularExpressionValue, version 0, flexible from 0; value of record type 16 in
     __consumer_offsets.

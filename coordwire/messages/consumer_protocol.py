@@ -49,7 +49,7 @@ class ConsumerProtocolSubscription(Message):
     topics: list[str] = field(default_factory=list)
     """The topics wanted, by name."""
     user_data: bytes | None = None
-    """Whatever the assignor adds, in its own format; null for nothing."""
+    """What the assignor adds, in its own format; null for nothing."""
     owned_partitions: list[ConsumerProtocolSubscriptionTopicPartition] = field(default_factory=list)
     """What it holds from before, for cooperative rebalancing (KIP-429). (v1+)"""
     generation_id: int = -1
@@ -88,7 +88,7 @@ class ConsumerProtocolAssignment(Message):
     assigned_partitions: list[ConsumerProtocolAssignmentTopicPartition] = field(default_factory=list)
     """All that the member shall read, not a difference."""
     user_data: bytes | None = None
-    """Whatever the assignor adds, in its own format; null for nothing."""
+    """What the assignor adds, in its own format; null for nothing."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 

@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(slots=True, kw_only=True)
 class EndTxnMarker(Message):
-    """The end of a transaction in one partition; abort or commit is told by the record's key (KIP-98).
+    """The end of a transaction in one partition; abort or commit is given by the record's key (KIP-98).
 
     EndTxnMarker, version 0.
     """
@@ -50,7 +50,7 @@ class EndTxnMarker(Message):
 
 @dataclass(slots=True, kw_only=True)
 class ControlRecordTypeSchema(Message):
-    """The key of every control record, behind an int16 version (KIP-98).
+    """The key of every control record, after an int16 version (KIP-98).
 
     ControlRecordTypeSchema, version 0.
     """

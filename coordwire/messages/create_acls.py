@@ -23,7 +23,7 @@ class AclCreation(Struct):
     resource_type: int = 0
     """2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
     resource_name: str = ""
-    """Name of the resource, or a prefix of names; "*" stands for all."""
+    """Name of the resource, or a prefix of names; "*" means all."""
     resource_pattern_type: int = 3
     """How the name is meant: 3 literally, 4 as a prefix; v0 knows only 3. (v1+)"""
     principal: str = ""

@@ -42,9 +42,9 @@ class CreateDelegationTokenRequest(Request["CreateDelegationTokenResponse"]):
     response_class: ClassVar[type[CreateDelegationTokenResponse]]
 
     owner_principal_type: str | None = ""
-    """Kind of the owner; null or empty for the one who asks (KIP-373). (v3+)"""
+    """Kind of the owner; null or empty for the requester (KIP-373). (v3+)"""
     owner_principal_name: str | None = ""
-    """Name of the owner; null or empty for the one who asks (KIP-373). (v3+)"""
+    """Name of the owner; null or empty for the requester (KIP-373). (v3+)"""
     renewers: list[CreatableRenewers] = field(default_factory=list)
     """Who else may renew it; empty for the owner alone."""
     max_lifetime_ms: int = 0

@@ -79,7 +79,7 @@ class CreateTopicsRequest(Request["CreateTopicsResponse"]):
     topics: list[CreatableTopic] = field(default_factory=list)
     """What to create."""
     timeout_ms: int = 60000
-    """Longest wait for the topics to exist, in ms; creation may go on behind it."""
+    """Longest wait for the topics to exist, in ms; creation may continue after it."""
     validate_only: bool = False
     """True checks the request and creates nothing. (v1+)"""
     tags: dict[int, bytes] | None = None

@@ -41,7 +41,7 @@ class DeleteAclsFilter(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class DeleteAclsRequest(Request["DeleteAclsResponse"]):
-    """Deletes every ACL that one of the filters matches, and tells which they were.
+    """Deletes every ACL that one of the filters matches, and returns them.
 
     Request of DeleteAcls, api key 31, versions 0-3, flexible from 2.
     """
@@ -69,7 +69,7 @@ class DeleteAclsMatchingAcl(Struct):
     resource_type: int = 0
     """2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
     resource_name: str = ""
-    """Name of the resource, or a prefix of names; "*" stands for all."""
+    """Name of the resource, or a prefix of names; "*" means all."""
     pattern_type: int = 3
     """How the name is meant: 3 literally, 4 as a prefix; v0 knows only 3. (v1+)"""
     principal: str = ""
@@ -100,7 +100,7 @@ class DeleteAclsFilterResult(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class DeleteAclsResponse(Response):
-    """Deletes every ACL that one of the filters matches, and tells which they were.
+    """Deletes every ACL that one of the filters matches, and returns them.
 
     Response of DeleteAcls, api key 31, versions 0-3, flexible from 2.
     """

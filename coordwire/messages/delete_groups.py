@@ -20,14 +20,14 @@ class DeleteGroupsRequest(Request["DeleteGroupsResponse"]):
     """For operators: removes groups that have no members, offsets included. Each group succeeds or fails
     by itself.
 
-    Request of DeleteGroups, api key 42, versions 0-2, flexible from 2, answered by the group
+    Request of DeleteGroups, api key 42, versions 0-3, flexible from 2, answered by the group
     coordinator.
     """
 
     api_key: ClassVar[int | None] = 42
     direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
+    versions: ClassVar[range] = range(0, 4)
+    flexible_versions: ClassVar[range] = range(2, 4)
     response_class: ClassVar[type[DeleteGroupsResponse]]
 
     groups_names: list[str] = field(default_factory=list)
@@ -44,6 +44,8 @@ class DeletableGroupResult(Struct):
     """The group asked for."""
     error_code: int = 0
     """0, or why it stays: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, …"""
+    error_message: str | None = None
+    """Explains the error; null if there is none. (v3+)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -53,14 +55,14 @@ class DeleteGroupsResponse(Response):
     """For operators: removes groups that have no members, offsets included. Each group succeeds or fails
     by itself.
 
-    Response of DeleteGroups, api key 42, versions 0-2, flexible from 2, answered by the group
+    Response of DeleteGroups, api key 42, versions 0-3, flexible from 2, answered by the group
     coordinator.
     """
 
     api_key: ClassVar[int | None] = 42
     direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
+    versions: ClassVar[range] = range(0, 4)
+    flexible_versions: ClassVar[range] = range(2, 4)
 
     throttle_time_ms: int = 0
     """How long a quota holds the client back, in ms; 0 for not at all."""
@@ -80,6 +82,7 @@ DeletableGroupResult._layout_ = FieldTable(
     DeletableGroupResult,
     Field("group_id", "string", default="", entity="group_id"),
     Field("error_code", "int16", entity="error_code"),
+    Field("error_message", "string", 3, null=0, default=None, ignorable=True),
     flexible=2,
 )
 

@@ -23,9 +23,9 @@ class DeleteTopicState(Struct):
     """A topic to delete, by one of its two names (KIP-516)."""
 
     name: str | None = None
-    """Null if the id says which."""
+    """Null if the topic is given by id."""
     topic_id: UUID = ZERO_UUID
-    """Zero if the name says which."""
+    """Zero if the topic is given by name."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -48,7 +48,7 @@ class DeleteTopicsRequest(Request["DeleteTopicsResponse"]):
     topic_names: list[str] = field(default_factory=list)
     """What to delete, up to version 5. (v0-v5)"""
     timeout_ms: int = 0
-    """Longest wait for the deletion, in ms; it may go on behind it."""
+    """Longest wait for the deletion, in ms; it may continue after it."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 

@@ -30,7 +30,7 @@ class DescribeClusterRequest(Request["DescribeClusterResponse"]):
     response_class: ClassVar[type[DescribeClusterResponse]]
 
     include_cluster_authorized_operations: bool = False
-    """True: also tell what the client may do with the cluster."""
+    """True: also report what the client may do with the cluster."""
     endpoint_type: int = 1
     """Which nodes to list: 1 brokers, 2 controllers (KIP-919). (v1+)"""
     include_fenced_brokers: bool = False
@@ -50,7 +50,7 @@ class DescribeClusterBroker(Struct):
     port: int = 0
     """TCP port."""
     rack: str | None = None
-    """Where the node stands; null if not told."""
+    """The node's rack; null if not given."""
     is_fenced: bool = False
     """True: a fenced broker, which serves no clients (KIP-1073). (v2+)"""
     tags: dict[int, bytes] | None = None

@@ -80,11 +80,11 @@ class DescribeConfigsResourceResult(Struct):
     read_only: bool = False
     """True: cannot be changed while the broker runs."""
     is_default: bool = False
-    """True: nobody has set it (v0). (v0-v0)"""
+    """True: not set by anyone (v0). (v0-v0)"""
     config_source: int = -1
     """1 topic, 2 broker, 3 all brokers, 4 file, 5 default, 6 logger, 7 client, 8 group. (v1+)"""
     is_sensitive: bool = False
-    """True: a secret such as a password, whose value is not told."""
+    """True: a secret such as a password, whose value is withheld."""
     synonyms: list[DescribeConfigsSynonym] = field(default_factory=list)
     """Its values at all levels, the one in force first; empty if not asked for (KIP-226). (v1+)"""
     config_type: int = 0

@@ -21,7 +21,7 @@ __all__ = [
 
 @dataclass(slots=True, kw_only=True)
 class DescribeGroupsRequest(Request["DescribeGroupsResponse"]):
-    """For operators: the state, protocol and members of classic groups, whatever these groups are for.
+    """For operators: the state, protocol and members of classic groups, of any protocol type.
     ConsumerGroupDescribe and its kin serve the newer types.
 
     Request of DescribeGroups, api key 15, versions 0-6, flexible from 5, answered by the group
@@ -37,14 +37,14 @@ class DescribeGroupsRequest(Request["DescribeGroupsResponse"]):
     groups: list[str] = field(default_factory=list)
     """The groups to describe; all must have their coordinator on this broker."""
     include_authorized_operations: bool = False
-    """Whether to report what the asker may do with each group (KIP-430). (v3+)"""
+    """Whether to report what the client may do with each group (KIP-430). (v3+)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class DescribedGroupMember(Struct):
-    """One member. The two byte fields hold what the protocol type says, a consumer's by default."""
+    """One member. The two byte fields have the format of the protocol type, a consumer's by default."""
 
     member_id: str = ""
     """The member's id, unique in its group."""
@@ -88,7 +88,7 @@ class DescribedGroup(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class DescribeGroupsResponse(Response):
-    """For operators: the state, protocol and members of classic groups, whatever these groups are for.
+    """For operators: the state, protocol and members of classic groups, of any protocol type.
     ConsumerGroupDescribe and its kin serve the newer types.
 
     Response of DescribeGroups, api key 15, versions 0-6, flexible from 5, answered by the group

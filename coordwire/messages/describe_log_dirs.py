@@ -58,7 +58,7 @@ class DescribeLogDirsPartition(Struct):
     partition_size: int = 0
     """Size of all its log segments here, in bytes."""
     offset_lag: int = 0
-    """Records it is behind the high watermark, or a future copy behind the current log."""
+    """Its lag to the high watermark in records, or a future copy's to the current log."""
     is_future_key: bool = False
     """True for a copy on its way in, which will replace the current log."""
     tags: dict[int, bytes] | None = None

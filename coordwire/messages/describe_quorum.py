@@ -47,8 +47,8 @@ class DescribeQuorumRequestTopicData(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class DescribeQuorumRequest(Request["DescribeQuorumResponse"]):
-    """Reports leader, epoch, voters and observers of the metadata log. Only the leader can tell; other
-    nodes refuse or pass the request on.
+    """Reports leader, epoch, voters and observers of the metadata log. Only the leader can answer; other
+    nodes refuse or forward the request.
 
     Request of DescribeQuorum, api key 55, versions 0-2, flexible from 0.
     """
@@ -147,8 +147,8 @@ class Node(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class DescribeQuorumResponse(Response):
-    """Reports leader, epoch, voters and observers of the metadata log. Only the leader can tell; other
-    nodes refuse or pass the request on.
+    """Reports leader, epoch, voters and observers of the metadata log. Only the leader can answer; other
+    nodes refuse or forward the request.
 
     Response of DescribeQuorum, api key 55, versions 0-2, flexible from 0.
     """

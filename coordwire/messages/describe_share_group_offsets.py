@@ -23,7 +23,7 @@ __all__ = [
 
 @dataclass(slots=True, kw_only=True)
 class DescribeShareGroupOffsetsRequestTopic(Struct):
-    """The partitions of one topic to tell about."""
+    """The partitions of one topic to describe."""
 
     topic_name: str = ""
     """Which topic."""
@@ -35,19 +35,19 @@ class DescribeShareGroupOffsetsRequestTopic(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class DescribeShareGroupOffsetsRequestGroup(Struct):
-    """A share group to tell about."""
+    """A share group to describe."""
 
     group_id: str = ""
     """Which group."""
     topics: list[DescribeShareGroupOffsetsRequestTopic] | None = field(default_factory=list)
-    """What to tell about; null for all topics with offsets."""
+    """The topics to describe; null for all topics with offsets."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class DescribeShareGroupOffsetsRequest(Request["DescribeShareGroupOffsetsResponse"]):
-    """Tells the start offsets of share groups' partitions, and their lag (KIP-932).
+    """Reports the start offsets of share groups' partitions, and their lag (KIP-932).
 
     Request of DescribeShareGroupOffsets, api key 90, versions 0-1, flexible from 0, answered by the
     group coordinator.
@@ -60,7 +60,7 @@ class DescribeShareGroupOffsetsRequest(Request["DescribeShareGroupOffsetsRespons
     response_class: ClassVar[type[DescribeShareGroupOffsetsResponse]]
 
     groups: list[DescribeShareGroupOffsetsRequestGroup] = field(default_factory=list)
-    """Whom to tell about."""
+    """The groups to describe."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -78,7 +78,7 @@ class DescribeShareGroupOffsetsResponsePartition(Struct):
     lag: int = -1
     """Records that are still to be delivered or settled; -1 if unknown (KIP-1226). (v1+)"""
     error_code: int = 0
-    """0, or why nothing is told about it."""
+    """0, or why it is not described."""
     error_message: str | None = None
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
@@ -108,7 +108,7 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
     topics: list[DescribeShareGroupOffsetsResponseTopic] = field(default_factory=list)
     """How far it is, a topic each."""
     error_code: int = 0
-    """0, or why nothing is told about the group."""
+    """0, or why the group is not described."""
     error_message: str | None = None
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
@@ -117,7 +117,7 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class DescribeShareGroupOffsetsResponse(Response):
-    """Tells the start offsets of share groups' partitions, and their lag (KIP-932).
+    """Reports the start offsets of share groups' partitions, and their lag (KIP-932).
 
     Response of DescribeShareGroupOffsets, api key 90, versions 0-1, flexible from 0, answered by the
     group coordinator.

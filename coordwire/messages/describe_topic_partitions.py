@@ -45,8 +45,8 @@ class DescribeTopicPartitionsRequestCursor(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class DescribeTopicPartitionsRequest(Request["DescribeTopicPartitionsResponse"]):
-    """Tells leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A
-    long answer is cut, and a cursor says where to go on.
+    """Reports leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A
+    long answer is cut, and a cursor gives where to continue.
 
     Request of DescribeTopicPartitions, api key 75, version 0, flexible from 0.
     """
@@ -108,7 +108,7 @@ class DescribeTopicPartitionsResponseTopic(Struct):
     partitions: list[DescribeTopicPartitionsResponsePartition] = field(default_factory=list)
     """The topic's partitions on this page."""
     topic_authorized_operations: int = -0x80000000
-    """What the client may do, one bit for each ACL operation; -2147483648 if not told."""
+    """What the client may do, one bit for each ACL operation; -2147483648 if not requested."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -127,8 +127,8 @@ class DescribeTopicPartitionsResponseCursor(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class DescribeTopicPartitionsResponse(Response):
-    """Tells leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A
-    long answer is cut, and a cursor says where to go on.
+    """Reports leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A
+    long answer is cut, and a cursor gives where to continue.
 
     Response of DescribeTopicPartitions, api key 75, version 0, flexible from 0.
     """

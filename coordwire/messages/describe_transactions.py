@@ -68,7 +68,7 @@ class TransactionState(Struct):
     producer_epoch: int = 0
     """The epoch in use."""
     topics: list[TopicData] = field(default_factory=list)
-    """Partitions still in the transaction, as far as the asker may see their topics."""
+    """Partitions still in the transaction, as far as the client may see their topics."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 

@@ -29,7 +29,7 @@ class UserName(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class DescribeUserScramCredentialsRequest(Request["DescribeUserScramCredentialsResponse"]):
-    """Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never told.
+    """Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never returned.
 
     Request of DescribeUserScramCredentials, api key 50, version 0, flexible from 0.
     """
@@ -76,7 +76,7 @@ class DescribeUserScramCredentialsResult(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class DescribeUserScramCredentialsResponse(Response):
-    """Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never told.
+    """Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never returned.
 
     Response of DescribeUserScramCredentials, api key 50, version 0, flexible from 0.
     """

@@ -119,7 +119,7 @@ class Draft1RegisterRequest(Message):
 
 @dataclass(slots=True, kw_only=True)
 class Draft1PingRequest(Message):
-    """The coordinator asks whether a consumer lives.
+    """The coordinator asks whether a consumer is alive.
 
     Draft1PingRequest, version 0.
     """
@@ -137,7 +137,7 @@ class Draft1PingRequest(Message):
 
 @dataclass(slots=True, kw_only=True)
 class Draft1PartitionOffset(Struct):
-    """Where consumption of a partition stands, or is to begin."""
+    """The position of consumption in a partition, or where it is to begin."""
 
     topic: str | None = ""
     """The topic."""
@@ -151,7 +151,7 @@ class Draft1PartitionOffset(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class Draft1PingResponse(Message):
-    """A consumer lives. Version 0 is without auto_commit and empty, version 1 is with it.
+    """A consumer is alive. Version 0 is without auto_commit and empty, version 1 is with it.
 
     Draft1PingResponse, versions 0-1.
     """
@@ -169,7 +169,7 @@ class Draft1PingResponse(Message):
 
 @dataclass(slots=True, kw_only=True)
 class Draft1StopRequest(Message):
-    """The coordinator tells a consumer to stop its fetchers; it has no fields and gets no answer.
+    """The coordinator instructs a consumer to stop its fetchers; it has no fields and gets no answer.
 
     Draft1StopRequest, version 0.
     """
@@ -185,7 +185,7 @@ class Draft1StopRequest(Message):
 
 @dataclass(slots=True, kw_only=True)
 class Draft1StartRequest(Message):
-    """The coordinator tells a consumer what it owns from here on.
+    """The coordinator sends a consumer the list of what it owns from here on.
 
     Draft1StartRequest, version 0.
     """

@@ -134,7 +134,7 @@ class Draft2RegisterConsumerResponse(Message):
 
 @dataclass(slots=True, kw_only=True)
 class Draft2PingRequest(Message):
-    """The coordinator asks whether a consumer lives. The document also calls it HeartbeatRequest.
+    """The coordinator asks whether a consumer is alive. The document also calls it HeartbeatRequest.
 
     Draft2PingRequest, version 0.
     """
@@ -154,7 +154,7 @@ class Draft2PingRequest(Message):
 
 @dataclass(slots=True, kw_only=True)
 class Draft2PartitionOffset(Struct):
-    """Where consumption of a partition stands, or is to begin."""
+    """The position of consumption in a partition, or where it is to begin."""
 
     topic: str | None = ""
     """The topic."""
@@ -168,7 +168,7 @@ class Draft2PartitionOffset(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class Draft2PingResponse(Message):
-    """A consumer lives. Version 0 is without auto_commit, version 1 with it.
+    """A consumer is alive. Version 0 is without auto_commit, version 1 with it.
 
     Draft2PingResponse, versions 0-1.
     """
@@ -190,7 +190,7 @@ class Draft2PingResponse(Message):
 
 @dataclass(slots=True, kw_only=True)
 class Draft2StopFetcherRequest(Message):
-    """The coordinator tells a consumer to stop its fetchers.
+    """The coordinator instructs a consumer to stop its fetchers.
 
     Draft2StopFetcherRequest, version 0.
     """
@@ -242,7 +242,7 @@ class Draft2Ownership(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class Draft2StartFetcherRequest(Message):
-    """The coordinator tells a consumer what it owns from here on, and the cluster as it is.
+    """The coordinator sends a consumer the list of what it owns from here on, and the cluster as it is.
 
     Draft2StartFetcherRequest, version 0.
     """

@@ -44,7 +44,7 @@ class Draft3PingRequest(Message):
     version: int = 0
     """The message's version."""
     correlation_id: int = -1
-    """Repeated by the response; a Connection numbers a request that says -1."""
+    """Repeated by the response; a Connection numbers a request with -1."""
     group_id: str | None = ""
     """The consumer's group."""
     consumer_id: str | None = ""
@@ -55,7 +55,7 @@ class Draft3PingRequest(Message):
 
 @dataclass(slots=True, kw_only=True)
 class Draft3PingResponse(Message):
-    """The coordinator lives.
+    """The coordinator is alive.
 
     Draft3PingResponse, version 0.
     """
@@ -90,9 +90,9 @@ class Draft3MetadataRequest(Message):
     version: int = 0
     """The message's version."""
     correlation_id: int = -1
-    """Repeated by the response; a Connection numbers a request that says -1."""
+    """Repeated by the response; a Connection numbers a request with -1."""
     client_id: str | None = ""
-    """Who asks."""
+    """Name of the client."""
     topics: list[str] = field(default_factory=list)
     """Topics of interest."""
     group_ids: list[str] = field(default_factory=list)
@@ -176,7 +176,7 @@ class Draft3MetadataResponse(Message):
 @dataclass(slots=True, kw_only=True)
 class Draft3JoinGroupRequest(Message):
     """A consumer joins its group. The document elides its fields: reconstructed as a version and
-    correlation id before bytes that nobody can name.
+    correlation id before bytes that no one can name.
 
     Draft3JoinGroupRequest, version 0.
     """
@@ -189,9 +189,9 @@ class Draft3JoinGroupRequest(Message):
     version: int = 0
     """The message's version (reconstructed)."""
     correlation_id: int = -1
-    """Repeated by the response (reconstructed); a Connection numbers a request that says -1."""
+    """Repeated by the response (reconstructed); a Connection numbers a request with -1."""
     rest: bytes = b""
-    """What the document doesn't tell, up to the frame's end."""
+    """What the document doesn't specify, up to the frame's end."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 

@@ -62,7 +62,7 @@ class FetchPartition(Struct):
     replica_directory_id: UUID = ZERO_UUID
     """Log directory of the KRaft follower; zero if not given (KIP-853). (v17+, tag 0)"""
     high_watermark: int = 0x7FFFFFFFFFFFFFFF
-    """Known to the follower; the largest int64 says it doesn't take part (KIP-1166). (v18+, tag 1)"""
+    """Known to the follower; the largest int64 if it doesn't take part (KIP-1166). (v18+, tag 1)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -144,7 +144,7 @@ class EpochEndOffset(Struct):
     epoch: int = -1
     """The leader epoch; -1 if unset."""
     end_offset: int = -1
-    """The offset behind its last record; -1 if unset."""
+    """The offset after its last record; -1 if unset."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -166,7 +166,7 @@ class SnapshotId(Struct):
     """A KRaft snapshot, by where it ends."""
 
     end_offset: int = -1
-    """The offset behind the last record in it; -1 if unset."""
+    """The offset after the last record in it; -1 if unset."""
     epoch: int = -1
     """The epoch of that record; -1 if unset."""
     tags: dict[int, bytes] | None = None
@@ -194,7 +194,7 @@ class PartitionData(Struct):
     error_code: int = 0
     """0, or why the partition could not be read."""
     high_watermark: int = 0
-    """The offset behind the last record that all in-sync replicas have."""
+    """The offset after the last record that all in-sync replicas have."""
     last_stable_offset: int = -1
     """All transactions below it are decided; -1 if unknown (KIP-98). (v4+)"""
     log_start_offset: int = -1

@@ -33,7 +33,7 @@ class FindCoordinatorRequest(Request["FindCoordinatorResponse"]):
     response_class: ClassVar[type[FindCoordinatorResponse]]
 
     key: str = ""
-    """The group or transactional id, as key_type says; v4+ has coordinator_keys. (v0-v3)"""
+    """The group or transactional id, as given by key_type; v4+ has coordinator_keys. (v0-v3)"""
     key_type: int = 0
     """0 for groups, 1 for transactions, 2 for share partitions (KIP-932). (v1+)"""
     coordinator_keys: list[str] = field(default_factory=list)

@@ -29,7 +29,7 @@ class RequestHeader(Message):
     flexible_versions: ClassVar[range] = range(2, 3)
 
     request_api_key: int = 0
-    """Which conversation this is."""
+    """The api key: which API the request is of."""
     request_api_version: int = 0
     """The version that the request is in and the response will be in."""
     correlation_id: int = 0

@@ -2,8 +2,8 @@
 """JoinGroup: a member enters its group and learns its generation.
 
 The answer waits until all members have joined, or their rebalance timeout is over. From v4 on a
-dynamic member's first request is answered at once with MEMBER_ID_REQUIRED and a member id; it asks
-again with that id.
+dynamic member's first request is answered at once with MEMBER_ID_REQUIRED and a member id; it
+repeats the request with that id.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class JoinGroupRequest(Request["JoinGroupResponse"]):
     protocols: list[JoinGroupRequestProtocol] = field(default_factory=list)
     """Most preferred first."""
     reason: str | None = None
-    """Why the member joins, for the broker's log; null if not told (KIP-800). (v8+)"""
+    """Why the member joins, for the broker's log; null if not given (KIP-800). (v8+)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -105,11 +105,11 @@ class JoinGroupResponse(Response):
     protocol_name: str | None = ""
     """The protocol chosen; null on an error, empty before v7. (null from v7)"""
     leader: str = ""
-    """Member id of the leader; whoever finds its own here assigns."""
+    """Member id of the leader; the member that finds its own id here assigns."""
     skip_assignment: bool = False
     """True: the leader need not assign, the old assignment holds (KIP-814). (v9+)"""
     member_id: str = ""
-    """The id to go by; with MEMBER_ID_REQUIRED, the one to ask again with."""
+    """The id to go by; with MEMBER_ID_REQUIRED, the one to repeat the request with."""
     members: list[JoinGroupResponseMember] = field(default_factory=list)
     """All members for the leader; empty for the others."""
     tags: dict[int, bytes] | None = None

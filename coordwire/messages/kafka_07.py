@@ -187,7 +187,7 @@ class Kafka07MultiMessageSetSend(Message):
     error_code: int = 0
     """Of the whole, 0 for none."""
     message_sets: list[Kafka07MessageSetSend] = field(default_factory=list)
-    """One for each fetch, each behind its size."""
+    """One for each fetch, each after its size."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 

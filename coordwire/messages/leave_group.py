@@ -28,7 +28,7 @@ class MemberIdentity(Struct):
     group_instance_id: str | None = None
     """A static member's own name; null for a dynamic one."""
     reason: str | None = None
-    """Why it leaves, for the broker's log; null if not told (KIP-800). (v5+)"""
+    """Why it leaves, for the broker's log; null if not given (KIP-800). (v5+)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -88,7 +88,7 @@ class LeaveGroupResponse(Response):
     throttle_time_ms: int = 0
     """How long a quota holds the client back, in ms; 0 for not at all. (v1+)"""
     error_code: int = 0
-    """0, or why nobody left; v3+ has errors of single members beside it."""
+    """0, or why no member left; v3+ also has errors of single members."""
     members: list[MemberResponse] = field(default_factory=list)
     """One outcome for each member of the request. (v3+)"""
     tags: dict[int, bytes] | None = None

@@ -17,7 +17,7 @@ __all__ = [
 
 @dataclass(slots=True, kw_only=True)
 class ListConfigResourcesRequest(Request["ListConfigResourcesResponse"]):
-    """Lists resources; DescribeConfigs then tells their settings. v0 was ListClientMetricsResources and
+    """Lists resources; DescribeConfigs then returns their settings. v0 was ListClientMetricsResources and
     knew only client metrics.
 
     Request of ListConfigResources, api key 74, versions 0-1, flexible from 0.
@@ -49,7 +49,7 @@ class ConfigResource(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class ListConfigResourcesResponse(Response):
-    """Lists resources; DescribeConfigs then tells their settings. v0 was ListClientMetricsResources and
+    """Lists resources; DescribeConfigs then returns their settings. v0 was ListClientMetricsResources and
     knew only client metrics.
 
     Response of ListConfigResources, api key 74, versions 0-1, flexible from 0.

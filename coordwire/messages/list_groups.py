@@ -71,7 +71,7 @@ class ListGroupsResponse(Response):
     error_code: int = 0
     """0, or why the list is missing or incomplete, such as COORDINATOR_LOAD_IN_PROGRESS."""
     groups: list[ListedGroup] = field(default_factory=list)
-    """The groups that pass the filters and that the asker may see."""
+    """The groups that pass the filters and that the client may see."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 

@@ -29,7 +29,7 @@ class ListOffsetsPartition(Struct):
     partition_index: int = 0
     """The partition's number."""
     current_leader_epoch: int = -1
-    """The leader epoch that the asker knows, checked; -1 to skip that (KIP-320). (v4+)"""
+    """The leader epoch that the sender knows, checked; -1 to skip that (KIP-320). (v4+)"""
     timestamp: int = 0
     """Ms since the epoch, or -1 latest, -2 earliest, -3 greatest timestamp, -4 to -6 tiers."""
     max_num_offsets: int = 1
@@ -65,7 +65,7 @@ class ListOffsetsRequest(Request["ListOffsetsResponse"]):
     response_class: ClassVar[type[ListOffsetsResponse]]
 
     replica_id: int = 0
-    """Broker id of a follower that asks; -1 for a client."""
+    """Broker id of a follower that sends it; -1 for a client."""
     isolation_level: int = 0
     """0 sees all records, 1 only up to the last stable offset (KIP-98). (v2+)"""
     topics: list[ListOffsetsTopic] = field(default_factory=list)

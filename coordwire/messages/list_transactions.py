@@ -43,7 +43,7 @@ class ListTransactionsRequest(Request["ListTransactionsResponse"]):
 
 @dataclass(slots=True, kw_only=True)
 class TransactionState(Struct):
-    """One transactional id in brief; DescribeTransactions tells more."""
+    """One transactional id in brief; DescribeTransactions returns more."""
 
     transactional_id: str = ""
     """Whose transaction it is."""
@@ -75,7 +75,7 @@ class ListTransactionsResponse(Response):
     unknown_state_filters: list[str] = field(default_factory=list)
     """Those of the states asked for that this coordinator has never heard of."""
     transaction_states: list[TransactionState] = field(default_factory=list)
-    """What passes all filters and what the asker may see."""
+    """What passes all filters and what the client may see."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 

@@ -31,7 +31,7 @@ class OffsetCommitRequestPartition(Struct):
     partition_index: int = 0
     """The partition's number."""
     committed_offset: int = 0
-    """The next offset to read, one behind the last one done."""
+    """The next offset to read, one after the last one done."""
     committed_leader_epoch: int = -1
     """Leader epoch of the last record read; -1 if unknown (KIP-320). (v6+)"""
     commit_timestamp: int = -1
@@ -47,7 +47,7 @@ class OffsetCommitRequestTopic(Struct):
     """The positions in one topic."""
 
     name: str = ""
-    """The topic's name; from v10 on topic_id stands for it. (v0-v9)"""
+    """The topic's name; replaced by topic_id in v10. (v0-v9)"""
     topic_id: UUID = ZERO_UUID
     """The topic's id (v10, KIP-848). (v10+)"""
     partitions: list[OffsetCommitRequestPartition] = field(default_factory=list)
@@ -104,7 +104,7 @@ class OffsetCommitResponseTopic(Struct):
     """What became of one topic's positions."""
 
     name: str = ""
-    """The topic's name; from v10 on topic_id stands for it. (v0-v9)"""
+    """The topic's name; replaced by topic_id in v10. (v0-v9)"""
     topic_id: UUID = ZERO_UUID
     """The topic's id (v10, KIP-848). (v10+)"""
     partitions: list[OffsetCommitResponsePartition] = field(default_factory=list)

@@ -45,7 +45,7 @@ class OffsetFetchRequestTopics(Struct):
     """Partitions of one topic, since v8."""
 
     name: str = ""
-    """The topic's name; from v10 on topic_id stands for it. (v0-v9)"""
+    """The topic's name; replaced by topic_id in v10. (v0-v9)"""
     topic_id: UUID = ZERO_UUID
     """The topic's id (v10, KIP-848). (v10+)"""
     partition_indexes: list[int] = field(default_factory=list)
@@ -72,7 +72,7 @@ class OffsetFetchRequestGroup(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class OffsetFetchRequest(Request["OffsetFetchResponse"]):
-    """Gives back what OffsetCommit stored. Members ask at their start, operators to compute lags.
+    """Gives back what OffsetCommit stored. Members read it at their start, operators to compute lags.
 
     Request of OffsetFetch, api key 9, versions 0-10, flexible from 6, answered by the group
     coordinator.
@@ -109,7 +109,7 @@ class OffsetFetchResponsePartition(Struct):
     metadata: str | None = ""
     """The text that came with the commit; null or empty for none."""
     error_code: int = 0
-    """0, or why the position is not told."""
+    """0, or why there is no position."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -139,7 +139,7 @@ class OffsetFetchResponsePartitions(Struct):
     metadata: str | None = ""
     """The text that came with the commit; null or empty for none."""
     error_code: int = 0
-    """0, or why the position is not told."""
+    """0, or why there is no position."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -149,7 +149,7 @@ class OffsetFetchResponseTopics(Struct):
     """The positions in one topic, since v8."""
 
     name: str = ""
-    """The topic's name; from v10 on topic_id stands for it. (v0-v9)"""
+    """The topic's name; replaced by topic_id in v10. (v0-v9)"""
     topic_id: UUID = ZERO_UUID
     """The topic's id (v10, KIP-848). (v10+)"""
     partitions: list[OffsetFetchResponsePartitions] = field(default_factory=list)
@@ -174,7 +174,7 @@ class OffsetFetchResponseGroup(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class OffsetFetchResponse(Response):
-    """Gives back what OffsetCommit stored. Members ask at their start, operators to compute lags.
+    """Gives back what OffsetCommit stored. Members read it at their start, operators to compute lags.
 
     Response of OffsetFetch, api key 9, versions 0-10, flexible from 6, answered by the group
     coordinator.

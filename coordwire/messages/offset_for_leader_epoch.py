@@ -25,7 +25,7 @@ class OffsetForLeaderPartition(Struct):
     partition: int = 0
     """The partition's number."""
     current_leader_epoch: int = -1
-    """The leader epoch that the asker knows, checked; -1 to skip that (KIP-320). (v2+)"""
+    """The leader epoch that the sender knows, checked; -1 to skip that (KIP-320). (v2+)"""
     leader_epoch: int = 0
     """The epoch whose end is wanted."""
     tags: dict[int, bytes] | None = None
@@ -59,7 +59,7 @@ class OffsetForLeaderEpochRequest(Request["OffsetForLeaderEpochResponse"]):
     response_class: ClassVar[type[OffsetForLeaderEpochResponse]]
 
     replica_id: int = -2
-    """Broker id of a follower that asks; -1 for a consumer, -2 for a debugging one. (v3+)"""
+    """Broker id of a follower that sends it; -1 for a consumer, -2 for a debugging one. (v3+)"""
     topics: list[OffsetForLeaderTopic] = field(default_factory=list)
     """What to look up."""
     tags: dict[int, bytes] | None = None
@@ -77,7 +77,7 @@ class EpochEndOffset(Struct):
     leader_epoch: int = -1
     """The greatest epoch known that is not above the one asked; -1 for none (KIP-279). (v1+)"""
     end_offset: int = -1
-    """The offset behind that epoch's last record; -1 if unknown."""
+    """The offset after that epoch's last record; -1 if unknown."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 

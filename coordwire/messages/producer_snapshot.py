@@ -31,7 +31,7 @@ class ProducerEntry(Struct):
     last_offset: int = 0
     """Offset of that record; -1 for none."""
     offset_delta: int = 0
-    """How far that record is behind the first one of its batch."""
+    """That record's offset minus that of the first one of its batch."""
     timestamp: int = 0
     """Largest timestamp of what was written last, in ms since 1970."""
     coordinator_epoch: int = 0

@@ -49,7 +49,7 @@ class QuorumStateData(Message):
     leader_epoch: int = -1
     """The epoch that the voter is in; -1 before the first."""
     voted_id: int = -1
-    """Node id of whom it voted for in this epoch; -1 for nobody."""
+    """Node id of whom it voted for in this epoch; -1 for none."""
     voted_directory_id: UUID = ZERO_UUID
     """Log directory of whom it voted for; all zero if unknown (KIP-853). (v1+)"""
     applied_offset: int = 0

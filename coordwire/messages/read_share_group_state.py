@@ -90,7 +90,7 @@ class PartitionResult(Struct):
     partition: int = 0
     """Its number within the topic."""
     error_code: int = 0
-    """0, or why there is no state to tell."""
+    """0, or why there is no state."""
     error_message: str | None = None
     """Explains the error; null if there is none."""
     state_epoch: int = 0

@@ -18,8 +18,8 @@ __all__ = [
 
 @dataclass(slots=True, kw_only=True)
 class RemoveRaftVoterRequest(Request["RemoveRaftVoterResponse"]):
-    """Asks the quorum's leader for one voter less; the answer follows the commit. A leader that removes
-    itself resigns afterwards.
+    """Requests from the quorum's leader to remove one voter; the answer follows the commit. A leader that
+    removes itself resigns afterwards.
 
     Request of RemoveRaftVoter, api key 81, version 0, flexible from 0.
     """
@@ -42,8 +42,8 @@ class RemoveRaftVoterRequest(Request["RemoveRaftVoterResponse"]):
 
 @dataclass(slots=True, kw_only=True)
 class RemoveRaftVoterResponse(Response):
-    """Asks the quorum's leader for one voter less; the answer follows the commit. A leader that removes
-    itself resigns afterwards.
+    """Requests from the quorum's leader to remove one voter; the answer follows the commit. A leader that
+    removes itself resigns afterwards.
 
     Response of RemoveRaftVoter, api key 81, version 0, flexible from 0.
     """

@@ -27,7 +27,7 @@ __all__ = [
 
 @dataclass(slots=True, kw_only=True)
 class AcknowledgementBatch(Struct):
-    """What the member did with a run of records. Gaps stand for offsets without a record."""
+    """What the member did with a run of records. Gaps mark offsets without a record."""
 
     first_offset: int = 0
     """First offset of the batch."""

@@ -22,7 +22,7 @@ __all__ = [
 
 @dataclass(slots=True, kw_only=True)
 class ShareGroupDescribeRequest(Request["ShareGroupDescribeResponse"]):
-    """Tells the state, the members and the assignments of share groups (KIP-932).
+    """Reports the state, the members and the assignments of share groups (KIP-932).
 
     Request of ShareGroupDescribe, api key 77, versions 0-1, flexible from 0, answered by the group
     coordinator.
@@ -35,7 +35,7 @@ class ShareGroupDescribeRequest(Request["ShareGroupDescribeResponse"]):
     response_class: ClassVar[type[ShareGroupDescribeResponse]]
 
     group_ids: list[str] = field(default_factory=list)
-    """Whom to tell about."""
+    """The groups to describe."""
     include_authorized_operations: bool = False
     """True asks for authorized_operations."""
     tags: dict[int, bytes] | None = None
@@ -93,7 +93,7 @@ class DescribedGroup(Struct):
     """A share group."""
 
     error_code: int = 0
-    """0, or why nothing is told about it."""
+    """0, or why it is not described."""
     error_message: str | None = None
     """Explains the error; null if there is none."""
     group_id: str = ""
@@ -116,7 +116,7 @@ class DescribedGroup(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class ShareGroupDescribeResponse(Response):
-    """Tells the state, the members and the assignments of share groups (KIP-932).
+    """Reports the state, the members and the assignments of share groups (KIP-932).
 
     Response of ShareGroupDescribe, api key 77, versions 0-1, flexible from 0, answered by the group
     coordinator.

@@ -3,7 +3,7 @@
 since.
 
 Key and value go together by partition: a snapshot replaces all before it, updates build on the last
-one. A record without a value forgets the partition.
+one. A record without a value removes the partition.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class ShareSnapshotValue(Message):
     write_timestamp: int = 0
     """When it was written, in ms since the epoch."""
     state_batches: list[ShareSnapshotValueStateBatch] = field(default_factory=list)
-    """Runs of offsets with one state each; none for a run that nobody has read."""
+    """Runs of offsets with one state each; none for a run that was never read."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 

@@ -170,7 +170,7 @@ class AssignmentTopicIndex(Struct):
     """A topic that is named once, from v5 on."""
 
     index: int = 0
-    """The number that stands for the topic below."""
+    """The number used for the topic below."""
     topic: str = ""
     """The topic's name."""
     tags: dict[int, bytes] | None = None

@@ -21,27 +21,33 @@ __all__ = [
     "TaskOffset",
     "TopicInfo",
     "Topology",
+    "TopologyDescription",
+    "TopologyDescriptionGlobalStore",
+    "TopologyDescriptionNode",
+    "TopologyDescriptionSubtopology",
 ]
 
 
 @dataclass(slots=True, kw_only=True)
 class StreamsGroupDescribeRequest(Request["StreamsGroupDescribeResponse"]):
-    """Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).
+    """Reports the state, the topology, the members and the tasks of streams groups (KIP-1071).
 
-    Request of StreamsGroupDescribe, api key 89, version 0, flexible from 0, answered by the group
+    Request of StreamsGroupDescribe, api key 89, versions 0-1, flexible from 0, answered by the group
     coordinator.
     """
 
     api_key: ClassVar[int | None] = 89
     direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
+    versions: ClassVar[range] = range(0, 2)
+    flexible_versions: ClassVar[range] = range(0, 2)
     response_class: ClassVar[type[StreamsGroupDescribeResponse]]
 
     group_ids: list[str] = field(default_factory=list)
     """Whom to tell about."""
     include_authorized_operations: bool = False
     """True asks for authorized_operations."""
+    include_topology_description: bool = False
+    """True asks for topology_description (KIP-1331). (v1+)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -189,7 +195,63 @@ class Member(Struct):
     target_assignment: Assignment = field(default_factory=Assignment)
     """What it shall run in the end."""
     is_classic: bool = False
-    """True for a member that still speaks the classic protocol."""
+    """True for a member that still uses the classic protocol."""
+    tags: dict[int, bytes] | None = None
+    """Unknown tagged fields by number, kept and written back; None for none."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TopologyDescriptionNode(Struct):
+    """A node of the processing graph."""
+
+    name: str = ""
+    """Its name, such as "KSTREAM-SOURCE-0000000000"."""
+    node_type: int = 0
+    """1 source, 2 processor, 3 sink."""
+    source_topics: list[str] = field(default_factory=list)
+    """The topics that a source reads; empty if they are found at run time."""
+    sink_topic: str | None = None
+    """The topic that a sink writes; null if it is chosen at run time."""
+    stores: list[str] = field(default_factory=list)
+    """The state stores that a processor uses, by name."""
+    successors: list[str] = field(default_factory=list)
+    """The nodes that take its output, by name."""
+    tags: dict[int, bytes] | None = None
+    """Unknown tagged fields by number, kept and written back; None for none."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TopologyDescriptionSubtopology(Struct):
+    """A part of the topology whose tasks run on their own, node by node."""
+
+    subtopology_id: str = ""
+    """Its name within the topology."""
+    nodes: list[TopologyDescriptionNode] = field(default_factory=list)
+    """Its nodes."""
+    tags: dict[int, bytes] | None = None
+    """Unknown tagged fields by number, kept and written back; None for none."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TopologyDescriptionGlobalStore(Struct):
+    """A state store that every client holds whole."""
+
+    source: TopologyDescriptionNode = field(default_factory=TopologyDescriptionNode)
+    """The source node that feeds it."""
+    processor: TopologyDescriptionNode = field(default_factory=TopologyDescriptionNode)
+    """The processor node that fills it."""
+    tags: dict[int, bytes] | None = None
+    """Unknown tagged fields by number, kept and written back; None for none."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TopologyDescription(Struct):
+    """The whole topology of the application, for people to read (KIP-1331)."""
+
+    subtopologies: list[TopologyDescriptionSubtopology] = field(default_factory=list)
+    """The parts that it consists of."""
+    global_stores: list[TopologyDescriptionGlobalStore] = field(default_factory=list)
+    """The global state stores that it uses."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -199,7 +261,7 @@ class DescribedGroup(Struct):
     """A streams group."""
 
     error_code: int = 0
-    """0, or why nothing is told about it."""
+    """0, or why it is not described."""
     error_message: str | None = None
     """Explains the error; null if there is none."""
     group_id: str = ""
@@ -216,22 +278,28 @@ class DescribedGroup(Struct):
     """Empty if the group has none."""
     authorized_operations: int = -0x80000000
     """Bits of the operations allowed on it; the least int32 if not asked."""
+    topology_description: TopologyDescription | None = None
+    """The topology node by node; null unless the status is 3 (KIP-1331). (v1+)"""
+    topology_description_status: int = 0
+    """0 not asked for, 1 none stored, 2 the broker couldn't fetch it, 3 available (KIP-1331). (v1+)"""
+    assignor_name: str | None = None
+    """The assignor that the next assignment will be made with; null after an error (KIP-1357). (v1+)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class StreamsGroupDescribeResponse(Response):
-    """Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).
+    """Reports the state, the topology, the members and the tasks of streams groups (KIP-1071).
 
-    Response of StreamsGroupDescribe, api key 89, version 0, flexible from 0, answered by the group
+    Response of StreamsGroupDescribe, api key 89, versions 0-1, flexible from 0, answered by the group
     coordinator.
     """
 
     api_key: ClassVar[int | None] = 89
     direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
+    versions: ClassVar[range] = range(0, 2)
+    flexible_versions: ClassVar[range] = range(0, 2)
 
     throttle_time_ms: int = 0
     """Throttling in ms: 0, or how long the quota holds this client back."""
@@ -245,6 +313,7 @@ StreamsGroupDescribeRequest._layout_ = FieldTable(
     StreamsGroupDescribeRequest,
     Field("group_ids", "string", array=True, default=(), entity="group_id"),
     Field("include_authorized_operations", "bool", default=False),
+    Field("include_topology_description", "bool", 1, default=False),
     flexible=0,
 )
 
@@ -331,6 +400,38 @@ Member._layout_ = FieldTable(
     flexible=0,
 )
 
+TopologyDescriptionNode._layout_ = FieldTable(
+    TopologyDescriptionNode,
+    Field("name", "string", default=""),
+    Field("node_type", "int8"),
+    Field("source_topics", "string", array=True, default=(), entity="topic_name"),
+    Field("sink_topic", "string", null=0, default=None, entity="topic_name"),
+    Field("stores", "string", array=True, default=()),
+    Field("successors", "string", array=True, default=()),
+    flexible=0,
+)
+
+TopologyDescriptionSubtopology._layout_ = FieldTable(
+    TopologyDescriptionSubtopology,
+    Field("subtopology_id", "string", default=""),
+    Field("nodes", "struct", array=True, struct=TopologyDescriptionNode, default=()),
+    flexible=0,
+)
+
+TopologyDescriptionGlobalStore._layout_ = FieldTable(
+    TopologyDescriptionGlobalStore,
+    Field("source", "struct", struct=TopologyDescriptionNode),
+    Field("processor", "struct", struct=TopologyDescriptionNode),
+    flexible=0,
+)
+
+TopologyDescription._layout_ = FieldTable(
+    TopologyDescription,
+    Field("subtopologies", "struct", array=True, struct=TopologyDescriptionSubtopology, default=()),
+    Field("global_stores", "struct", array=True, struct=TopologyDescriptionGlobalStore, default=()),
+    flexible=0,
+)
+
 DescribedGroup._layout_ = FieldTable(
     DescribedGroup,
     Field("error_code", "int16", entity="error_code"),
@@ -342,6 +443,9 @@ DescribedGroup._layout_ = FieldTable(
     Field("topology", "struct", struct=Topology, null=0, default=None),
     Field("members", "struct", array=True, struct=Member, default=()),
     Field("authorized_operations", "int32", default=-0x80000000),
+    Field("topology_description", "struct", 1, struct=TopologyDescription, null=0, default=None),
+    Field("topology_description_status", "int8", 1),
+    Field("assignor_name", "string", 1, null=0, default=None, ignorable=True),
     flexible=0,
 )
 

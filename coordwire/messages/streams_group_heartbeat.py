@@ -146,23 +146,23 @@ class TaskOffset(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class StreamsGroupHeartbeatRequest(Request["StreamsGroupHeartbeatResponse"]):
-    """Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it
-    shall run (KIP-1071).
+    """Keeps a Streams client in its group, reports its topology and tasks, and returns the tasks that it
+    has to run (KIP-1071).
 
-    Request of StreamsGroupHeartbeat, api key 88, version 0, flexible from 0, answered by the group
+    Request of StreamsGroupHeartbeat, api key 88, versions 0-1, flexible from 0, answered by the group
     coordinator.
     """
 
     api_key: ClassVar[int | None] = 88
     direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
+    versions: ClassVar[range] = range(0, 2)
+    flexible_versions: ClassVar[range] = range(0, 2)
     response_class: ClassVar[type[StreamsGroupHeartbeatResponse]]
 
     group_id: str = ""
     """The group, which is the application's id."""
     member_id: str = ""
-    """A UUID that the member picks itself and keeps while it lives."""
+    """A UUID that the member picks itself and keeps for its lifetime."""
     member_epoch: int = 0
     """0 joins, -1 leaves, -2 leaves for a restart of a static member."""
     endpoint_information_epoch: int = 0
@@ -202,7 +202,9 @@ class Status(Struct):
     """Something that keeps the group from running as it should."""
 
     status_code: int = 0
-    """0 stale topology, 1 no source, 2 partitions differ, 3 no internal topic, 4 shutdown, 5 delayed."""
+    """0 stale topology, 1 no source, 2 partitions differ, 3 no internal topic, 4 shutdown, 5 delayed, 6 no
+    client tags (v1).
+    """
     status_detail: str = ""
     """Explains it to people."""
     tags: dict[int, bytes] | None = None
@@ -252,7 +254,7 @@ class EndpointToPartitions(Struct):
     user_endpoint: StreamsGroupHeartbeatResponseEndpoint = field(
         default_factory=StreamsGroupHeartbeatResponseEndpoint
     )
-    """Where to ask."""
+    """Where to query it."""
     active_partitions: list[TopicPartition] = field(default_factory=list)
     """Those that it processes."""
     standby_partitions: list[TopicPartition] = field(default_factory=list)
@@ -263,17 +265,17 @@ class EndpointToPartitions(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class StreamsGroupHeartbeatResponse(Response):
-    """Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it
-    shall run (KIP-1071).
+    """Keeps a Streams client in its group, reports its topology and tasks, and returns the tasks that it
+    has to run (KIP-1071).
 
-    Response of StreamsGroupHeartbeat, api key 88, version 0, flexible from 0, answered by the group
+    Response of StreamsGroupHeartbeat, api key 88, versions 0-1, flexible from 0, answered by the group
     coordinator.
     """
 
     api_key: ClassVar[int | None] = 88
     direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
+    versions: ClassVar[range] = range(0, 2)
+    flexible_versions: ClassVar[range] = range(0, 2)
 
     throttle_time_ms: int = 0
     """Throttling in ms: 0, or how long the quota holds this client back."""
@@ -287,10 +289,14 @@ class StreamsGroupHeartbeatResponse(Response):
     """To be sent with the next heartbeat."""
     heartbeat_interval_ms: int = 0
     """When to send the next heartbeat, in ms."""
-    acceptable_recovery_lag: int = 0
-    """Offsets that a warm-up task may be behind and still count as caught up."""
+    acceptable_recovery_lag_legacy: int = 0
+    """In v0, offsets that a warm-up task may lag and still count as caught up. (v0-v0)"""
     task_offset_interval_ms: int = 0
     """How often to send task_offsets, in ms."""
+    acceptable_recovery_lag: int = -1
+    """Offsets that a warm-up task may lag and still count as caught up; -1 if the broker has no such
+    setting. (v1+)
+    """
     status: list[Status] | None = field(default_factory=list)
     """What is wrong with the group; null if unchanged."""
     active_tasks: list[StreamsGroupHeartbeatResponseTaskIds] | None = None
@@ -299,6 +305,8 @@ class StreamsGroupHeartbeatResponse(Response):
     """Those to keep a copy of from now on; null if unchanged."""
     warmup_tasks: list[StreamsGroupHeartbeatResponseTaskIds] | None = None
     """Those to prepare for taking over; null if unchanged."""
+    topology_description_required: bool = False
+    """True asks for a StreamsGroupTopologyDescriptionUpdate (KIP-1331). (v1+)"""
     endpoint_information_epoch: int = 0
     """The epoch of the map below; sent back in heartbeats."""
     partitions_by_user_endpoint: list[EndpointToPartitions] | None = None
@@ -449,8 +457,9 @@ StreamsGroupHeartbeatResponse._layout_ = FieldTable(
     Field("member_id", "string", default="", entity="member_id"),
     Field("member_epoch", "int32"),
     Field("heartbeat_interval_ms", "int32"),
-    Field("acceptable_recovery_lag", "int32"),
+    Field("acceptable_recovery_lag_legacy", "int32", 0, 0),
     Field("task_offset_interval_ms", "int32"),
+    Field("acceptable_recovery_lag", "int64", 1, default=-1, ignorable=True),
     Field("status", "struct", array=True, struct=Status, null=0, default=()),
     Field(
         "active_tasks",
@@ -476,6 +485,7 @@ StreamsGroupHeartbeatResponse._layout_ = FieldTable(
         null=0,
         default=None,
     ),
+    Field("topology_description_required", "bool", 1, default=False),
     Field("endpoint_information_epoch", "int32"),
     Field(
         "partitions_by_user_endpoint", "struct", array=True, struct=EndpointToPartitions, null=0, default=None

@@ -166,7 +166,7 @@ class StreamsGroupMemberMetadataValue(Message):
     client_host: str = ""
     """The address that the member last came from."""
     rebalance_timeout_ms: int = -1
-    """How long it may take to give up tasks, in ms; -1 if not told."""
+    """How long it may take to give up tasks, in ms; -1 if not given."""
     topology_epoch: int = 0
     """Epoch of the topology that the member runs."""
     process_id: str = ""
@@ -335,15 +335,15 @@ class StreamsGroupCurrentMemberAssignmentValue(Message):
     active_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = field(
         default_factory=list
     )
-    """Active tasks that it has been told to give up."""
+    """Active tasks that it has to give up."""
     standby_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = field(
         default_factory=list
     )
-    """Standby tasks that it has been told to give up."""
+    """Standby tasks that it has to give up."""
     warmup_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = field(
         default_factory=list
     )
-    """Warm-up tasks that it has been told to give up."""
+    """Warm-up tasks that it has to give up."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 

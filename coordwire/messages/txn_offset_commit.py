@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import ClassVar
+from uuid import UUID
 
 from coordwire.codec import Field, FieldTable, Request, Response, Struct
+from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
     "TxnOffsetCommitRequest",
@@ -28,7 +30,7 @@ class TxnOffsetCommitRequestPartition(Struct):
     partition_index: int = 0
     """The partition's number."""
     committed_offset: int = 0
-    """The next offset to read, one behind the last one done."""
+    """The next offset to read, one after the last one done."""
     committed_leader_epoch: int = -1
     """Leader epoch of the last record read; -1 if unknown (KIP-320). (v2+)"""
     committed_metadata: str | None = ""
@@ -42,7 +44,9 @@ class TxnOffsetCommitRequestTopic(Struct):
     """The positions in one topic."""
 
     name: str = ""
-    """The topic's name."""
+    """The topic's name; topic_id replaces it from v6 on. (v0-v5)"""
+    topic_id: UUID = ZERO_UUID
+    """The topic's id (v6, KIP-1319). (v6+)"""
     partitions: list[TxnOffsetCommitRequestPartition] = field(default_factory=list)
     """Its positions."""
     tags: dict[int, bytes] | None = None
@@ -54,14 +58,14 @@ class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"]):
     """Makes reading and writing one unit: the offsets become visible with the producer's records. Before
     v5 AddOffsetsToTxn must come first.
 
-    Request of TxnOffsetCommit, api key 28, versions 0-5, flexible from 3, answered by the group
+    Request of TxnOffsetCommit, api key 28, versions 0-6, flexible from 3, answered by the group
     coordinator.
     """
 
     api_key: ClassVar[int | None] = 28
     direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(3, 6)
+    versions: ClassVar[range] = range(0, 7)
+    flexible_versions: ClassVar[range] = range(3, 7)
     response_class: ClassVar[type[TxnOffsetCommitResponse]]
 
     transactional_id: str = ""
@@ -72,8 +76,8 @@ class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"]):
     """The producer id that the transaction runs under."""
     producer_epoch: int = 0
     """The epoch that the transaction runs under."""
-    generation_id: int = -1
-    """The consumer's generation or member epoch, checked; -1 to skip that (KIP-447). (v3+)"""
+    generation_id_or_member_epoch: int = -1
+    """The consumer's generation, or its member epoch; checked, -1 to skip that (KIP-447). (v3+)"""
     member_id: str = ""
     """The consumer's member id, checked; empty to skip that (KIP-447). (v3+)"""
     group_instance_id: str | None = None
@@ -101,7 +105,9 @@ class TxnOffsetCommitResponseTopic(Struct):
     """What became of one topic's positions."""
 
     name: str = ""
-    """The topic's name."""
+    """The topic's name; topic_id replaces it from v6 on. (v0-v5)"""
+    topic_id: UUID = ZERO_UUID
+    """The topic's id (v6, KIP-1319). (v6+)"""
     partitions: list[TxnOffsetCommitResponsePartition] = field(default_factory=list)
     """One outcome for each position."""
     tags: dict[int, bytes] | None = None
@@ -113,14 +119,14 @@ class TxnOffsetCommitResponse(Response):
     """Makes reading and writing one unit: the offsets become visible with the producer's records. Before
     v5 AddOffsetsToTxn must come first.
 
-    Response of TxnOffsetCommit, api key 28, versions 0-5, flexible from 3, answered by the group
+    Response of TxnOffsetCommit, api key 28, versions 0-6, flexible from 3, answered by the group
     coordinator.
     """
 
     api_key: ClassVar[int | None] = 28
     direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(3, 6)
+    versions: ClassVar[range] = range(0, 7)
+    flexible_versions: ClassVar[range] = range(3, 7)
 
     throttle_time_ms: int = 0
     """How long a quota holds the client back, in ms; 0 for not at all."""
@@ -141,7 +147,8 @@ TxnOffsetCommitRequestPartition._layout_ = FieldTable(
 
 TxnOffsetCommitRequestTopic._layout_ = FieldTable(
     TxnOffsetCommitRequestTopic,
-    Field("name", "string", default="", entity="topic_name"),
+    Field("name", "string", 0, 5, default="", ignorable=True, entity="topic_name"),
+    Field("topic_id", "uuid", 6, default=ZERO_UUID, ignorable=True),
     Field("partitions", "struct", array=True, struct=TxnOffsetCommitRequestPartition, default=()),
     flexible=3,
 )
@@ -152,7 +159,7 @@ TxnOffsetCommitRequest._layout_ = FieldTable(
     Field("group_id", "string", default="", entity="group_id"),
     Field("producer_id", "int64", entity="producer_id"),
     Field("producer_epoch", "int16"),
-    Field("generation_id", "int32", 3, default=-1),
+    Field("generation_id_or_member_epoch", "int32", 3, default=-1),
     Field("member_id", "string", 3, default="", entity="member_id"),
     Field("group_instance_id", "string", 3, null=0, default=None, entity="instance_id"),
     Field("topics", "struct", array=True, struct=TxnOffsetCommitRequestTopic, default=()),
@@ -168,7 +175,8 @@ TxnOffsetCommitResponsePartition._layout_ = FieldTable(
 
 TxnOffsetCommitResponseTopic._layout_ = FieldTable(
     TxnOffsetCommitResponseTopic,
-    Field("name", "string", default="", entity="topic_name"),
+    Field("name", "string", 0, 5, default="", ignorable=True, entity="topic_name"),
+    Field("topic_id", "uuid", 6, default=ZERO_UUID, ignorable=True),
     Field("partitions", "struct", array=True, struct=TxnOffsetCommitResponsePartition, default=()),
     flexible=3,
 )

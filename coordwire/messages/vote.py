@@ -30,7 +30,7 @@ class VoteRequestPartitionData(Struct):
     replica_epoch: int = 0
     """The sender's epoch: raised for a real vote, not yet for a pre-vote."""
     replica_id: int = 0
-    """Node id of the sender, which asks for the vote."""
+    """Node id of the sender, which requests the vote."""
     replica_directory_id: UUID = ZERO_UUID
     """Directory id of the sender (KIP-853). (v1+)"""
     voter_directory_id: UUID = ZERO_UUID
@@ -40,7 +40,7 @@ class VoteRequestPartitionData(Struct):
     last_offset: int = 0
     """Where the sender's log ends."""
     pre_vote: bool = False
-    """True: would you vote for me? Binds nobody (KIP-996). (v2+)"""
+    """True: would you vote for me? Not binding (KIP-996). (v2+)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -76,7 +76,7 @@ class VoteRequest(Request["VoteResponse"]):
     voter_id: int = -1
     """Node id of the voter asked; -1 if unknown (KIP-853). (v1+)"""
     topics: list[VoteRequestTopicData] = field(default_factory=list)
-    """What the sender wants to lead."""
+    """The partitions that the sender would lead."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -88,7 +88,7 @@ class VoteResponsePartitionData(Struct):
     partition_index: int = 0
     """The partition's number."""
     error_code: int = 0
-    """0, or why the request was not judged; a vote refused is no error."""
+    """0, or why the request was not judged; a refused vote is not an error."""
     leader_id: int = 0
     """The leader as the voter knows it; -1 if unknown."""
     leader_epoch: int = 0

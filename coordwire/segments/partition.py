@@ -1,7 +1,7 @@
 """A partition's folder: its segments in order, and what a broker knew before one of them.
 
-Rules: what a folder holds is told by names alone; files that come or go (`.deleted`, `.cleaned`, `.swap`) and
-KRaft's snapshots are not part of the log.
+Rules: what a folder holds is known from names alone; files that come or go (`.deleted`, `.cleaned`, `.swap`)
+and KRaft's snapshots are not part of the log.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def logs(folder: str | os.PathLike[str]) -> Iterator[Path]:
 
 def producers_before(segment: Segment) -> Producers:
     """The producers as of a segment's base offset: of the newest snapshot at or before it, and what the
-    segments after that say. Nobody for a segment without a name. Raises `OSError`."""
+    segments after that say. None for a segment without a name. Raises `OSError`."""
     if segment.base_offset is None:
         return Producers()
     known, start = Producers(), -1

@@ -324,7 +324,7 @@ def keys_text(modules: list[ModuleRow]) -> str:
         "",
         "",
         "class ApiKey(IntEnum):",
-        '    """Which conversation a request opens."""',
+        '    """The API of a request, by its key."""',
         "",
     )
     apis = sorted((m.api for m in modules if m.api), key=lambda api: api.key)

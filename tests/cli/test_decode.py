@@ -351,7 +351,7 @@ def test_time_filters(run: Run, group: Path, since: str, until: str) -> None:
 def test_what_no_filter_can_judge_is_told(run: Run) -> None:
     result = run("decode", "-", "--since", "2026-01-01", stdin=HEARTBEAT.hex().encode())
     assert result.out == b""
-    assert "1 unreadable or undated" in result.err
+    assert "1 unreadable or undated part" in result.err
 
 
 @pytest.mark.parametrize(
@@ -439,7 +439,7 @@ def test_a_capture_without_kafka_says_so(run: Run, tmp_path: Path) -> None:
     web.write_bytes(build.pcap(packets))
     result = run("decode", web)
     assert result.status == 0
-    assert "none looked like Kafka" in result.err
+    assert "none of them recognised as Kafka" in result.err
     assert "--port" in result.err
 
 

@@ -117,7 +117,7 @@ def cut(n: int) -> bytes:
 
 
 def orphans(n: int) -> bytes:
-    """Answers to nobody."""
+    """Answers without requests."""
     told = encode_response(JoinGroupResponse(member_id="m"), version=9, correlation_id=0x7F00_0000)
     return encode_request(ApiVersionsRequest(), version=0, correlation_id=1) + told * (n // 20)
 
@@ -216,7 +216,7 @@ def test_a_number_of_many_digits_is_ours_to_refuse() -> None:
 
 
 def test_a_key_that_is_there_twice_is_refused() -> None:
-    with pytest.raises(EncodeError, match='the key "apiKey" is there twice'):
+    with pytest.raises(EncodeError, match='the key "apiKey" occurs twice'):
         encode_line(b'{"apiKey":1,"apiKey":1}')
 
 

@@ -131,7 +131,7 @@ def test_for_people(run: Run) -> None:
     assert f'"k" → "{"x" * 120}…" (500 bytes)' in text
     assert "log-append time" in text
     assert "… 10 more records" in text
-    assert "the rest of this batch isn't there" in text
+    assert "the rest of this batch is missing" in text
 
 
 def fetched(topic: str, *records: Record) -> bytes:

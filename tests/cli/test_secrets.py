@@ -215,7 +215,7 @@ def test_secrets_of_answers(run: Run, form: str) -> None:
         + told[8:].hex().encode(),
     )
     assert orphan.status == 1
-    assert not leaks(orphan)  # nobody asked, and still it reads as what it is
+    assert not leaks(orphan)  # without its request, and still it reads as what it is
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -294,14 +294,14 @@ NEEDS = "zstd needs the package zstandard: pip install 'coordwire[compression]'"
 
 
 def test_verify_without_a_codec(run: Run, packed: Path) -> None:
-    """It is said what to install; nothing is called damage."""
+    """The message names what to install; nothing is reported as damage."""
     result = run("segment", "verify", packed)
     (form,) = result.forms
     assert (result.status, form["faults"], form["badBytes"]) == (2, 0, 0)
     assert (form["batches"], form["records"], form["unread"], form["needs"]) == (3, 6, 1, NEEDS)
     text = run("segment", "verify", packed, "--format", "text").text
-    assert f"the records of 1 batches weren't read: {NEEDS}" in text
-    assert "sound" not in text
+    assert f"the records of 1 batch were not read: {NEEDS}" in text
+    assert ": valid" not in text
     result = run("segment", "verify", packed, "--quick")
     assert (result.status, "needs" in result.forms[0]) == (0, False)
 

@@ -22,7 +22,7 @@ from coordwire import Connection, Role
 from coordwire.codec import Message
 from coordwire.events import ResponseReceived
 from coordwire.messages import ApiVersionsRequest
-from tests.interop.maven import CURRENT, Project, Unavailable, jars
+from tests.interop.maven import COMPLETE, Project, Unavailable, jars
 
 __all__ = ["Broker", "BrokerError", "Java", "ask", "free_port"]
 
@@ -47,7 +47,7 @@ class Java:
     """A release's programs. project: whose jars; flags: more for each JVM. Raises `Unavailable`."""
 
     def __init__(
-        self, release: str = CURRENT, project: Project = "broker", flags: Sequence[str] = ()
+        self, release: str = COMPLETE, project: Project = "broker", flags: Sequence[str] = ()
     ) -> None:
         java = shutil.which("java")
         if java is None or shutil.which("javac") is None:

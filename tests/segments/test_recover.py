@@ -184,14 +184,14 @@ def test_one_wrong_offset_costs_one_batch(tmp_path: Path) -> None:
     data[2 * SIZE + 3], data[2 * SIZE + 6] = 0, 1
     (one,) = saved([write(tmp_path, bytes(data))], tmp_path / "again")
     assert offsets(one.log) == [0, 1, *range(3, 12)]
-    assert manifest(one)[0]["reason"] == "offsets 262 to 264 stand out of order"
+    assert manifest(one)[0]["reason"] == "offsets 262 to 264 are out of order"
 
 
 def test_a_batch_twice(tmp_path: Path) -> None:
     parts = log(4)
     (one,) = saved([write(tmp_path, b"".join([*parts[:3], parts[2], parts[3]]))], tmp_path / "out")
     assert one.log.read_bytes() == b"".join(parts)
-    assert manifest(one)[0]["reason"] == f"offsets 6 to 8 stand at byte {2 * SIZE} too, the same bytes"
+    assert manifest(one)[0]["reason"] == f"offsets 6 to 8 are at byte {2 * SIZE} too, the same bytes"
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_what_fits_between_two(tmp_path: Path, base: int, epoch: int, fits: bool
 
 
 def test_overlapping_segments(tmp_path: Path) -> None:
-    """What two segments have is kept once; which bytes went where is told."""
+    """What two segments have is kept once; which bytes went where is reported."""
     first, second = log(6), [batch(12), batch(15, size=41), *log(3, base=18)]
     paths = [write(tmp_path, b"".join(first)), write(tmp_path, b"".join(second), base=12)]
     one, two = saved(list(reversed(paths)), tmp_path / "out")
@@ -235,8 +235,8 @@ def test_overlapping_segments(tmp_path: Path) -> None:
     assert (one.batches, one.ranges) == (6, 0)
     assert (two.batches, two.ranges) == (3, 2)
     assert [line["reason"] for line in manifest(two)] == [
-        f"offsets 12 to 14 stand at byte {4 * SIZE} of 00000000000000000000.log, the same bytes",
-        f"offsets 15 to 17 stand at byte {5 * SIZE} of 00000000000000000000.log, with other bytes",
+        f"offsets 12 to 14 are at byte {4 * SIZE} of 00000000000000000000.log, the same bytes",
+        f"offsets 15 to 17 are at byte {5 * SIZE} of 00000000000000000000.log, with other bytes",
     ]
 
 
@@ -547,7 +547,7 @@ def test_the_reason_is_that_of_the_line_that_is_kept(tmp_path: Path) -> None:
     data = b"".join(made) + claim(99, 1 << 20) + batch(12) * 2
     (one,) = saved([write(tmp_path, data)], tmp_path / "out")
     assert one.log.read_bytes() == b"".join(made)
-    assert [line["reason"] for line in manifest(one)][1:] == ["offsets 12 to 14 stand out of order"] * 2
+    assert [line["reason"] for line in manifest(one)][1:] == ["offsets 12 to 14 are out of order"] * 2
 
 
 def test_epochs_of_what_replaces_a_wrong_offset(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_rotated_files_are_one_capture(tmp_path: Path, names: list[str]) -> None
 
 def test_only_the_columns_asked_for_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object, **__: object) -> None:
-        raise AssertionError("nobody asked for the body")
+        raise AssertionError("the body was not asked for")
 
     monkeypatch.setattr("coordwire.spark.readers.captures.frame_form", never)
     source, options = SOURCES["kafka-capture"], Options(paths=(str(CAPTURES),))

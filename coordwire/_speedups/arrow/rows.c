@@ -125,9 +125,9 @@ static inline __attribute__((always_inline)) int slow_path(
     int verdict = -1;
     for (; left && steps; left--, steps--) {
         struct record record;
-        const uint8_t *behind = kernel_record(at, end, batch->base_offset, batch->base_timestamp, &record);
-        int64_t more = behind && record.headers ? columns_headers_size(&record) : 0;
-        if (!behind || more < 0) {
+        const uint8_t *after = kernel_record(at, end, batch->base_offset, batch->base_timestamp, &record);
+        int64_t more = after && record.headers ? columns_headers_size(&record) : 0;
+        if (!after || more < 0) {
             verdict = NOT_MINE;
             break;
         }
@@ -178,7 +178,7 @@ static inline __attribute__((always_inline)) int slow_path(
             if (view) {
                 put_view((struct view *)arrays.key_places + row, record.key, record.key_size, batch->source);
             } else {
-                if (record.key_size && end - behind >= SPARE)
+                if (record.key_size && end - after >= SPARE)
                     copy(arrays.keys + key, record.key, (uint64_t)record.key_size);
                 else if (record.key_size)
                     memcpy(arrays.keys + key, record.key, (size_t)record.key_size);
@@ -192,7 +192,7 @@ static inline __attribute__((always_inline)) int slow_path(
             if (view) {
                 put_view((struct view *)arrays.value_places + row, record.value, record.value_size, batch->source);
             } else {
-                if (record.value_size && end - behind >= SPARE)
+                if (record.value_size && end - after >= SPARE)
                     copy(arrays.values + value, record.value, (uint64_t)record.value_size);
                 else if (record.value_size)
                     memcpy(arrays.values + value, record.value, (size_t)record.value_size);
@@ -202,7 +202,7 @@ static inline __attribute__((always_inline)) int slow_path(
         }
         row++;
         size = grown;
-        at = behind;
+        at = after;
     }
     now->rows = row;
     now->size = size;

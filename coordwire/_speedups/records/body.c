@@ -79,7 +79,7 @@ static int write_headers(struct bytes *tail, PyObject *headers)
 {
     tail->used = 0;
     Py_ssize_t count = headers ? length_of(headers) : -1;
-    if (count < 0) { /* whatever is false stands for none */
+    if (count < 0) { /* any false value means none */
         int some = headers ? PyObject_IsTrue(headers) : 1;
         PyErr_Clear();
         if (some)

@@ -14,6 +14,8 @@ without saying where, and on its own takes all the time that the whole chain may
 
 from __future__ import annotations
 
+from coordwire.errors import counted
+
 __all__ = ["ACK", "FIN", "RST", "SYN", "TcpSegment", "endpoints", "read_segments", "reverse_key"]
 
 import struct
@@ -70,7 +72,7 @@ def read_segments(
 ) -> Iterator[TcpSegment | UnreadableRange]:
     """The TCP segments of the packets, in order, and what couldn't be read."""
     tally = CaptureCounts() if tally is None else tally
-    foreign: UnreadableRange | None = None  # a run of packets of one unknown link type, told as one
+    foreign: UnreadableRange | None = None  # a run of packets of one unknown link type, reported as one
     for packet in packets:
         if type(packet) is UnreadableRange:
             if foreign is not None:
@@ -92,7 +94,7 @@ def read_segments(
                     tally.passed_over += 1
                     continue
             else:
-                reason = f"packets of link type {link}, which is not known here"
+                reason = f"packets of unknown link type {link}"
                 if foreign is None or foreign.reason != reason:
                     if foreign is not None:
                         yield foreign
@@ -142,7 +144,7 @@ def read_segments(
 
 def _need(data: bytes, end: int, what: str) -> None:
     if end > len(data):
-        raise _Bad(f"the packet was cut to {len(data)} bytes, within its {what}")
+        raise _Bad(f"the packet was cut to {counted(len(data), 'byte')}, within its {what}")
 
 
 def _network(link: int, data: bytes) -> int:
@@ -207,7 +209,7 @@ def _general(time_ns: int, position: int, data: bytes, at: int, wire: int) -> Tc
     if protocol != TCP:
         return None
     if fragmented:
-        raise _Bad(f"a fragment of an IPv{version} packet; fragments are not put together")
+        raise _Bad(f"a fragment of an IPv{version} packet; fragments are not reassembled")
     end = at + total if total else wire
     _need(data, start + 20, "TCP header")
     ports, sequence, acknowledged, flags = _TCP(data, start)

@@ -7,7 +7,7 @@ modulo 2**32.
 
 Rules:
 - A connection begins with a SYN, or with the first bytes seen of it (then offset 0 is where the capture
-  came in). A SYN with another number on the same ports, or bytes beyond any window (`AHEAD`, `BEHIND`),
+  came in). A SYN with another number on the same ports, or bytes beyond any window (`AHEAD`, `BACK`),
   begin a new one. A single zero byte begins none: it is a keep-alive probe.
 - A hole is given up as `Gap` when the other side has acknowledged it and `PATIENCE` more packets of the
   connection have passed (the receiver had it, the capture hasn't; some captures are out of order by a few
@@ -50,11 +50,11 @@ PIECE = 256  # what a held segment counts on top of its bytes
 FLOWS = 32_768  # connections that are remembered
 PATIENCE = 3  # packets for which an acknowledged hole may still be filled
 AHEAD = 1 << 28  # farther ahead than any window, and than a loss in a capture is likely to be
-BEHIND = 16 << 20  # farther back than any retransmission
+BACK = 16 << 20  # farther back than any retransmission
 
 CUT = "cut off by the capture's snap length"
 MISSED = "never captured, though the receiver acknowledged it"
-FULL = "never captured, and too much waits behind it"
+FULL = "never captured, and too much data waits after it"
 ENDED = "never captured before the flow ended"
 
 
@@ -177,7 +177,7 @@ class _Table:
         if half.isn >= 0:  # a server that answers with SYN cookies may answer twice, with another number
             return not (segment.flags & ACK and ours) or bool(half.offset or half.held)
         if half.started:  # bytes that were captured before the SYN that they came after
-            return not 0 <= distance(half.edge, segment.sequence + 1) - half.offset < BEHIND
+            return not 0 <= distance(half.edge, segment.sequence + 1) - half.offset < BACK
         if segment.flags & ACK:
             return peer.isn >= 0 and not ours
         return peer.isn < 0 or peer.offset > 0  # if not: both sides open at once
@@ -189,8 +189,8 @@ class _Table:
             return half.closed
         ahead = distance(sequence, half.edge)
         if half.closed:
-            return not probe and not -BEHIND <= ahead < 0
-        return not -BEHIND <= ahead <= AHEAD
+            return not probe and not -BACK <= ahead < 0
+        return not -BACK <= ahead <= AHEAD
 
     def _open(self, key: bytes, time_ns: int, old: HalfStream | None) -> Generator[Event, None, HalfStream]:
         """A new connection, in place of an old one on the same ports."""
@@ -233,7 +233,7 @@ class _Table:
         start = half.offset + distance(sequence, half.edge)
         end = start + length
         if start < 0 and half.middle and length > 1:
-            reason = f"bytes of {half.flow} from before the first that was captured"
+            reason = f"bytes of {half.flow} from before the first captured one"
             yield UnreadableRange(position, min(-start, len(payload)), reason)
         if end <= half.offset:
             self._tally.repeated += 1
@@ -267,7 +267,7 @@ class _Table:
         origin, covered = start, start + len(data)
         at = bisect_right(held, start, key=piece_start)
         if at and held[at - 1].end > start:
-            start, at = half.behind(at - 1)
+            start, at = half.after(at - 1)
         if start >= end:
             self._tally.repeated += 1
         while start < end:
@@ -281,7 +281,7 @@ class _Table:
                 self._weigh(half, PIECE + len(piece or b""))
                 start = stop
             if at < len(held) and held[at].start <= start:
-                start, at = half.behind(at)
+                start, at = half.after(at)
 
     def _drain(self, half: HalfStream, time_ns: int | None) -> Iterator[Event]:
         """Pass on what is held without a hole before it, at the time given or at its own."""
@@ -338,7 +338,7 @@ class _Table:
     def _reset(self, half: HalfStream, sequence: int, time_ns: int) -> Iterator[Event]:
         if half.started:
             ahead = distance(sequence, half.edge)
-            if not -BEHIND <= ahead <= BEHIND:
+            if not -BACK <= ahead <= BACK:
                 return  # of another connection
             if half.fin < 0 and ahead > 0:
                 half.fin = half.offset + ahead  # as far as the sender had come

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from coordwire.cli import Failure, filters
 from coordwire.cli.inputs import failure, shown
-from coordwire.errors import CodecUnavailable, UnreadableRange
+from coordwire.errors import CodecUnavailable, UnreadableRange, counted
 from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker, read_file
 from coordwire.groups.latest import decide, latest
 from coordwire.groups.log_files import LogFile, find_files
@@ -126,7 +126,7 @@ class _Reading:
 
     def _judge(self, item: LogItem) -> None:
         if isinstance(item, UnreadableRange):
-            where = f"{item.length:,} bytes at byte {item.position:,}"
+            where = f"{counted(item.length, 'byte', ',')} at byte {item.position:,}"
             self._tell(1, f"{shown(item.file)}: {where} couldn't be read: {item.reason}")
         elif isinstance(item, CoordinatorRecord) and item.refusal is not None:
             reason = f"record at offset {item.log_offset}: {item.refusal.path}: {item.refusal.reason}"
@@ -138,7 +138,7 @@ class _Reading:
 
 
 class _Wanted:
-    """The filters of one command line. What couldn't be read is always wanted: nobody knows what it was."""
+    """The filters of one command line. What couldn't be read always passes, as its content is unknown."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._groups = frozenset(options.group or ())

@@ -1,8 +1,8 @@
-"""`coordwire segment`: a broker's log segments shown, judged, saved, and indexed anew.
+"""`coordwire segment`: a broker's log segments shown, verified, recovered, and indexed anew.
 
-Strategy: one subcommand a verb; `dump` has a module of its own, the others tell of each segment in a line of
+Strategy: one subcommand a verb; `dump` has a module of its own, the others report each segment in a line of
 JSON, or on a terminal in words. Rules: originals are never written to; `index` writes beside a log only what
-isn't there, unless told otherwise; what is bad makes the status 1, what couldn't be read for want of a
+isn't there, unless --replace is given; what is bad makes the status 1, what couldn't be read for want of a
 codec's library 2.
 """
 
@@ -22,7 +22,7 @@ from coordwire.cli.inputs import failure, shown
 from coordwire.cli.segment import segment_dump
 from coordwire.cli.segment.segment_files import partitions
 from coordwire.cli.termination import terminable
-from coordwire.errors import CodecUnavailable, CoordwireError
+from coordwire.errors import CodecUnavailable, CoordwireError, counted
 from coordwire.segments import Fault, Indexes, Segment, SegmentCounts, rebuild, recover
 from coordwire.segments.names import log_name
 from coordwire.segments.partition import producers_before
@@ -33,7 +33,7 @@ Form = dict[str, Any]
 VERBS = {
     "dump": "show records, batches and the files beside them",
     "verify": "report what is wrong, by byte range",
-    "recover": "copy the sound batches and put the rest in quarantine",
+    "recover": "copy the valid batches and put the rest in quarantine",
     "index": "write indexes as a broker's recovery does, or compare with them",
 }
 
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _interval(text: str) -> int:
     if not (text.isdecimal() and text.isascii()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes")
+        raise argparse.ArgumentTypeError(f"expected a number of bytes, got {text!r}")
     return int(text)
 
 
@@ -108,10 +108,11 @@ def _verify(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
                 for fault in _faults(segment, tally, before, options):
                     count += 1
                     place = str(folder / fault.file)
-                    words = f"{shown(place)}: {fault.length} bytes at {fault.position}: {shown(fault.reason)}"
+                    where = f"{shown(place)}: {counted(fault.length, 'byte')} at {fault.position}"
+                    words = f"{where}: {shown(fault.reason)}"
                     yield 1, words, {"file": place, **fault._asdict() | {"file": place}}
                 unread = {} if tally.needs is None else {"unread": tally.unread, "needs": tally.needs}
-                yield 2 if unread else int(count > 0), _told(path, segment, tally, count), {
+                yield 2 if unread else int(count > 0), _result(path, segment, tally, count), {
                     "file": str(path), "topic": segment.topic, "partition": segment.partition,
                     "size": segment.size, "batches": tally.batches, "records": tally.records,
                     "firstOffset": tally.first_offset, "lastOffset": tally.last_offset,
@@ -136,14 +137,15 @@ def _faults(
         yield Fault(segment.path.name, 0, 0, reason)
 
 
-def _told(path: Path, segment: Segment, tally: SegmentCounts, count: int) -> str:
-    verdict = "sound" if not count else f"{count} fault{'s' * (count > 1)}, {tally.bad_bytes} bad bytes"
+def _result(path: Path, segment: Segment, tally: SegmentCounts, count: int) -> str:
+    verdict = f"{counted(count, 'fault')}, {counted(tally.bad_bytes, 'bad byte')}" if count else "valid"
     if tally.needs is not None:
         found = "" if not count else f"{verdict}; "
-        verdict = f"{found}the records of {tally.unread} batches weren't read: {tally.needs}"
-    records = "" if tally.records is None else f"{tally.records} records, "
+        verdict = f"{found}the records of {counted(tally.unread, 'batch')} were not read: {tally.needs}"
+    records = "" if tally.records is None else f"{counted(tally.records, 'record')}, "
     offsets = "" if tally.first_offset is None else f", offsets {tally.first_offset} to {tally.last_offset}"
-    return f"{shown(str(path))}: {verdict} ({tally.batches} batches, {records}{segment.size} bytes{offsets})"
+    batches, size = counted(tally.batches, "batch"), counted(segment.size, "byte")
+    return f"{shown(str(path))}: {verdict} ({batches}, {records}{size}{offsets})"
 
 
 # --- recover -----------------------------------------------------------------------------------------------
@@ -158,11 +160,10 @@ def _recover(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
             out = _below(out, folder)
         try:
             for one in recover(paths, out, interval=options.index_interval):
-                words = f"{shown(str(one.log))}: {one.batches} batches, {one.size} bytes"
+                words = f"{shown(str(one.log))}: {counted(one.batches, 'batch')}, {counted(one.size, 'byte')}"
                 if one.ranges:
-                    words += (
-                        f"; {one.bad_bytes} bytes in {one.ranges} ranges are in {one.log.name}.quarantine"
-                    )
+                    bad = f"{counted(one.bad_bytes, 'byte')} in {counted(one.ranges, 'range')}"
+                    words += f"; {bad} copied to {one.log.name}.quarantine"
                 yield int(one.ranges > 0), words, {
                     "file": str(one.source), "log": str(one.log), "batches": one.batches, "size": one.size,
                     "quarantined": one.ranges, "badBytes": one.bad_bytes,
@@ -222,7 +223,9 @@ def _rebuilt(segment: Segment, before: Indexes | None, interval: int) -> Indexes
     except CoordwireError as error:
         raise Failure(f"{name}: {error}; recover it first") from None
     if len(reader.remainder):
-        raise Failure(f"{name}: it ends {len(reader.remainder)} bytes into a batch; recover it first")
+        raise Failure(
+            f"{name}: it ends {counted(len(reader.remainder), 'byte')} into a batch; recover it first"
+        )
     return made
 
 
@@ -232,7 +235,7 @@ def _compared(path: Path, out: Path, wanted: dict[str, bytes], _: bool) -> tuple
     if stale.name not in wanted and _bytes(stale):
         differs.append(stale.name)
     words = f"{shown(str(path))}: " + (
-        f"differs: {', '.join(differs)}" if differs else "its indexes are right"
+        f"differs: {', '.join(differs)}" if differs else "its indexes are correct"
     )
     return int(bool(differs)), words, {"file": str(path), "differs": differs}
 
@@ -253,7 +256,6 @@ def _written(path: Path, out: Path, wanted: dict[str, bytes], replace: bool) -> 
             with files.new(name) as file:
                 file.write(data)
         made = files.commit(replace=replace)
-    words = (
-        f"{shown(str(path))}: {', '.join(f'{file.name} ({len(wanted[file.name])} bytes)' for file in made)}"
-    )
+    sizes = ", ".join(f"{file.name} ({counted(len(wanted[file.name]), 'byte')})" for file in made)
+    words = f"{shown(str(path))}: {sizes}"
     return 0, words, {"file": str(path), "files": [str(file) for file in made]}

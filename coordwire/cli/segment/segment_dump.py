@@ -1,6 +1,6 @@
 """`coordwire segment dump`: what is in segments and the files beside them.
 
-Strategy: the kind of a file is told by its name, and what has none is read as a log. A log is walked batch
+Strategy: the kind of a file is known from its name, and what has none is read as a log. A log is walked batch
 by batch and written record by record, so that nothing gathers; from an offset on, the walk begins there.
 Rules: a batch that can't be read has a line with its reason, after those of its records that could be, and
 the status says so: 1 where the batch is bad, 2 where its codec's library isn't installed.
@@ -24,7 +24,7 @@ from coordwire.cli.filters import Moment, moment
 from coordwire.cli.inputs import failure, shown
 from coordwire.cli.segment.segment_files import expanded
 from coordwire.cli.segment.segment_lines import Lines
-from coordwire.errors import CodecUnavailable, CorruptBatch, DecodeError, LimitExceeded
+from coordwire.errors import CodecUnavailable, CorruptBatch, DecodeError, LimitExceeded, counted
 from coordwire.records import Record, RecordBatch, UnreadableRange
 from coordwire.segments import (
     OffsetIndex,
@@ -231,7 +231,8 @@ class Dump:
                 self._batch(found)
         if (left := len(reader.remainder)) and (self.left is None or self.left > 0):
             self._bad(
-                UnreadableRange(reader.position, left, f"the file ends {left} bytes into a batch"), None
+                UnreadableRange(reader.position, left, f"the file ends {counted(left, 'byte')} into a batch"),
+                None,
             )
 
     def _start(self, segment: Segment) -> int:

@@ -1,7 +1,7 @@
 """The files that a `coordwire segment` command is about.
 
-Rules: a folder stands for the logs in it and below it; logs are taken partition by partition, in the order of
-their offsets. A file beside a log stands for the log where only logs make sense.
+Rules: a folder means the logs in it and below it; logs are taken partition by partition, in the order of
+their offsets. A file beside a log means the log where only logs make sense.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def expanded(names: Sequence[str]) -> Iterator[Path]:
         except OSError as error:
             raise failure(name, error) from None
         if not found:
-            raise Failure(f"{shown(name)}: no segment in it")
+            raise Failure(f"{shown(name)}: contains no segment")
 
 
 def partitions(names: Sequence[str]) -> list[tuple[Path, list[Path]]]:

@@ -8,7 +8,7 @@ follow each other anyway. Rules: a row says what `coordwire decode --format json
 
 from __future__ import annotations
 
-__all__ = ["entries", "read_frames"]
+__all__ = ["FrameRows", "bad_of", "entries", "joined", "read_frames", "row_size"]
 
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -34,12 +34,17 @@ NINE = 9
 """Decimals of a second; the JSON line's own time isn't used."""
 
 
+Open = Callable[[str], BinaryIO]
+Failed = Callable[[str, OSError], None]
+
+
 class _Joined(io.RawIOBase):
     """Several files, one after the other; of a later pcap without its header if the first has the same."""
 
-    def __init__(self, paths: Sequence[str], failed: Callable[[str, OSError], None]) -> None:
+    def __init__(self, paths: Sequence[str], failed: Failed, opener: Open) -> None:
         self._paths = list(paths)
         self._failed = failed
+        self._open = opener
         self._streams: list[BinaryIO] = []
         self._header = b""
         self._fresh = False
@@ -54,7 +59,7 @@ class _Joined(io.RawIOBase):
         while self._paths:
             path = self._paths.pop(0)
             try:
-                self._streams.append(open_stream(path))
+                self._streams.append(self._open(path))
             except OSError as error:
                 self._failed(path, error)
                 continue
@@ -90,17 +95,22 @@ class _Joined(io.RawIOBase):
         return b"" if head[:4] in MAGICS and same else head
 
 
-def entries(part: Part, options: Options, failed: Callable[[str, OSError], None]) -> Iterator[Entry]:
+def joined(paths: Sequence[str], failed: Failed, opener: Open = open_stream) -> BinaryIO:
+    """The files of a rotated capture as one stream, opened one at a time: there may be thousands.
+
+    failed: is given those that can't be opened.
+    """
+    return cast(BinaryIO, io.BufferedReader(_Joined(paths, failed, opener), 1 << 18))
+
+
+def entries(part: Part, options: Options, failed: Failed) -> Iterator[Entry]:
     """Everything in the capture, in order. Raises `OSError` and what `Capture` raises for no capture.
 
     failed: is given those of a rotated capture's files that can't be opened.
     """
     with ExitStack() as stack:
-        if part.rest:  # opened one at a time: there may be thousands
-            joined = io.BufferedReader(_Joined((part.path, *part.rest), failed))
-            stream = cast(BinaryIO, stack.enter_context(joined))
-        else:
-            stream = stack.enter_context(open_stream(part.path))
+        paths = (part.path, *part.rest)
+        stream = stack.enter_context(joined(paths, failed) if part.rest else open_stream(part.path))
         yield from Capture(stream, part.path, strict=options.strict).entries()
 
 
@@ -116,10 +126,8 @@ def read_frames(
     what couldn't be read or was refused.
     """
     schema = arrow_schema([column for name in columns for column in FRAMES if column.name == name])
-    getters = [_COLUMNS[name] for name in columns]
-    formed = any(name in _FORMED for name in columns)
+    rows = FrameRows(columns, show_secrets=options.show_secrets)
     builder = Builder(schema, options.batch_size)
-    form: dict[str, Any] = {}
     missing: list[Bad] = []
 
     def failed(path: str, error: OSError) -> None:
@@ -134,13 +142,10 @@ def read_frames(
             if isinstance(entry, UnreadableRange):
                 yield _bad(entry, part, options)
             elif _wanted(entry, options):
-                if formed:
-                    form = frame_form(entry, NINE, show_secrets=options.show_secrets)
+                row = rows.row(entry)
                 if options.failfast and entry.error is not None:
                     raise Malformed(f"{part.path}: frame {entry.number}: {entry.error}", entry.error.position)
-                # The body as JSON is seldom more than four times its bytes.
-                batch = builder.add([get(entry, form) for get in getters], 4 * entry.size + 200)
-                if batch is not None:
+                if (batch := builder.add(row, row_size(entry))) is not None:
                     yield batch
     except DecodeError as error:  # no capture at all
         if options.failfast:
@@ -151,15 +156,39 @@ def read_frames(
         yield batch
 
 
+class FrameRows:
+    """Frames as rows of the frames table. columns: those that are wanted, by name."""
+
+    def __init__(self, columns: Sequence[str], *, show_secrets: bool) -> None:
+        self._getters = [_COLUMNS[name] for name in columns]
+        self._formed = any(name in _FORMED for name in columns)
+        self._show_secrets = show_secrets
+
+    def row(self, entry: FrameEntry) -> list[Any]:
+        """The values, in the order of the columns."""
+        form = frame_form(entry, NINE, show_secrets=self._show_secrets) if self._formed else {}
+        return [get(entry, form) for get in self._getters]
+
+
+def row_size(entry: FrameEntry) -> int:
+    """About how many bytes a frame's row has: the body as JSON is seldom more than four times its bytes."""
+    return 4 * entry.size + 200
+
+
 def _head(part: Part) -> bytes:
     with open_stream(part.path) as stream:
         return stream.read(KEPT)
 
 
+def bad_of(entry: UnreadableRange, path: str, *, show_secrets: bool) -> Bad:
+    """An unreadable range of a capture, for quarantine. path: the capture's."""
+    data = entry.data if show_secrets and entry.data else None
+    return Bad(path, entry.position, entry.position + entry.length, entry.reason, data,
+               entry.flow or None, entry.time_ns)  # fmt: skip
+
+
 def _bad(entry: UnreadableRange, part: Part, options: Options) -> Bad:
-    data = entry.data if options.show_secrets and entry.data else None
-    bad = Bad(part.path, entry.position, entry.position + entry.length, entry.reason, data,
-              entry.flow or None, entry.time_ns)  # fmt: skip
+    bad = bad_of(entry, part.path, show_secrets=options.show_secrets)
     if options.failfast:
         raise Malformed(str(bad), bad.start)
     return bad

@@ -39,7 +39,7 @@ _WILD = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file, as it was listed. size in bytes; modified in nanoseconds since 1970, 0 if nobody says.
+    """A file, as it was listed. size in bytes; modified in nanoseconds since 1970, 0 if unknown.
 
     named: by the user, not found in a folder. trouble: why it couldn't be looked at, else "".
     """

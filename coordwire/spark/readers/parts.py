@@ -9,7 +9,7 @@ file join without a gap, so that every batch has one owner, whatever the size.
 
 from __future__ import annotations
 
-__all__ = ["Part", "capture_parts", "grouped", "segment_parts"]
+__all__ = ["Part", "capture_parts", "grouped", "rotated_chains", "segment_parts"]
 
 import re
 from collections.abc import Iterable, Sequence
@@ -71,28 +71,27 @@ def capture_parts(files: Iterable[File], options: Options) -> list[Part]:
     parts = []
     files = list(files)
     sound, others = [file for file in files if not file.trouble], [file for file in files if file.trouble]
-    chains = _chains(sound) if options.join_rotated else [[file] for file in sound]
-    for chain in [*chains, *([file] for file in others)]:
+    by_path = {file.path: file for file in sound}
+    chains = [[path] for path in by_path] if not options.join_rotated else rotated_chains(by_path)
+    for chain in [*([by_path[path] for path in chain] for chain in chains), *([file] for file in others)]:
         size = sum(file.size for file in chain)
         rest = tuple(file.path for file in chain[1:])
         parts.append(Part("capture", chain[0].path, size, 0, size, rest=rest, trouble=chain[0].trouble))
     return parts
 
 
-def _chains(files: Sequence[File]) -> list[list[File]]:
-    """Files of one rotated capture together, by the names that tcpdump and dumpcap give them."""
-    chains: dict[tuple[str, ...], list[tuple[int, File]]] = {}
-    for file in files:
-        found = _DUMPCAP.fullmatch(file.path) or _TCPDUMP.fullmatch(file.path)
+def rotated_chains(paths: Iterable[str]) -> list[list[str]]:
+    """Files of one rotated capture together and in order, by the names that tcpdump and dumpcap give them;
+    any other by itself."""
+    chains: dict[tuple[str, ...], list[tuple[int, str]]] = {}
+    for path in paths:
+        found = _DUMPCAP.fullmatch(path) or _TCPDUMP.fullmatch(path)
         if found is None:
-            chains[file.path, "", ""] = [(0, file)]
+            chains[path, "", ""] = [(0, path)]
         else:
             key = (found["stem"], found.groupdict().get("end") or "", "rotated")
-            chains.setdefault(key, []).append((int(found["number"] or 0), file))
-    return [
-        [file for _, file in sorted(chain, key=lambda pair: (pair[0], pair[1].path))]
-        for chain in chains.values()
-    ]
+            chains.setdefault(key, []).append((int(found["number"] or 0), path))
+    return [[path for _, path in sorted(chain)] for chain in chains.values()]
 
 
 def grouped(parts: Sequence[Part], options: Options) -> list[tuple[Part, ...]]:
