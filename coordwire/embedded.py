@@ -5,7 +5,8 @@ Strategy: the field tables name the messages that a field's bytes may hold, by p
 field. Where it doesn't (older versions), the bytes tell: they must decode whole, in a version that is known.
 Rules: nothing is changed and nothing raises; what isn't understood, and whatever a foreign protocol type has,
 stays bytes. Newer versions of what Kafka prefixes with one only append fields, so that these are read as our
-newest, as Kafka's clients do.
+newest, as Kafka's clients do. A consumer's that isn't of the version that it says is read
+as far as it goes, with the deviation.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from coordwire.codec import Field, Message, Struct
-from coordwire.errors import DecodeError
+from coordwire.errors import DecodeError, Deviation
 from coordwire.messages import find_message
 
 __all__ = ["Embedded", "open_embedded"]
@@ -24,6 +25,9 @@ __all__ = ["Embedded", "open_embedded"]
 _PROTOCOL = ("protocol_name", "protocol_data", "protocol")
 _UNVERSIONED = frozenset({"StickyAssignorUserData", "CooperativeStickyAssignorUserData"})
 """What says no version: the newest that fits is meant, as Kafka tries them."""
+
+_DEVIATING = frozenset({"ConsumerProtocolSubscription", "ConsumerProtocolAssignment"})
+"""What clients are known to write otherwise than its version says."""
 
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
@@ -38,6 +42,30 @@ class Embedded(NamedTuple):
 
     message: Message
     version: int
+
+    @property
+    def deviation(self) -> Deviation | None:
+        """Why its bytes aren't of that version; None if they are."""
+        return None
+
+
+class DeviatingEmbedded(Embedded):
+    """A message whose bytes aren't of the version that they say, as far as it could be read: kafka-go and
+    others write version 1 of a subscription without the field that it adds."""
+
+    def __new__(cls, message: Message, version: int, deviation: Deviation) -> DeviatingEmbedded:
+        found = super().__new__(cls, message, version)
+        found._deviation = deviation
+        return found
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.message, self.version, self._deviation
+
+    _deviation: Deviation
+
+    @property
+    def deviation(self) -> Deviation:
+        return self._deviation
 
 
 class _Said(NamedTuple):
@@ -111,14 +139,35 @@ def _read(cls: type[Message], data: bytes, *, known: bool) -> Embedded | None:
     """These bytes as such a message. known: whether it is known to be one; else a newer version, or none,
     isn't evidence."""
     newest = cls.versions[-1]
+    found = None
     for version, start in _versions(cls, data, known):
         if version < cls.versions[0] or (version > newest and not known):
             continue
         try:
             message = cls.decode(data[start:], version=min(version, newest), strict=version <= newest)
-        except DecodeError:
+        except DecodeError as error:
+            if known and found is None and cls.__name__ in _DEVIATING:
+                found = _as_far_as_it_goes(cls, data, version, start, error)
             continue
         return Embedded(message, version)
+    return found
+
+
+def _as_far_as_it_goes(
+    cls: type[Message], data: bytes, version: int, start: int, error: DecodeError
+) -> Embedded | None:
+    """What can be read of bytes that aren't of the version that they say: all, if they are whole in an older
+    one, else what comes before the error."""
+    deviation = Deviation(error.reason, start + error.position, error.path)
+    for older in range(min(version, cls.versions[-1]) - 1, cls.versions[0] - 1, -1):
+        try:
+            message = cls.decode(data[start:], version=older, strict=True)
+            return DeviatingEmbedded(message, version, deviation)
+        except DecodeError:
+            continue
+    partial = error.partial
+    if isinstance(partial, cls) and error.position > 0:
+        return DeviatingEmbedded(partial, version, deviation)
     return None
 
 

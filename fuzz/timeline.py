@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.groups.capture_timeline import TOLD_BY, timeline
+from coordwire.groups.capture_timeline import USED_APIS, timeline
 from coordwire.groups.group_totals import stories
 from coordwire.groups.timeline_events import RebalanceBegan, RebalanceEnded
 from coordwire.messages import find_message
@@ -37,7 +37,7 @@ def commit(message: Any, draw: st.DrawFn) -> Any:
 
 @st.composite
 def exchange(draw: st.DrawFn) -> list[FrameEntry]:
-    key = draw(st.sampled_from(sorted(TOLD_BY)))
+    key = draw(st.sampled_from(sorted(USED_APIS)))
     asks, answers = find_message(key, "request"), find_message(key, "response")
     version = draw(st.sampled_from(asks.versions))
     time_ns = draw(st.none() | st.integers(0, 1 << 40))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import struct
 from pathlib import Path
 from typing import NamedTuple
@@ -69,16 +70,37 @@ def test_a_newer_version_is_read_as_our_newest() -> None:
 def test_what_is_not_a_consumers_stays_bytes() -> None:
     for kind in ("connect", "somebody-elses"):
         assert coordwire.open_embedded(join(versioned(SUBSCRIPTION, 3), kind)) == {}
-    for data in (
-        b"",
-        b"\0",
-        b"\0\0",
-        b"\xff\xff\0\0\0\0",
-        versioned(SUBSCRIPTION, 3) + b"x",
-        versioned(SUBSCRIPTION, 1)[:-1],
-    ):
+    for data in (b"", b"\0", b"\0\0", b"\xff\xff\0\0\0\0", b"\0\1\xff\xff\xff\xf0"):
         assert coordwire.open_embedded(join(data)) == {}
     assert coordwire.open_embedded(HeartbeatRequest(group_id="g")) == {}
+
+
+KAFKA_GO = bytes.fromhex("0001 00000001 0001 6f ffffffff")
+"""kafka-go 0.4.51's subscription to topic o: version 1 without ownedPartitions."""
+
+
+@pytest.mark.parametrize(
+    ("data", "topics", "position", "path"),
+    [
+        (KAFKA_GO, ["o"], 13, "owned_partitions"),
+        (versioned(SUBSCRIPTION, 3) + b"x", SUBSCRIPTION.topics, len(versioned(SUBSCRIPTION, 3)), ""),
+        (KAFKA_GO[:-2], ["o"], 9, "user_data"),
+    ],
+)
+def test_a_subscription_that_is_not_of_its_version_is_read_as_far_as_it_goes(
+    data: bytes, topics: list[str], position: int, path: str
+) -> None:
+    (found,) = coordwire.open_embedded(join(data)).values()
+    assert isinstance(found.message, ConsumerProtocolSubscription)
+    assert found.message.topics == topics
+    assert found.version == struct.unpack_from(">h", data)[0]
+    assert found.deviation is not None
+    assert (found.deviation.position, found.deviation.path) == (position, path)
+    again = pickle.loads(pickle.dumps(found))
+    assert (again, again.deviation) == (found, found.deviation)
+    assert (
+        coordwire.open_embedded(join(versioned(SUBSCRIPTION, 3)))["protocols[0].metadata"].deviation is None
+    )
 
 
 def test_answers_and_assignments() -> None:

@@ -26,6 +26,7 @@ def embedded(message: Message, *, show_secrets: bool) -> dict[str, Form]:
     """The messages inside a message's bytes, by their paths."""
     return {
         path: {"type": type(inside.message).__name__, "version": inside.version}
+        | ({} if inside.deviation is None else {"deviation": dataclasses.asdict(inside.deviation)})
         | _valued(inside.message, min(inside.version, inside.message.versions[-1]), show_secrets)
         for path, inside in open_embedded(message).items()
     }

@@ -190,6 +190,9 @@ class MessageLines:
             depth,
             [(f"{field.name}: ", "name"), (f"{counted(len(value), 'byte', ',')}, ", "plain"), (kind, "api")],
         )
+        if (odd := inside.deviation) is not None:
+            text = f"! deviation at byte {odd.position}, {odd.path}: {odd.reason}"
+            yield _line(depth + 1, [(text, "odd")])
         version = min(inside.version, cls.versions[-1])
         hidden = set() if self._show_secrets else set(secret_fields.find(inside.message))
         deeper = self._inner.get(path, {})

@@ -6,10 +6,15 @@
 
     timeline_events.py  what can happen to a group: the rows of its timeline
     capture_timeline.py captures' entries to events; log_events.py: a log's records to the same events
-    group.py            one group's state; by protocol: classic.py, modern.py, draft_groups.py
-    joining.py          the JoinGroups that wait for their responses
-    commits.py          commits and transactions; lag.py: how far groups are behind
-    group_totals.py      what a group's events amount to
+    group_table.py      all groups in some captures, by the protocol that each speaks at the time
+    group.py            one group's state; by protocol: classic.py, modern.py, mixed.py, draft_groups.py
+    members.py          its members; joining.py: their JoinGroups that wait; rebalance.py: one under way
+    reconciliation.py   how far the members are whose coordinator assigns
+    rebalance_cause.py  why a group rebalances; member_death.py: who is gone without a word, and since when
+    consumption.py      how long partitions had no consumer; rebalance_cost.py: what waited meanwhile
+    commits.py          commits and transactions; lag.py: how many records a group has left to read
+    consumer_data.py    what members' messages hold; seen.py: where and when something was seen
+    group_totals.py     what a group's events amount to
 
 Strategy: everything is an iterator over small frozen values that can be pickled: a command line shows them
 one by one and a cluster works on them file by file. Rules: neither rich nor pyarrow nor Spark is imported
@@ -30,7 +35,9 @@ if TYPE_CHECKING:
         Cause,
         CoordinatorFound,
         ErrorMet,
+        GroupConverted,
         GroupEvent,
+        Idle,
         Kind,
         LagMeasured,
         MemberJoined,
@@ -39,6 +46,7 @@ if TYPE_CHECKING:
         OffsetCommitted,
         Outcome,
         RebalanceBegan,
+        RebalanceCost,
         RebalanceEnded,
         TopicPartition,
         TransactionStep,
@@ -51,7 +59,9 @@ _LAZY = {
     "CoordinatorFound": "timeline_events",
     "CoordinatorRecord": "coordinator_log",
     "ErrorMet": "timeline_events",
+    "GroupConverted": "timeline_events",
     "GroupEvent": "timeline_events",
+    "Idle": "timeline_events",
     "Kind": "timeline_events",
     "LagMeasured": "timeline_events",
     "LogFile": "log_files",
@@ -62,6 +72,7 @@ _LAZY = {
     "OffsetCommitted": "timeline_events",
     "Outcome": "timeline_events",
     "RebalanceBegan": "timeline_events",
+    "RebalanceCost": "timeline_events",
     "RebalanceEnded": "timeline_events",
     "Timeline": "capture_timeline",
     "TopicPartition": "timeline_events",
@@ -79,7 +90,9 @@ __all__ = [
     "CoordinatorFound",
     "CoordinatorRecord",
     "ErrorMet",
+    "GroupConverted",
     "GroupEvent",
+    "Idle",
     "Kind",
     "LagMeasured",
     "LogFile",
@@ -90,6 +103,7 @@ __all__ = [
     "OffsetCommitted",
     "Outcome",
     "RebalanceBegan",
+    "RebalanceCost",
     "RebalanceEnded",
     "Timeline",
     "TopicPartition",

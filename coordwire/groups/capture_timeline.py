@@ -1,9 +1,10 @@
-"""Recorded traffic to the stories of groups: `timeline` reads entries and yields what happened.
+"""Recorded traffic to the timelines of groups: `timeline` reads entries and yields what happened.
 
-Strategy: each frame goes to those whom it concerns: its group's state (`classic`, `modern`, `drafts`), to
-commits and lag (`commits`), and here: coordinators, error codes, requests that nobody answered. Rules: only
-messages that were decoded whole get in, and an answer only with its request; nothing raises, whatever their
-order; memory is bounded by the caps that the modules name, the oldest is forgotten.
+Strategy: each frame goes where it belongs: to its group's state (`group_table`, `draft_groups`), to commits
+and lag (`commits`), to what is known of session timeouts (`member_death`), and here: coordinators, error
+codes, requests without an answer. Rules: only messages that were decoded whole count, and an answer only with
+its request; nothing raises, whatever their order; memory is bounded by the limits that the modules name, the
+oldest is forgotten. What is inferred comes when it is inferred, with the time at which it must have happened.
 """
 
 from __future__ import annotations
@@ -17,18 +18,17 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.codec.entities import entity_values
 from coordwire.dialects.grammar import Dialect
 from coordwire.enums import ErrorCode
-from coordwire.groups.classic import ClassicGroup
 from coordwire.groups.commits import Commits
 from coordwire.groups.draft_groups import DraftGroups
-from coordwire.groups.group import Seen, id_text, remember
-from coordwire.groups.modern import ModernGroup
+from coordwire.groups.group_table import AnyGroup, GroupTable, TopicNames
+from coordwire.groups.member_death import KnownTimeouts
+from coordwire.groups.seen import Seen, remember
 from coordwire.groups.timeline_events import CoordinatorFound, ErrorMet, GroupEvent, Kind, Unanswered
 from coordwire.versions import ApiKey
 
-__all__ = ["TOLD_BY", "Timeline", "timeline"]
+__all__ = ["USED_APIS", "Timeline", "timeline"]
 
 MOST_GROUPS = 10_000
-MOST_TOPICS = 100_000
 MOST_UNANSWERED = 10_000
 
 _CLASSIC = {ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP}
@@ -40,10 +40,10 @@ _MODERN: dict[int, Kind] = {
 _COMMITS = {ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT}
 _ABOUT_A_GROUP = {*_CLASSIC, *_MODERN, *_COMMITS}
 
-TOLD_BY: frozenset[int] = frozenset({
+USED_APIS: frozenset[int] = frozenset({
     *_ABOUT_A_GROUP, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.OFFSET_FETCH,
     ApiKey.FIND_COORDINATOR, ApiKey.CREATE_TOPICS, ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN,
-    ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN,
+    ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN, ApiKey.DESCRIBE_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS,
 })  # fmt: skip
 """The APIs that a timeline draws on; what can't be read of others takes nothing from it."""
 
@@ -63,16 +63,21 @@ class Timeline:
     """As `timeline`, entry by entry."""
 
     def __init__(self) -> None:
-        self._groups: OrderedDict[tuple[str, Kind], ClassicGroup | ModernGroup] = OrderedDict()
-        self._commits = Commits(self._name_of)
+        self._names = TopicNames()
+        self._timeouts = KnownTimeouts()
+        self._groups = GroupTable(self._names, self._timeouts)
+        self._commits = Commits(self._names.name_of)
         self._drafts = DraftGroups()
-        self._names: OrderedDict[str, str] = OrderedDict()
         self._coordinators: OrderedDict[str, int] = OrderedDict()
         self._waiting: OrderedDict[Seen, Unanswered] = OrderedDict()
         self._last = Seen(None, "", 0)
 
     def feed(self, entry: Entry) -> Iterator[GroupEvent]:
         """What one entry adds."""
+        for event in self._read(entry):
+            yield from self._commits.costs.see(event)
+
+    def _read(self, entry: Entry) -> Iterator[GroupEvent]:
         if not isinstance(entry, FrameEntry):
             return
         if entry.error is not None or entry.message is None:
@@ -92,10 +97,12 @@ class Timeline:
         """What there is to say when the input is at its end."""
         yield from self._waiting.values()
         self._waiting.clear()
-        for group in self._groups.values():
+        for group in self._groups:
             group.finish(self._last)
-            yield from group.drain()
+            for event in group.drain():
+                yield from self._commits.costs.see(event)
         yield from self._drafts.finish(self._last)
+        yield from self._commits.costs.finish()
 
     def _unreadable(self, entry: FrameEntry) -> Iterator[GroupEvent]:
         """A frame that wasn't decoded whole: it answers its request, whatever it says."""
@@ -111,8 +118,8 @@ class Timeline:
                 group=waiting.group, **place._asdict(), api=waiting.api, error_code=code,
                 member_id=waiting.member_id, client_id=waiting.client_id,
             )  # fmt: skip
-        known = self._groups.get((waiting.group, "classic"))
-        if isinstance(known, ClassicGroup) and entry.api_key in _CLASSIC:
+        known = self._groups.known(waiting.group)
+        if known is not None and entry.api_key in _CLASSIC:
             known.unreadable(asked, code, waiting.member_id or "", place)
             yield from known.drain()
 
@@ -123,9 +130,11 @@ class Timeline:
         if key not in _ABOUT_A_GROUP:
             return
         remember(self._waiting, place, _unanswered(entry, message, place), MOST_UNANSWERED)
+        self._groups.asks(message.group_id, _MODERN.get(key, "classic"), message.member_id, place)
         if key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP):
-            group = self._classic(message.group_id)
-            if key == ApiKey.JOIN_GROUP:
+            joins = place if key == ApiKey.JOIN_GROUP else None
+            group = self._groups.of_classic(message.group_id, joins)
+            if joins is not None:
                 group.join_request(entry, message, place, _host(entry))
             else:
                 group.sync_request(message, place)
@@ -143,34 +152,40 @@ class Timeline:
         if key in _CLASSIC:
             yield from self._of_classic(entry, asked, request, message, place)
         elif key in _MODERN:
-            group = self._group(request.group_id, _MODERN[key])
-            assert isinstance(group, ModernGroup)
-            group.heartbeat(entry, request, message, place, _place(asked), _host(asked))
-            yield from group.drain()
+            group = self._groups.of_heartbeat(_MODERN[key], request, message, _place(asked))
+            if group is not None:
+                group.heartbeat(entry, request, message, place, _place(asked), _host(asked))
+                yield from self._of(group, request.member_id or None, place)
         elif key in _COMMITS:
             yield from self._commits.commit(entry, request, message, place)
-            known = self._groups.get((request.group_id, "classic"))
-            if isinstance(known, ClassicGroup):
+            known = self._groups.known(request.group_id)
+            if known is not None:
                 codes = [one.error_code for topic in message.topics for one in topic.partitions]
-                known.alive(request, next((code for code in codes if code), 0), place)
-                yield from known.drain()
+                generation = getattr(request, "generation_id_or_member_epoch", -1)
+                code = next((code for code in codes if code), 0)
+                known.alive(request, code, generation, asked, place, _host(asked))
+                yield from self._of(known, None, place)
         else:
             yield from self._others(entry, request, message, place)
 
     def _of_classic(
         self, entry: FrameEntry, asked: FrameEntry, request: Any, message: Any, place: Seen
     ) -> Iterator[GroupEvent]:
-        group = self._classic(request.group_id)
+        group = self._groups.of_classic(request.group_id)
         match entry.api_key:
             case ApiKey.JOIN_GROUP:
                 group.join_response(request, message, place, _place(asked))
             case ApiKey.SYNC_GROUP:
-                group.sync_response(request, message, place)
+                group.sync_response(request, message, asked, place, _host(asked))
             case ApiKey.HEARTBEAT:
-                group.alive(request, message.error_code, place)
+                group.alive(request, message.error_code, request.generation_id, asked, place, _host(asked))
             case ApiKey.LEAVE_GROUP:
                 group.leave_response(request, message, place, _place(asked))
-        yield from group.drain()
+        yield from self._of(group, request.member_id or None, place)
+
+    def _of(self, group: AnyGroup, member_id: str | None, place: Seen) -> Iterator[GroupEvent]:
+        """What happened to a group by a frame of this member, its conversion included."""
+        yield from self._groups.current(group, member_id, place).drain()
 
     def _others(self, entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         match entry.api_key:
@@ -181,7 +196,13 @@ class Timeline:
             case ApiKey.LIST_OFFSETS:
                 yield from self._commits.listed(request, message, place)
             case ApiKey.METADATA | ApiKey.CREATE_TOPICS:
-                self._learn_names(message)
+                self._names.learn(message)
+            case ApiKey.DESCRIBE_CONFIGS:
+                self._timeouts.described(message)
+            case ApiKey.INCREMENTAL_ALTER_CONFIGS:
+                self._timeouts.altered(request, message)
+            case ApiKey.API_VERSIONS if message.error_code:
+                yield self._versions_refused(entry, message, place)
             case ApiKey.FIND_COORDINATOR if request.key_type == 0:
                 yield from self._coordinator(entry, request, message, place)
             case ApiKey.INIT_PRODUCER_ID:
@@ -199,6 +220,9 @@ class Timeline:
         found = [(one.key, one) for one in message.coordinators] or [(request.key, message)]
         for group, one in found:
             if one.error_code:
+                known = self._groups.known(group)
+                if known is not None:
+                    known.unavailable(place)
                 yield ErrorMet(
                     group=group, **place._asdict(), api="FindCoordinator", error_code=one.error_code,
                     member_id=None, client_id=entry.client_id, message=one.error_message,
@@ -214,47 +238,33 @@ class Timeline:
 
     def _errors(self, entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         member_id = request.member_id or None
-        told: dict[str, Any] = {
+        common: dict[str, Any] = {
             "group": request.group_id, **place._asdict(), "api": entry.api_name, "client_id": entry.client_id,
         }  # fmt: skip
         code = getattr(message, "error_code", 0)
         if code and code != ErrorCode.MEMBER_ID_REQUIRED:
             text = getattr(message, "error_message", None)
-            yield ErrorMet(**told, error_code=code, member_id=member_id, message=text)
+            yield ErrorMet(**common, error_code=code, member_id=member_id, message=text)
         if entry.api_key == ApiKey.LEAVE_GROUP:
             for one in message.members:
                 if one.error_code:
-                    yield ErrorMet(**told, error_code=one.error_code, member_id=one.member_id or None)
+                    yield ErrorMet(**common, error_code=one.error_code, member_id=one.member_id or None)
         if entry.api_key in _COMMITS:
             codes = dict.fromkeys(entity_values(message, "error_code"))
             for code in codes:
                 if code:
-                    yield ErrorMet(**told, error_code=code, member_id=member_id)
+                    yield ErrorMet(**common, error_code=code, member_id=member_id)
 
-    # --- what is known ---
-
-    def _classic(self, group_id: str) -> ClassicGroup:
-        group = self._group(group_id, "classic")
-        assert isinstance(group, ClassicGroup)
-        return group
-
-    def _group(self, group_id: str, kind: Kind) -> ClassicGroup | ModernGroup:
-        group = self._groups.get((group_id, kind))
-        if group is None:
-            group = (
-                ClassicGroup(group_id) if kind == "classic" else ModernGroup(group_id, kind, self._name_of)
-            )
-            remember(self._groups, (group_id, kind), group, MOST_GROUPS)
-        return group
-
-    def _learn_names(self, message: Any) -> None:
-        for topic in message.topics:
-            if topic.name and topic.topic_id.int:
-                remember(self._names, id_text(topic.topic_id), topic.name, MOST_TOPICS)
-
-    def _name_of(self, topic: str) -> str:
-        """A topic's name by its id; the id where nobody has said the name."""
-        return self._names.get(topic, topic)
+    def _versions_refused(self, entry: FrameEntry, message: Any, place: Seen) -> ErrorMet:
+        """A broker that doesn't have the version in which it was asked for its versions."""
+        own = next((one for one in message.api_keys if one.api_key == ApiKey.API_VERSIONS), None)
+        text = f"the broker doesn't have version {entry.api_version} of ApiVersions"
+        if own is not None:
+            text += f", but {own.min_version} to {own.max_version}"
+        return ErrorMet(
+            group="", **place._asdict(), api="ApiVersions", error_code=message.error_code, member_id=None,
+            client_id=entry.client_id, message=text,
+        )  # fmt: skip
 
 
 def _place(entry: FrameEntry) -> Seen:

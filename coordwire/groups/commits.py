@@ -13,8 +13,10 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.capture.entries import FrameEntry
-from coordwire.groups.group import Seen, id_text, remember
+from coordwire.groups.consumer_data import id_text
 from coordwire.groups.lag import Lag
+from coordwire.groups.rebalance_cost import Costs
+from coordwire.groups.seen import Seen, remember
 from coordwire.groups.timeline_events import GroupEvent, OffsetCommitted, TopicPartition, TransactionStep
 
 __all__ = ["Commits"]
@@ -29,6 +31,7 @@ class Commits:
 
     def __init__(self, name_of: Callable[[str], str]) -> None:
         self.lag = Lag()
+        self.costs = Costs(self.lag)
         self._name_of = name_of
         self._groups: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
 
@@ -84,6 +87,7 @@ class Commits:
                 if one.error_code == 0:
                     where = TopicPartition(name, one.partition_index)
                     yield from self.lag.ends(where, one.high_watermark, place)
+                    yield from self.costs.ends(where)
 
     def listed(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """ListOffsets, answered; -1 asked for the partition's end."""
@@ -99,6 +103,7 @@ class Commits:
                 if where in asked and one.error_code == 0:
                     offset = max(one.old_style_offsets, default=one.offset)
                     yield from self.lag.ends(where, offset, place)
+                    yield from self.costs.ends(where)
 
     # --- transactions ---
 

@@ -1,18 +1,21 @@
-"""A group's story in numbers: what its events amount to.
+"""A group's timeline in numbers: what its events amount to.
 
-Strategy: one `GroupStory` a group, fed event by event. Rules: counts and sums only, and what is standing at
-the end, so that it stays small whatever the traffic.
+Strategy: one `GroupStory` a group, fed event by event. Rules: counts and sums, what holds at the end, and
+a bounded number of clients, so that it stays small whatever the traffic.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from coordwire.groups.seen import remember
 from coordwire.groups.timeline_events import (
+    Cause,
     CoordinatorFound,
     ErrorMet,
+    GroupConverted,
     GroupEvent,
     Kind,
     LagMeasured,
@@ -20,6 +23,7 @@ from coordwire.groups.timeline_events import (
     MemberLeft,
     OffsetCommitted,
     RebalanceBegan,
+    RebalanceCost,
     RebalanceEnded,
     TopicPartition,
     Unanswered,
@@ -27,14 +31,19 @@ from coordwire.groups.timeline_events import (
 
 __all__ = ["GroupStory", "stories"]
 
+MOST_CLIENTS = 10_000
+"""So many of one group are remembered."""
+
 
 @dataclass(slots=True)
 class GroupStory:
     """What happened to one group.
 
     members: those still in, by id, with their client ids. generations: how many began. rebalancing_ns: the
-    sum of the rebalances' lengths; longest: the longest of them. lag: the last of each partition. errors: how
-    often each code was met.
+    sum of the rebalances' lengths; longest: the longest of them; began_ns: the first's begin, ended_ns: the
+    last's end. idle_ns: for how long partitions had no consumer; waited: by how much the lag grew meanwhile.
+    caused: by client (None: by no member) the causes of rebalances; restarted: clients that left or fell
+    silent and joined again. lag: the last of each partition. errors: how often each code was met.
     """
 
     group: str
@@ -49,10 +58,18 @@ class GroupStory:
     rebalances: int = 0
     rebalancing_ns: int = 0
     longest: RebalanceEnded | None = None
+    began_ns: int | None = None
+    ended_ns: int | None = None
+    idle_ns: int = 0
+    waited: int = 0
+    caused: dict[str | None, Counter[Cause]] = field(default_factory=dict)
+    restarted: set[str] = field(default_factory=set)
     commits: int = 0
     lag: dict[TopicPartition, int] = field(default_factory=dict)
     errors: Counter[int] = field(default_factory=Counter)
     unanswered: int = 0
+    _clients: OrderedDict[str, str] = field(default_factory=OrderedDict)  # of members that were in
+    _gone: OrderedDict[str, None] = field(default_factory=OrderedDict)  # clients that were
 
     def add(self, event: GroupEvent) -> None:
         """Count one event."""
@@ -66,9 +83,16 @@ class GroupStory:
                 self.kind = event.kind
                 self.joined += not event.rejoined
                 self.members[event.member_id] = event.client_id
+                client = event.client_id or event.member_id
+                remember(self._clients, event.member_id, client, MOST_CLIENTS)
+                if client in self._gone and len(self.restarted) < MOST_CLIENTS:
+                    self.restarted.add(client)
             case MemberLeft():
                 self.left += 1
                 self.members.pop(event.member_id, None)
+                remember(self._gone, self._client(event.member_id), None, MOST_CLIENTS)
+            case GroupConverted():
+                self.kind = event.kind
             case RebalanceBegan():
                 self.kind = event.kind
                 self.rebalances += 1
@@ -78,6 +102,9 @@ class GroupStory:
                 self.rebalancing_ns += length
                 if self.longest is None or length > (self.longest.length_ns or 0):
                     self.longest = event
+                self._ended(event)
+            case RebalanceCost():
+                self.waited += max(event.lag_after - event.lag_before, 0)
             case OffsetCommitted():
                 self.commits += not (event.error_code or event.removed)
             case LagMeasured():
@@ -86,6 +113,18 @@ class GroupStory:
                 self.errors[event.error_code] += 1
             case Unanswered():
                 self.unanswered += 1
+
+    def _client(self, member_id: str) -> str:
+        return self._clients.get(member_id, member_id)
+
+    def _ended(self, event: RebalanceEnded) -> None:
+        who = None if event.member_id is None else self._client(event.member_id)
+        if who in self.caused or len(self.caused) < MOST_CLIENTS:
+            self.caused.setdefault(who, Counter())[event.cause] += 1
+        self.idle_ns += event.idle_ns
+        if event.began_ns is not None:
+            self.began_ns = event.began_ns if self.began_ns is None else min(self.began_ns, event.began_ns)
+        self.ended_ns = event.ended_ns if event.ended_ns is not None else self.ended_ns
 
 
 def stories(events: Iterable[GroupEvent]) -> dict[str, GroupStory]:

@@ -8,10 +8,11 @@ time counts as 0; the oldest are forgotten.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import ItemsView
+from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
-from coordwire.groups.group import Member, Seen, remember
+from coordwire.groups.members import Member
+from coordwire.groups.seen import Seen, remember
 
 __all__ = ["Joining"]
 
@@ -31,8 +32,13 @@ class Joining:
     def __len__(self) -> int:
         return len(self._all)
 
-    def items(self) -> ItemsView[Seen, Member]:
-        return self._all.items()
+    def members(self) -> Iterable[Member]:
+        """All that wait, the first first."""
+        return self._all.values()
+
+    def get(self, place: Seen) -> Member | None:
+        """The one that was seen there."""
+        return self._all.get(place)
 
     def add(self, place: Seen, member: Member) -> None:
         remember(self._all, place, member, self.most)

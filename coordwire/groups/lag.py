@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import islice
 
-from coordwire.groups.group import Seen, remember
+from coordwire.groups.seen import Seen, remember
 from coordwire.groups.timeline_events import LagMeasured, TopicPartition
 
 __all__ = ["Lag"]
@@ -60,6 +60,13 @@ class Lag:
         for group in list(islice(iter(groups), MOST_AT_ONCE)):
             groups.move_to_end(group)
             yield from self._measure(group, where, place, at_once=False)
+
+    def known(self, group: str, where: TopicPartition) -> int | None:
+        """A group's lag in a partition as far as both ends of it are known."""
+        end, groups = self._ends.get(where), self._committed.get(where)
+        if end is None or groups is None or group not in groups:
+            return None
+        return max(end - groups[group], 0)
 
     def _measure(
         self, group: str, where: TopicPartition, place: Seen, *, at_once: bool

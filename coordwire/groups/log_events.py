@@ -1,4 +1,4 @@
-"""A coordinator's log to the stories of its groups: the same events as from the wire, as far as a log knows.
+"""A coordinator's log to its groups' timelines: the same events as from the wire, as far as a log knows.
 
 Strategy: a classic group's record holds the whole group, so two of them tell what changed between; a group of
 the coordinator's own making has a record a fact, and is steady when all members are in its epoch. Rules: a
@@ -17,21 +17,21 @@ from typing import Any
 from coordwire.codec import Message
 from coordwire.embedded import open_embedded
 from coordwire.groups.compaction import decide
+from coordwire.groups.consumer_data import given, id_text, owned, subscribe
 from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker
-from coordwire.groups.group import (
-    MOST_MEMBERS,
-    Group,
-    Member,
-    Owned,
-    Seen,
-    Why,
-    given,
-    id_text,
-    owned,
-    remember,
-    subscribe,
+from coordwire.groups.group import Group
+from coordwire.groups.members import MOST_MEMBERS, Member, Owned
+from coordwire.groups.rebalance import Why
+from coordwire.groups.rebalance_cause import between_records
+from coordwire.groups.seen import Seen, remember
+from coordwire.groups.timeline_events import (
+    GroupConverted,
+    GroupEvent,
+    Kind,
+    Leaving,
+    OffsetCommitted,
+    TransactionStep,
 )
-from coordwire.groups.timeline_events import GroupEvent, Kind, Leaving, OffsetCommitted, TransactionStep
 
 __all__ = ["log_timeline", "topic_names"]
 
@@ -101,6 +101,8 @@ class _Story:
         self._groups: OrderedDict[tuple[str, Kind], _LogGroup] = OrderedDict()
         self._names = names
         self._last = Seen(None, "", 0)
+        self._leaving: _LogGroup | None = None  # the group that the last write took members out of
+        self._write = -1  # when that was, which all of its records say
 
     def record(self, record: CoordinatorRecord) -> Iterator[GroupEvent]:
         kind, place = record.kind or "", _place(record)
@@ -111,19 +113,30 @@ class _Story:
             return
         if record.log != "consumer_offsets" or record.group is None or isinstance(record.value, bytes):
             return
-        if kind == "GroupMetadata":
-            group = self._group(record.group, "classic")
-            _classic(group, record.value, place)
-            yield from group.drain()
-            return
         family, _, fact = kind.partition("Group")
-        if family in _KINDS:
-            group = self._group(record.group, _KINDS[family])
-            _modern(group, fact, record, place)
+        if kind != "GroupMetadata" and family not in _KINDS:
+            return
+        group = self._group(record.group, _KINDS.get(family, "classic"))
+        if self._leaving is not None and (self._leaving is not group or self._write != record.timestamp_ms):
+            yield from self._settle()
+        if kind == "GroupMetadata":
+            _classic(group, record.value, place)
+        else:
+            _modern(group, fact, record, place, self._names)
+        if group.leaving:
+            self._leaving, self._write = group, record.timestamp_ms
+        yield from group.drain()
+
+    def _settle(self) -> Iterator[GroupEvent]:
+        """Who was taken out of a group by the last write, and not put in again by it, has left."""
+        group, self._leaving = self._leaving, None
+        if group is not None:
+            group.take_out()
             yield from group.drain()
 
     def finish(self) -> Iterator[GroupEvent]:
         """What there is to say when the log is at its end."""
+        yield from self._settle()
         for group in self._groups.values():
             if group.rebalance is not None:
                 group.rebalance.generation = group.generation
@@ -133,18 +146,22 @@ class _Story:
             yield from group.drain()
 
     def _group(self, group_id: str, kind: Kind) -> _LogGroup:
-        group = self._groups.get((group_id, kind))
+        family: Kind = "classic" if kind == "consumer" else kind  # they are one group, which converts
+        group = self._groups.get((group_id, family))
         if group is None:
             group = _LogGroup(group_id, kind, lambda topic: self._names.get(topic, topic))
-            remember(self._groups, (group_id, kind), group, MOST_GROUPS)
+            remember(self._groups, (group_id, family), group, MOST_GROUPS)
         return group
 
 
 class _LogGroup(Group):
-    """A group that knows at any time whether all of its members are ready."""
+    """A group that knows at any time whether all of its members are ready. leaving: members that tombstones
+    took out, and where: a conversion puts them in again with its next records."""
 
     def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str] = str) -> None:
         super().__init__(group, kind, name_of)
+        self.leaving: dict[str, Seen] = {}
+        self.before_renewal: Why | None = None  # what a record showed that kept the generation
         self._ready: dict[int | None, set[str]] = {}  # members that have all they shall, by generation
 
     def add(self, member: Member, place: Seen, *, reason: str | None = None, rejoined: bool = False) -> None:
@@ -161,6 +178,20 @@ class _LogGroup(Group):
             self.members[member.member_id] = member
             self.assign(member, member.assigned)
         self.moved(member)
+
+    def take_out(self) -> None:
+        """Members that tombstones took out have left."""
+        leaving, self.leaving = self.leaving, {}
+        for name, place in leaving.items():
+            self.remove(name, place, "left", inferred=True)
+            if self.kind != "classic":
+                self.begin(Why("member_left", name, inferred=True), place)
+
+    def converts(self, kind: Kind, place: Seen) -> None:
+        """A record is of a group of this kind."""
+        before, self.kind = self.kind, kind
+        if before != kind and self.members:
+            self.report(GroupConverted, place, kind_before=before, kind=kind, member_id=None)
 
     def moved(self, member: Member) -> None:
         """A member has other partitions, or is in another generation."""
@@ -206,22 +237,30 @@ class _LogGroup(Group):
 
 
 def _classic(group: _LogGroup, value: Any, place: Seen) -> None:
-    members = {one.member_id: one for one in _members(value)} if value is not None else {}
-    why = _why(group, members)
-    renewed = value is not None and value.generation != group.generation and (members or group.members)
+    if value is None:
+        if group.kind == "classic" and not group.leaving:
+            group.leaving = dict.fromkeys(group.members, place)
+        return
+    group.converts("classic", place)
+    group.leaving = {}
+    members = {one.member_id: one for one in _members(value)}
+    why = between_records(group, members)
+    renewed = value.generation != group.generation and (members or group.members)
     for gone in [one for one in group.members if one not in members]:
         group.remove(gone, place, "left", inferred=True)
+    if not renewed:
+        group.before_renewal = why if why.cause == "member_left" else None
+    elif why.cause == "unknown" and group.before_renewal is not None:
+        why = group.before_renewal  # whose leaving converted the group
     if renewed:
         # A log doesn't say when it began.
         group.begin(why, place).began = Seen(None, place.source, place.number)
     for name, member in members.items():
         known = group.members.get(name)
         if known is None:
-            group.add(member, place, rejoined=group.of_instance(member.instance_id) is not None)
+            group.add(member, place, rejoined=group.members.of_instance(member.instance_id) is not None)
         else:
             group.renew(member)
-    if value is None:
-        return
     group.generation = value.generation
     rebalance = group.rebalance
     if rebalance is not None:
@@ -244,47 +283,33 @@ def _members(value: Any) -> Iterator[Member]:
         yield member
 
 
-def _why(group: Group, members: dict[str, Member]) -> Why:
-    """What the difference between two records speaks for."""
-    before = group.members
-    for name, member in members.items():
-        if name not in before:
-            if group.of_instance(member.instance_id) is not None:
-                return Why("static_member_returned", name, inferred=True)
-            return Why("new_member" if before else "first_member", name, inferred=True)
-    for name in before:
-        if name not in members:
-            return Why("member_left", name, inferred=True)
-    for name, member in members.items():
-        if member.topics != before[name].topics:
-            return Why("subscription_changed", name, inferred=True)
-        if (before[name].owned or frozenset()) - (member.owned or frozenset()):
-            return Why("partitions_revoked", name, inferred=True)
-    return Why("unknown", inferred=True, detail="the same members, as far as the log tells")
-
-
 # --- groups of the coordinator's own making: a record a fact ---
 
 
-def _modern(group: _LogGroup, fact: str, record: CoordinatorRecord, place: Seen) -> None:
+def _modern(
+    group: _LogGroup, fact: str, record: CoordinatorRecord, place: Seen, names: Mapping[str, str]
+) -> None:
     value: Any = record.value
     name = record.member_id or ""
+    if value is not None:
+        group.converts(_KINDS[(record.kind or "").partition("Group")[0]], place)
     match fact:
         case "MemberMetadata" if value is None:
             if name in group.members:
-                group.remove(name, place, "left", inferred=True)
-                group.begin(Why("member_left", name, inferred=True), place)
+                group.leaving[name] = place
         case "MemberMetadata":
+            group.leaving.pop(name, None)
             _described(group, name, value, place)
         case "Metadata" if value is not None:
-            group.generation = value.epoch
-            if group.members:
+            group.take_out()
+            before, group.generation = group.generation, value.epoch
+            if group.members and value.epoch != before:
                 group.begin(Why("assignment_changed", inferred=True, detail=f"epoch {value.epoch}"), place)
         case "CurrentMemberAssignment" if value is not None and name in group.members:
             member = group.members[name]
             group.moves(member)
             member.generation = value.member_epoch
-            group.assign(member, _assigned(value))
+            group.assign(member, _assigned(value, names))
             member.owned = member.assigned if value.state == STABLE[group.kind] else None
             group.moved(member)
     if fact in ("CurrentMemberAssignment", "Metadata"):
@@ -302,7 +327,7 @@ def _described(group: _LogGroup, name: str, value: Any, place: Seen) -> None:
             group.begin(Why("subscription_changed", name, inferred=True), place)
         return
     instance_id = getattr(value, "instance_id", None)
-    static = group.of_instance(instance_id)
+    static = group.members.of_instance(instance_id)
     member = Member(name, value.client_id, value.client_host, instance_id, topics)
     cause = Why("new_member" if group.members else "first_member", name, inferred=True)
     if static is not None:
@@ -322,10 +347,13 @@ def _settle(group: _LogGroup, place: Seen) -> None:
         group.end("steady" if group.members else "empty", place)
 
 
-def _assigned(value: Any) -> Owned:
+def _assigned(value: Any, names: Mapping[str, str]) -> Owned:
     tasks = getattr(value, "active_tasks", None)
     parts = (
-        [(id_text(one.topic_id), one.partitions) for one in value.assigned_partitions]
+        [
+            (names.get(id_text(one.topic_id), id_text(one.topic_id)), one.partitions)
+            for one in value.assigned_partitions
+        ]
         if tasks is None
         else [(one.subtopology_id, one.partitions) for one in tasks]
     )

@@ -20,7 +20,9 @@ __all__ = [
     "Cause",
     "CoordinatorFound",
     "ErrorMet",
+    "GroupConverted",
     "GroupEvent",
+    "Idle",
     "Kind",
     "LagMeasured",
     "MemberJoined",
@@ -29,6 +31,7 @@ __all__ = [
     "OffsetCommitted",
     "Outcome",
     "RebalanceBegan",
+    "RebalanceCost",
     "RebalanceEnded",
     "TopicPartition",
     "TransactionStep",
@@ -60,7 +63,7 @@ first_member: the group was empty. static_member_returned: with a new member id.
 coordinator no longer knows it; member_fenced: another took its place or its epoch. partitions_revoked: a
 cooperative member has let go of some and joins again. leader_rejoined: of its own accord, mostly since the
 topics' metadata changed. assignment_changed: the coordinator's own doing (KIP-848). unknown: members were
-told to rejoin, and the capture doesn't show why.
+asked to rejoin, and the capture doesn't show why.
 """
 
 Outcome = Literal["steady", "superseded", "not_needed", "empty", "unfinished"]
@@ -85,12 +88,22 @@ class Assignment(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A partition that changed hands; None for nobody."""
+    """A partition that changed hands; None for no member."""
 
     topic: str
     partition: int
     before: str | None
     after: str | None
+
+
+class Idle(NamedTuple):
+    """A partition that no member consumed for a while: from the moment that its last consumer gave it up,
+    left or was last seen alive, until the next one had it."""
+
+    topic: str
+    partition: int
+    since_ns: int
+    until_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +157,16 @@ class MemberLeft(GroupEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupConverted(GroupEvent):
+    """A group goes on under another protocol, with the members that it had. member_id: whose request
+    converted it."""
+
+    kind_before: Kind
+    kind: Kind
+    member_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceBegan(GroupEvent):
     """The first sign of a rebalance. member_id: who caused it; detail: what speaks for the cause."""
 
@@ -158,10 +181,11 @@ class RebalanceBegan(GroupEvent):
 class RebalanceEnded(GroupEvent):
     """A whole rebalance; `cause` may be known better than when it began.
 
-    began_ns: the first sign; joined_ns: the new generation was told to the first member; ended_ns: the last
-    member seen had its assignment; length_ns: between first and last. generation: the group epoch, where the
-    coordinator assigns. members: all of them where the leader's answer was seen, else those seen.
-    last_to_join: whom the others waited for. moved: partitions that changed hands.
+    began_ns: the first sign, or when a session was over; joined_ns: the first member had the new generation;
+    ended_ns: the last member seen had its assignment; length_ns: between first and last. generation: the
+    group epoch, where the coordinator assigns. members: all of them where the leader's answer was seen, else
+    those seen. last_to_join: whom the others waited for. moved: partitions that changed hands. idle:
+    partitions that had no consumer, as far as that ended with this rebalance.
     """
 
     kind: Kind
@@ -182,6 +206,30 @@ class RebalanceEnded(GroupEvent):
     last_to_join: str | None
     assignments: tuple[Assignment, ...]
     moved: tuple[Moved, ...]
+    idle: tuple[Idle, ...] = ()
+
+    @property
+    def idle_ns(self) -> int:
+        """For how long at least one partition had no consumer, in nanoseconds."""
+        total, end = 0, None
+        for since, until in sorted((one.since_ns, one.until_ns) for one in self.idle):
+            total += max(until - (since if end is None else max(since, end)), 0)
+            end = until if end is None else max(until, end)
+        return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebalanceCost(GroupEvent):
+    """What waited while partitions had no consumer in a rebalance; the time is that of its end.
+
+    partitions: how many of them had none, and were measured. lag_before: of these, as last measured before
+    the end; lag_after: as first measured after it.
+    """
+
+    generation: int | None
+    partitions: int
+    lag_before: int
+    lag_after: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,8 +303,8 @@ class TransactionStep(GroupEvent):
 EVENTS: dict[type[GroupEvent], str] = {
     cls: cls.__name__[0].lower() + cls.__name__[1:]
     for cls in (
-        CoordinatorFound, MemberJoined, MemberLeft, RebalanceBegan, RebalanceEnded, OffsetCommitted,
-        LagMeasured, ErrorMet, Unanswered, TransactionStep,
+        CoordinatorFound, MemberJoined, MemberLeft, GroupConverted, RebalanceBegan, RebalanceEnded,
+        RebalanceCost, OffsetCommitted, LagMeasured, ErrorMet, Unanswered, TransactionStep,
     )
 }  # fmt: skip
 """The events, and what the JSON calls them."""

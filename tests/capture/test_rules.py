@@ -41,7 +41,8 @@ BEGUN = [build.packet(seq=99, flags=SYN), build.packet(b"abc", seq=100)]
 def test_one_byte_beyond_the_end_may_be_a_fin() -> None:
     """What the other side acknowledged is lost if it is 2 bytes or more: 1 is what a FIN counts."""
     for beyond, lost in ((0, []), (1, []), (2, [(3, 2)])):
-        assert losses(*BEGUN, build.packet(back=True, ack=103 + beyond)) == lost
+        acknowledged = build.packet(back=True, ack=103 + beyond)
+        assert losses(*BEGUN, acknowledged, acknowledged) == lost
 
 
 def test_a_reset_must_be_near() -> None:

@@ -198,8 +198,16 @@ def test_a_hole_is_filled_by_a_retransmission_in_time() -> None:
 
 def test_acknowledged_bytes_at_the_end_are_lost() -> None:
     packets = [*handshake(), packet(b"one", seq=101), packet(back=True, seq=901, ack=204)]
-    there, _ = streams(packets)
+    there, _ = streams([*packets, packet(b"answer", back=True, seq=901, ack=204)])
     assert (there.data, there.losses) == (b"one", [(3, 100)])
+
+
+def test_an_acknowledgement_captured_just_before_its_data_is_not_a_loss() -> None:
+    packets = [*handshake(), packet(b"one", seq=101), packet(back=True, seq=901, ack=107)]
+    there, _ = streams(packets)
+    assert (there.data, there.losses) == (b"one", [])
+    there, _ = streams([*packets, packet(b"two", seq=104, ack=901)])
+    assert (there.data, there.losses) == (b"onetwo", [])
 
 
 def test_the_window_bounds_what_is_held() -> None:

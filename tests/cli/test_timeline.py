@@ -29,8 +29,10 @@ KEYS = {
     "rebalanceEnded": [
         "kind", "outcome", "cause", "memberId", "inferred", "detail", "began", "joined", "ended", "lengthMs",
         "generationBefore", "generation", "protocol", "leader", "members", "lastToJoin", "assignments",
-        "moved",
+        "moved", "idle",
     ],
+    "rebalanceCost": ["generation", "partitions", "lagBefore", "lagAfter"],
+    "groupConverted": ["kindBefore", "kind", "memberId"],
     "offsetCommitted": [
         "memberId", "clientId", "generation", "topic", "partition", "offset", "leaderEpoch", "metadata",
         "errorCode", "error", "transactionalId", "removed",

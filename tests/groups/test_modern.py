@@ -43,7 +43,7 @@ from coordwire.messages.streams_group_heartbeat import (
 from tests.groups.script import Script, only
 
 ORDERS = UUID(int=7)
-UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH = 25, 110
+UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH = 25, 82, 110
 
 
 def beat(
@@ -138,7 +138,7 @@ def test_a_member_leaves_and_a_static_one_only_for_now() -> None:
 
 @pytest.mark.parametrize(
     ("error_code", "how", "cause"),
-    [(FENCED_MEMBER_EPOCH, "fenced", "member_fenced"), (UNKNOWN_MEMBER_ID, "removed", "member_removed")],
+    [(FENCED_INSTANCE_ID, "fenced", "member_fenced"), (UNKNOWN_MEMBER_ID, "removed", "member_removed")],
 )
 def test_a_member_that_the_coordinator_refuses(error_code: int, how: str, cause: str) -> None:
     script = Script()

@@ -14,7 +14,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -22,7 +22,7 @@ from coordwire import Connection, Role
 from coordwire.codec import Message
 from coordwire.events import ResponseReceived
 from coordwire.messages import ApiVersionsRequest
-from tests.interop.maven import COMPLETE, Unavailable, jars
+from tests.interop.maven import COMPLETE, Project, Unavailable, jars
 
 __all__ = ["Broker", "BrokerError", "Java", "ask", "free_port"]
 
@@ -44,13 +44,15 @@ def free_port() -> int:
 
 
 class Java:
-    """A release's programs. Raises `Unavailable`."""
+    """A release's programs. project: whose jars; flags: more for each JVM. Raises `Unavailable`."""
 
-    def __init__(self, release: str = COMPLETE) -> None:
+    def __init__(
+        self, release: str = COMPLETE, project: Project = "broker", flags: Sequence[str] = ()
+    ) -> None:
         java = shutil.which("java")
         if java is None or shutil.which("javac") is None:
             raise Unavailable("no JDK is installed")
-        self._java = [java, *_FLAGS, "-cp", f"{jars(release, 'broker')}/*"]
+        self._java = [java, *_FLAGS, *flags, "-cp", f"{jars(release, project)}/*"]
 
     def run(self, *arguments: str, folder: Path | None = None, wait: float = WAIT) -> str:
         """What a main class (or a source file) prints. Raises `BrokerError` where it fails or hangs."""

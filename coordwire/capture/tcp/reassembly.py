@@ -13,7 +13,8 @@ Rules:
   connection have passed (the receiver had it, the capture hasn't; some captures are out of order by a few
   packets); when more than the window's bytes or segments wait after it; when more than `HELD` waits in all
   flows and its own has waited longest; when its flow ends.
-- At a flow's end, bytes that the other side has acknowledged and the capture never saw are `Gap` too.
+- At a flow's end, bytes that the other side has acknowledged and the capture never saw are `Gap` too, unless
+  the capture ends with the packet that acknowledges them: it may have been captured just before its data.
 - FIN ends its own direction, when the stream has got there. So does RST: what the other side sent meanwhile
   was on the wire and still comes out.
 - What a snap length cut off is `Gap` at once. Bytes before offset 0 are `UnreadableRange`.
@@ -92,6 +93,7 @@ def reassemble(
             known = half.acknowledged
             if acknowledged != known and (known < 0 or (acknowledged - known) & MASK < 0x80000000):
                 half.acknowledged = acknowledged
+                half.acknowledged_ns = time_ns
             half.last_ns = time_ns
             if length:
                 offset = half.offset
@@ -146,6 +148,7 @@ class _Table:
         if flags & (ACK | RST) == ACK:
             known = half.acknowledged
             if known < 0 or (acknowledged - known) & MASK < 0x80000000:
+                half.acknowledged_ns = half.acknowledged_ns if acknowledged == known else time_ns
                 half.acknowledged = acknowledged
         if half.closed:
             self._tally.repeated += bool(length)
@@ -385,7 +388,7 @@ class _Table:
         if half.started and half.edge >= 0:
             unseen = half.unseen()
             # One byte more may be a FIN that wasn't captured.
-            if how != "fin" and 1 < unseen <= AHEAD:
+            if how != "fin" and 1 < unseen <= AHEAD and not (how == "end" and self._may_come(half)):
                 start = half.offset
                 half.advance(start + unseen)
                 yield Gap(half.flow, time_ns, start, unseen, MISSED)
@@ -395,6 +398,12 @@ class _Table:
         half.next = -1
         if half.started:
             yield Closed(half.flow, time_ns, how)
+
+    @staticmethod
+    def _may_come(half: HalfStream) -> bool:
+        """Whether bytes that were acknowledged may come in a packet after the capture's end: the packet that
+        acknowledges them is the connection's last, and captures are out of order by a few packets."""
+        return max(half.last_ns, half.peer.last_ns) <= half.peer.acknowledged_ns
 
     def _forget(self) -> Iterator[Event]:
         """Make room: forget an eighth of the connections, the closed and the longest silent first."""

@@ -32,8 +32,8 @@ from coordwire.groups.timeline_events import (
 class TimelineFormat(Protocol):
     """Writes events."""
 
-    def write(self, event: GroupEvent) -> None:
-        """One event."""
+    def write(self, event: GroupEvent, *, listed: bool = True) -> None:
+        """One event. listed: whether it is to be shown; it counts all the same."""
 
     def finish(self) -> None:
         """That was the last."""
@@ -85,9 +85,10 @@ def run(options: argparse.Namespace) -> int:
     survey = _survey(options)
     for event in reading.events():
         wanted = (not groups or groups(event.group)) and event.time_ns in times
-        listed = survey.saw(event, wanted and (not options.errors or _went_wrong(event)))
-        if listed:
-            output.write(event)
+        listed = not options.errors or _went_wrong(event)
+        survey.saw(event, wanted and listed)
+        if wanted:
+            output.write(event, listed=listed)
     output.finish()
     if survey.total:
         survey.report(reading.where)

@@ -33,7 +33,7 @@ from coordwire.cli.inputs import failure, note, open_file, opened, shown
 from coordwire.cli.live import live
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
-from coordwire.groups.capture_timeline import TOLD_BY, timeline
+from coordwire.groups.capture_timeline import USED_APIS, timeline
 from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem
 from coordwire.groups.log_events import log_timeline, topic_names
 from coordwire.groups.log_files import LogFile, find_files
@@ -242,12 +242,12 @@ def _missed(entry: Entry) -> bool:
     if isinstance(entry, UnreadableRange):
         return True
     drafts = entry.dialect is not Dialect.KAFKA
-    return entry.error is not None and (drafts or entry.api_key is None or entry.api_key in TOLD_BY)
+    return entry.error is not None and (drafts or entry.api_key is None or entry.api_key in USED_APIS)
 
 
 def _deviates(entry: Entry) -> bool:
     """Whether a group's story uses a frame that a strict reading refuses."""
-    return isinstance(entry, FrameEntry) and bool(entry.deviations) and entry.api_key in TOLD_BY
+    return isinstance(entry, FrameEntry) and bool(entry.deviations) and entry.api_key in USED_APIS
 
 
 def _start(name: str, head: bytes) -> int:

@@ -24,18 +24,17 @@ _UNDERSCORE = re.compile(r"_([a-z0-9])")
 class TimelineJsonFormat:
     """Writes the lines to standard output."""
 
-    def write(self, event: GroupEvent) -> None:
+    def write(self, event: GroupEvent, *, listed: bool = True) -> None:
+        """One line; nothing for an event that isn't to be listed."""
+        if not listed:
+            return
         cls: Any = type(event)
         form: dict[str, Any] = {"event": EVENTS[cls]}
         for name, json_name in _names(cls):
             value = getattr(event, name)
             if name == "source":
                 value = text(value)
-            elif name == "length_ns":
-                value = None if value is None else round(value / 1e6, 6)
-            elif name.endswith("_ns"):
-                value = None if value is None else format_time(value, 9 if value % 1000 else 6)
-            form[json_name] = _plain(value)
+            form[json_name] = _plain(value, name)
             if name == "error_code":
                 form["error"] = ErrorCode(value).name
         sys.stdout.write(encode(form) + "\n")
@@ -54,11 +53,13 @@ def _camel(name: str) -> str:
     return _UNDERSCORE.sub(lambda found: found[1].upper(), plain)
 
 
-def _plain(value: Any) -> Any:
-    """Tuples with names as objects, others as lists."""
+def _plain(value: Any, name: str = "") -> Any:
+    """Tuples with names as objects, others as lists; times and lengths as text and milliseconds."""
     if isinstance(value, tuple):
         names = getattr(value, "_fields", None)
         if names is None:
             return [_plain(one) for one in value]
-        return {_camel(name): _plain(one) for name, one in zip(names, value, strict=True)}
-    return value
+        return {_camel(name): _plain(one, name) for name, one in zip(names, value, strict=True)}
+    if value is None or not name.endswith("_ns"):
+        return value
+    return round(value / 1e6, 6) if name == "length_ns" else format_time(value, 9 if value % 1000 else 6)

@@ -25,7 +25,7 @@ CAUSES: dict[Cause, str] = {
     "new_member": "{} joins",
     "static_member_returned": "{} is back, a static member",
     "member_left": "{} left",
-    "session_timeout": "{} was silent for longer than its session",
+    "session_timeout": "{} was silent for longer than its session timeout",
     "member_removed": "{} was removed",
     "member_fenced": "{} was fenced",
     "subscription_changed": "{} changed its subscription",
@@ -34,7 +34,7 @@ CAUSES: dict[Cause, str] = {
     "member_rejoined": "{} joined again",
     "assignment_changed": "the coordinator changed the assignment",
     "coordinator_moved": "the coordinator moved",
-    "unknown": "the members were told to join again",
+    "unknown": "the members were asked to join again",
 }
 LEAVINGS: dict[Leaving, str] = {
     "left": "left", "left_for_now": "left for now (static)", "session_timeout": "timed out",

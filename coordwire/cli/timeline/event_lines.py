@@ -1,0 +1,219 @@
+"""The lines of a timeline for people, of one event each.
+
+Strategy: pieces of text with the names of their styles. Rules: text from outside reaches the terminal with
+its control characters escaped; what is inferred is called "presumably".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from coordwire.cli.inputs import shown
+from coordwire.cli.message_lines import Pieces, quoted
+from coordwire.cli.timeline.timeline_words import (
+    CAUSES,
+    LEAVINGS,
+    count,
+    duration,
+    error_name,
+    ranges,
+    stamp,
+)
+from coordwire.enums import ErrorCode
+from coordwire.groups.timeline_events import (
+    CoordinatorFound,
+    ErrorMet,
+    GroupConverted,
+    GroupEvent,
+    MemberJoined,
+    MemberLeft,
+    OffsetCommitted,
+    RebalanceBegan,
+    RebalanceCost,
+    RebalanceEnded,
+    TopicPartition,
+    TransactionStep,
+    Unanswered,
+)
+
+__all__ = ["EventLines"]
+
+SLOW_NS = 10_000_000_000
+MS = 1_000_000
+MOST_GAPS = 4
+
+
+class EventLines:
+    """names: short ones of members; one_day: whether all events are of one day, so that times suffice."""
+
+    def __init__(self, names: Mapping[str, str], *, one_day: bool) -> None:
+        self._names = names
+        self._one_day = one_day
+
+    def time(self, event: GroupEvent) -> Pieces:
+        if event.time_ns is None:
+            return [(f"   #{event.number}  ", "time")]
+        time = stamp(event.time_ns)
+        if self._one_day:
+            time = time.partition(" ")[2]
+        return [(f"   {time}  ", "time")]
+
+    def pieces(self, event: GroupEvent) -> Pieces:
+        match event:
+            case GroupConverted():
+                who = f" by {self.name(event.member_id)}" if event.member_id else ""
+                text = f"the group goes on as a {event.kind} group, no longer a {event.kind_before} one{who}"
+                return [("⇄ ", "busy"), (text, "busy")]
+            case RebalanceCost():
+                return self._cost(event)
+            case CoordinatorFound():
+                verb = "moved to" if event.moved else "is"
+                text = f"coordinator {verb} node {event.node_id} at {shown(event.host)}:{event.port}"
+                return [("· ", "note"), (text, "busy" if event.moved else "note")]
+            case MemberJoined():
+                return self._joined(event)
+            case MemberLeft():
+                return self._left(event)
+            case RebalanceBegan():
+                return [
+                    ("⟳ ", "busy"),
+                    ("rebalance: ", "busy"),
+                    (self.cause(event), "plain"),
+                    *_detail(event),
+                ]
+            case RebalanceEnded():
+                return self._ended(event)
+            case OffsetCommitted():
+                where = f"{shown(event.topic)}-{event.partition} → {event.offset}"
+                who = self.name(event.member_id or event.client_id)
+                return [("✗ ", "bad"), (f"{who} commits {where}: {error_name(event.error_code)}", "bad")]
+            case ErrorMet(api="OffsetCommit" | "TxnOffsetCommit"):
+                return []  # the commits themselves say so
+            case ErrorMet():
+                style = "note" if event.error_code == ErrorCode.REBALANCE_IN_PROGRESS else "bad"
+                who = self.name(event.member_id or event.client_id)
+                more = f" ({quoted(event.message, 200)})" if event.message else ""
+                return [("✗ ", style), (f"{who} {event.api}: {error_name(event.error_code)}{more}", style)]
+            case Unanswered():
+                who = self.name(event.member_id or event.client_id)
+                what = "an answer that couldn't be read" if event.unreadable else "no answer seen"
+                return [("? ", "busy"), (f"{who} {event.api}: {what}", "busy")]
+            case TransactionStep():
+                return _transaction(event)
+        return []
+
+    def _joined(self, event: MemberJoined) -> Pieces:
+        word = "is back" if event.rejoined else "is in"
+        pieces: Pieces = [("+ ", "in"), (self.name(event.member_id), "member"), (f" {word}", "plain")]
+        notes = [f"client {shown(event.client_id)}"] if event.client_id else []
+        notes += [f"from {shown(event.host)}"] if event.host else []
+        notes += [f"static {shown(event.instance_id)}"] if event.instance_id is not None else []
+        notes += [f"wants {shown(', '.join(event.topics))}"] if event.topics else []
+        notes += [quoted(event.reason, 200)] if event.reason else []
+        pieces.append((f"  {', '.join(notes)}", "note"))
+        if self.name(event.member_id) != shown(event.member_id):
+            pieces.append((f"  {shown(event.member_id)}", "rule"))
+        return pieces
+
+    def _left(self, event: MemberLeft) -> Pieces:
+        presumably = "presumably " if event.inferred else ""
+        pieces: Pieces = [
+            ("- ", "out"), (self.name(event.member_id), "member"),
+            (f" {presumably}{LEAVINGS[event.how]}", "plain" if event.how == "left" else "out"),
+        ]  # fmt: skip
+        if event.reason:
+            pieces.append((f"  {quoted(event.reason, 200)}", "note"))
+        return pieces
+
+    def _ended(self, event: RebalanceEnded) -> Pieces:
+        length = "" if event.length_ns is None else f" after {duration(event.length_ns)}"
+        style = "bad" if (event.length_ns or 0) > SLOW_NS else "good"
+        generation = "" if event.generation is None else f"generation {event.generation} "
+        match event.outcome:
+            case "steady":
+                pieces: Pieces = [("✓ ", "good"), (f"{generation}steady{length}", style)]
+            case "superseded":
+                pieces = [("↻ ", "busy"), (f"{generation}given up{length}", "busy")]
+            case "not_needed":
+                pieces = [("✓ ", "good"), (f"{generation}stays{length}", "good")]
+            case "empty":
+                pieces = [("✓ ", "good"), (f"no member is left{length}", "good")]
+            case _:
+                pieces = [("? ", "busy"), (f"{generation}not finished{length}, when the input ends", "busy")]
+        notes = [f"{event.protocol}"] if event.protocol else []
+        notes += [f"leader {self.name(event.leader)}"] if event.leader else []
+        notes += [count(len(event.members), "member")] if event.members else []
+        notes += [f"last to join {self.name(event.last_to_join)}"] if event.last_to_join else []
+        if notes:
+            pieces.append((f"  {shown(', '.join(notes))}", "note"))
+        return pieces
+
+    def below(self, event: RebalanceEnded) -> Iterator[Pieces]:
+        pad = " " * (len(self.time(event)[0][0]) + 2)
+        if event.idle:
+            yield [(pad, "plain"), (f"without a consumer: {shown(_idle(event))}", "busy")]
+        if event.outcome != "steady":
+            return
+        width = max((len(self.name(one.member_id)) for one in event.assignments), default=0)
+        gains = {one.member_id: 0 for one in event.assignments}
+        losses = dict(gains)
+        for moved in event.moved:
+            if moved.after in gains:
+                gains[moved.after] += 1
+            if moved.before in losses:
+                losses[moved.before] += 1
+        for one in event.assignments:
+            counts = ("+", gains[one.member_id]), ("-", losses[one.member_id])
+            change = " ".join(f"{sign}{number}" for sign, number in counts if number)
+            yield [
+                (pad, "plain"), (self.name(one.member_id).ljust(width), "member"),
+                (f"  {shown(ranges(one.partitions)) or 'nothing'}", "plain"),
+                (f"  {change}" if change else "", "note"),
+            ]  # fmt: skip
+
+    def _cost(self, event: RebalanceCost) -> Pieces:
+        if not event.lag_before and not event.lag_after:
+            return []
+        waited = event.lag_after - event.lag_before
+        where = count(event.partitions, "partition")
+        text = f"lag of {where} without a consumer: {event.lag_before:,} → {event.lag_after:,}"
+        if waited > 0:
+            text += f": {count(waited, 'record')} waited"
+        return [("· ", "note"), (text, "busy" if waited > 0 else "note")]
+
+    def name(self, member_id: str | None) -> str:
+        """A member as it is shown."""
+        return "a member" if member_id is None else self._names.get(member_id, shown(member_id))
+
+    def cause(self, event: RebalanceBegan | RebalanceEnded) -> str:
+        """Why a rebalance began, in words."""
+        text = CAUSES[event.cause].format(self.name(event.member_id))
+        return f"presumably {text}" if event.inferred and event.cause != "unknown" else text
+
+
+def _detail(event: RebalanceBegan) -> Pieces:
+    return [(f"  {shown(event.detail)}", "note")] if event.detail else []
+
+
+def _transaction(event: TransactionStep) -> Pieces:
+    what = {"init": "starts", "add_partitions": "adds", "add_offsets": "adds the group's offsets"}
+    name = f" {shown(event.transactional_id)}" if event.transactional_id else ""
+    text = f"transaction{name} {what.get(event.step, event.step + 's')}"
+    if event.partitions:
+        text += f" {shown(ranges(event.partitions))}"
+    text += f"  producer {event.producer_id} epoch {event.producer_epoch}"
+    if event.error_code:
+        return [("✗ ", "bad"), (f"{text}: {error_name(event.error_code)}", "bad")]
+    return [("· ", "note"), (text, "note")]
+
+
+def _idle(event: RebalanceEnded) -> str:
+    """The partitions that had no consumer, those with the same gap together, the longest first."""
+    together: dict[int, list[TopicPartition]] = {}
+    for one in event.idle:
+        length = one.until_ns - one.since_ns
+        together.setdefault(length // MS * MS, []).append(TopicPartition(one.topic, one.partition))
+    longest = sorted(together.items(), reverse=True)
+    texts = [f"{ranges(where)} for {duration(length)}" for length, where in longest[:MOST_GAPS]]
+    more = len(longest) - MOST_GAPS
+    return ", ".join(texts) + (f" and {more:,} shorter gaps" if more > 0 else "")

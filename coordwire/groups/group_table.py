@@ -1,0 +1,115 @@
+"""All groups in some captures, each under the protocol that it speaks at the time.
+
+Rules: a classic group and a consumer group of the same id are one, which converts (`mixed`); a share or
+streams group is one of its own. A classic request about a consumer group is one of its classic members',
+unless it has no members: then JoinGroup makes it a classic group. A heartbeat that the coordinator refuses
+converts nothing. The oldest group is forgotten beyond a limit.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from coordwire.groups.classic import ClassicGroup
+from coordwire.groups.consumer_data import id_text
+from coordwire.groups.member_death import KnownTimeouts
+from coordwire.groups.mixed import ConsumerGroup, to_classic, to_consumer
+from coordwire.groups.modern import ModernGroup
+from coordwire.groups.seen import Seen, remember
+from coordwire.groups.timeline_events import Kind
+
+__all__ = ["AnyGroup", "GroupTable", "TopicNames"]
+
+MOST_GROUPS = 10_000
+MOST_TOPICS = 100_000
+
+AnyGroup = ClassicGroup | ModernGroup
+G = TypeVar("G", ClassicGroup, ConsumerGroup)
+
+
+class TopicNames:
+    """Topics by their ids and by their names, as far as something said both."""
+
+    def __init__(self) -> None:
+        self._names: OrderedDict[str, str] = OrderedDict()
+        self._ids: OrderedDict[str, str] = OrderedDict()
+
+    def learn(self, message: Any) -> None:
+        """Metadata, or CreateTopics, answered."""
+        for topic in message.topics:
+            if topic.name and topic.topic_id.int:
+                topic_id = id_text(topic.topic_id)
+                remember(self._names, topic_id, topic.name, MOST_TOPICS)
+                remember(self._ids, topic.name, topic_id, MOST_TOPICS)
+
+    def name_of(self, topic: str) -> str:
+        """A topic's name by its id; the id where the name isn't known."""
+        return self._names.get(topic, topic)
+
+    def id_of(self, topic: str) -> str:
+        """A topic's id by its name; the name where the id isn't known."""
+        return self._ids.get(topic, topic)
+
+
+class GroupTable:
+    """The groups by their ids. names: of topics; known: of session timeouts."""
+
+    def __init__(self, names: TopicNames, known: KnownTimeouts) -> None:
+        self._names, self._known = names, known
+        self._groups: OrderedDict[tuple[str, Kind], AnyGroup] = OrderedDict()
+
+    def __iter__(self) -> Iterator[AnyGroup]:
+        return iter(self._groups.values())
+
+    def known(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
+        """The classic or consumer group of this id, if one was seen."""
+        found = self._groups.get((group_id, "classic"))
+        assert found is None or isinstance(found, ClassicGroup | ConsumerGroup)
+        return found
+
+    def asks(self, group_id: str, kind: Kind, member_id: str, place: Seen) -> None:
+        """A member sent a request."""
+        group = self._groups.get((group_id, "classic" if kind == "consumer" else kind))
+        if group is not None and member_id:
+            group.asks(member_id, place)
+
+    def of_classic(self, group_id: str, joins: Seen | None = None) -> ClassicGroup | ConsumerGroup:
+        """The group that a classic request is about. joins: where it was seen, if it is a JoinGroup."""
+        group = self.known(group_id)
+        if group is None:
+            return self._keep(ClassicGroup(group_id))
+        if joins is not None and isinstance(group, ConsumerGroup) and not group.members:
+            return self._keep(to_classic(group, None, joins))
+        return group
+
+    def of_heartbeat(self, kind: Kind, request: Any, message: Any, asked: Seen) -> ModernGroup | None:
+        """The group that a heartbeat is about, if it is of this kind."""
+        group_id = request.group_id
+        if kind == "consumer":
+            group = self.known(group_id)
+            if isinstance(group, ConsumerGroup):
+                return group
+            if message.error_code and group is not None:
+                return None
+            names = self._names.name_of, self._names.id_of
+            if group is None or (group.generation is None and not group.members):
+                return self._keep(ConsumerGroup(group_id, *names, self._known))
+            return self._keep(to_consumer(group, *names, self._known, request.member_id, asked))
+        found = self._groups.get((group_id, kind))
+        if found is None:
+            found = ModernGroup(group_id, kind, self._names.name_of, self._known)
+            remember(self._groups, (group_id, kind), found, MOST_GROUPS)
+        assert isinstance(found, ModernGroup)
+        return found
+
+    def current(self, group: AnyGroup, member_id: str | None, place: Seen) -> AnyGroup:
+        """The group as it goes on: a consumer group without a member of that protocol is a classic one."""
+        if isinstance(group, ConsumerGroup) and group.is_classic:
+            return self._keep(to_classic(group, member_id, place))
+        return group
+
+    def _keep(self, group: G) -> G:
+        remember(self._groups, (group.group, "classic"), group, MOST_GROUPS)
+        return group

@@ -1,0 +1,219 @@
+"""A consumer group that may have classic members too (KIP-848's migration), and how groups convert.
+
+Strategy: a classic member of such a group is a member that reports by other requests: JoinGroup gives it the
+group's epoch, SyncGroup its assignment, Heartbeat keeps its session alive. A classic group becomes a consumer
+group with the first heartbeat of KIP-848 that its coordinator accepts, and a classic group again when no
+member of the newer protocol is left. Rules: a conversion is an event and takes everything along: members,
+what they have, the rebalance under way. Classic members name topics, the others' messages have topics' ids: a
+consumer group counts in ids, as far as they are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from coordwire.capture.entries import FrameEntry
+from coordwire.embedded import open_embedded
+from coordwire.enums import ErrorCode
+from coordwire.groups.classic import ClassicGroup, joining_member, leavers
+from coordwire.groups.consumer_data import given
+from coordwire.groups.group import UNAVAILABLE, Group
+from coordwire.groups.joining import Joining
+from coordwire.groups.member_death import KnownTimeouts, Sessions
+from coordwire.groups.members import Member, Owned
+from coordwire.groups.modern import ModernGroup
+from coordwire.groups.rebalance import Why
+from coordwire.groups.rebalance_cause import of_first_heartbeat
+from coordwire.groups.seen import Seen
+from coordwire.groups.timeline_events import GroupConverted, TopicPartition
+
+__all__ = ["ConsumerGroup", "to_classic", "to_consumer"]
+
+MOST_WAITING = 10_000
+
+
+class ConsumerGroup(ModernGroup):
+    """A group of KIP-848. id_of: the text of a topic's id by its name. The methods for classic members are
+    named as those of `ClassicGroup`."""
+
+    def __init__(
+        self, group: str, name_of: Callable[[str], str], id_of: Callable[[str], str], known: KnownTimeouts
+    ) -> None:
+        super().__init__(group, "consumer", name_of, known)
+        self.id_of = id_of
+        self._waiting = Joining(MOST_WAITING)
+        self._own_sessions = Sessions(self.members, self.quiet_until_ns)
+        self._native: set[str] = set()
+
+    def _out(self, member_id: str) -> None:
+        super()._out(member_id)
+        self._native.discard(member_id)
+
+    def add(self, member: Member, place: Seen, *, reason: str | None = None, rejoined: bool = False) -> None:
+        super().add(member, place, reason=reason, rejoined=rejoined)
+        if not member.classic:
+            self._native.add(member.member_id)
+
+    @property
+    def is_classic(self) -> bool:
+        """Whether all of its members are."""
+        return bool(self.members) and not self._native
+
+    def watch(self, member: Member) -> None:
+        (self._own_sessions if member.session_timeout_ms else self._sessions).watch(member)
+
+    def expire(self, place: Seen, *, at_end: bool = False) -> None:
+        super().expire(place, at_end=at_end)
+        while (first := self._own_sessions.first()) is not None and self.quiet_at(first, place.time_ns):
+            self.died(first, place, "")
+
+    # --- classic members ---
+
+    def join_request(self, entry: FrameEntry, message: Any, place: Seen, host: str | None) -> None:
+        self._waiting.add(place, joining_member(entry, message, host))
+
+    def join_response(self, request: Any, message: Any, place: Seen, asked: Seen) -> None:
+        joining = self._waiting.pop(asked)
+        if message.error_code:
+            if message.error_code != ErrorCode.MEMBER_ID_REQUIRED:
+                self.refused(message.error_code, request.member_id, place)
+            return
+        if joining is None:
+            joining = Member(request.member_id, instance_id=request.group_instance_id, classic=True)
+        joining.member_id = message.member_id
+        member = self.members.get(message.member_id)
+        if member is None:
+            static = self.members.of_instance(joining.instance_id)
+            why = of_first_heartbeat(self, joining, None, static)
+            if static is not None:
+                self.members.drop(static.member_id)
+                self.consumption.passes(static.member_id, joining.member_id)
+                joining.assigned = static.assigned
+            self.disturbed(why, asked).join(joining.member_id, asked.time_ns)
+            member = joining
+            self.add(member, place, rejoined=static is not None)
+        else:
+            member.topics = joining.topics or member.topics
+        owned = joining.owned
+        if owned is not None:
+            self.consumption.keeps(member.member_id, self._by_id(owned), asked.time_ns)
+        self._alive(member, place)
+        self.in_epoch(member, message.generation_id, place, asked)
+        if member.assigned is None:
+            self.assign(member, frozenset())
+        member.owned = None  # SyncGroup brings its assignment
+        self.takes_up(member, False, place)
+
+    def sync_request(self, message: Any, place: Seen) -> None:
+        """The coordinator assigns: what a member says in it has no effect."""
+
+    def sync_response(
+        self, request: Any, message: Any, asked: FrameEntry, place: Seen, host: str | None
+    ) -> None:
+        if message.error_code:
+            self.refused(message.error_code, request.member_id, place)
+            return
+        member = self.members.get(request.member_id)
+        partitions = given(open_embedded(message).get("assignment"))
+        if member is None or partitions is None:
+            return
+        self._alive(member, place)
+        partitions = self._by_id(partitions)
+        if partitions != member.assigned:
+            self.gives(member, partitions, place)
+        else:
+            self.consumption.has(member.member_id, partitions, place.time_ns)
+        member.owned = member.assigned
+        self.takes_up(member, True, place)
+
+    def alive(
+        self, request: Any, error_code: int, generation: int, asked: FrameEntry, place: Seen, host: str | None
+    ) -> None:
+        """A heartbeat's answer, or that of a commit. generation: the epoch that its member is in."""
+        if error_code:
+            self.refused(error_code, request.member_id, place)
+            return
+        member = self.members.get(request.member_id)
+        if member is not None and member.classic:
+            self._alive(member, place)
+
+    def leave_response(self, request: Any, message: Any, place: Seen, asked: Seen) -> None:
+        if message.error_code:
+            return
+        for name, reason in leavers(self, request, message):
+            self.remove(name, asked, "left", reason=reason)
+            self.departed(Why("member_left", name, detail=reason or "LeaveGroup"), asked, place)
+
+    def refused(self, error_code: int, member_id: str, place: Seen) -> None:
+        """What an error code says of a classic member."""
+        member = self.members.get(member_id)
+        if error_code in UNAVAILABLE:
+            self.unavailable(place)
+        if member is None:
+            return
+        if error_code == ErrorCode.REBALANCE_IN_PROGRESS:
+            self._alive(member, place)
+        elif error_code == ErrorCode.UNKNOWN_MEMBER_ID and self.silent_at(member, place.time_ns):
+            self.died(member, place, "UNKNOWN_MEMBER_ID", shown=place)
+        elif error_code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
+            fenced = error_code == ErrorCode.FENCED_INSTANCE_ID
+            self.remove(member_id, place, "fenced" if fenced else "removed", inferred=not fenced)
+            why = Why("member_fenced" if fenced else "member_removed", member_id, inferred=not fenced)
+            self.departed(why, place, place)
+
+    def unreadable(self, asked: Seen, error_code: int, member_id: str, place: Seen) -> None:
+        """The answer to any of its requests couldn't be read whole, but perhaps its error code."""
+        self._waiting.pop(asked)
+        if error_code:
+            self.refused(error_code, member_id, place)
+
+    def _alive(self, member: Member, place: Seen) -> None:
+        member.last_seen_ns = place.time_ns
+        self.watch(member)
+        self.expire(place)
+
+    def _by_id(self, partitions: Owned) -> Owned:
+        return frozenset(TopicPartition(self.id_of(one.topic), one.partition) for one in partitions)
+
+
+def to_consumer(
+    old: ClassicGroup, name_of: Callable[[str], str], id_of: Callable[[str], str], known: KnownTimeouts,
+    member_id: str, asked: Seen,
+) -> ConsumerGroup:  # fmt: skip
+    """The consumer group that a classic group becomes."""
+    new = ConsumerGroup(old.group, name_of, id_of, known)
+    _take_along(old, new, id_of)
+    for member in new.members.values():
+        member.owned = member.assigned
+        new.progress.note(member)
+        new.watch(member)
+    new.report(GroupConverted, asked, kind_before=old.kind, kind=new.kind, member_id=member_id or None)
+    return new
+
+
+def to_classic(old: ConsumerGroup, member_id: str | None, place: Seen) -> ClassicGroup:
+    """The classic group that a consumer group becomes."""
+    new = ClassicGroup(old.group)
+    _take_along(old, new, old.name_of)
+    if new.rebalance is not None and new.rebalance.joined_ns is not None:
+        new.rebalance.generation = new.generation
+    new.adopt()
+    new.report(GroupConverted, place, kind_before=old.kind, kind=new.kind, member_id=member_id)
+    return new
+
+
+def _take_along(old: Group, new: Group, topic: Callable[[str], str]) -> None:
+    """What a group has stays, under the protocol that it goes on with. topic: what that calls a topic."""
+
+    def renamed(partitions: Owned) -> Owned:
+        return frozenset(TopicPartition(topic(one.topic), one.partition) for one in partitions)
+
+    new.pending = old.pending
+    new.generation = old.generation
+    new.rebalance = old.rebalance
+    new.settled = {name: renamed(partitions) for name, partitions in old.settled.items()}
+    new.consumption = old.consumption.renamed(topic)
+    for name, member in old.members.items():
+        new.members[name] = member
+        new.assign(member, None if member.assigned is None else renamed(member.assigned))

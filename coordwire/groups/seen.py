@@ -1,0 +1,32 @@
+"""Where and when something was seen, and dicts that forget their oldest entry beyond a limit."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple, TypeVar
+
+__all__ = ["Seen", "remember"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Seen(NamedTuple):
+    """When and where something was seen."""
+
+    time_ns: int | None
+    source: str
+    number: int
+
+    def at(self, time_ns: int | None) -> Seen:
+        """The same place at another time, for what must have happened earlier; never later than seen."""
+        if time_ns is None or self.time_ns is None:
+            return self
+        return self._replace(time_ns=min(time_ns, self.time_ns))
+
+
+def remember(known: OrderedDict[K, V], key: K, value: V, most: int) -> None:
+    """Set a key, and forget the oldest beyond so many. A plain dict would step over all that it has lost."""
+    known[key] = value
+    if len(known) > most:
+        del known[next(iter(known))]
