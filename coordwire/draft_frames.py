@@ -9,9 +9,10 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Generic, Literal
 
 from coordwire.codec import Message
+from coordwire.codec.message import M_co
 from coordwire.errors import Deviation, OutOfRange
 from coordwire.messages import find_message
 
@@ -82,7 +83,7 @@ def other(side: Side) -> Side:
 
 
 @dataclass(slots=True, kw_only=True)
-class DraftFrame:
+class DraftFrame(Generic[M_co]):
     """A received request or response of a dialect other than Kafka's; `size` counts its bytes after the
     prefix.
 
@@ -93,7 +94,7 @@ class DraftFrame:
     dialect: Dialect
     call: Call
     direction: Direction
-    message: Message
+    message: M_co
     version: int
     size: int
     correlation_id: int = -1

@@ -13,13 +13,13 @@ import struct
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from coordwire._speedups import native
-from coordwire.codec import Message
+from coordwire.codec import Message, Request, Response
 from coordwire.codec.backends import decoder
 from coordwire.codec.interpreter.decoder import Mark, Reader
-from coordwire.codec.message import Buffer, no_version
+from coordwire.codec.message import Buffer, M_co, no_version
 from coordwire.codec.program import message_program
 from coordwire.errors import (
     DecodeError,
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from coordwire._speedups import _native
 
 H = TypeVar("H", RequestHeader, ResponseHeader)
+M = TypeVar("M", bound=Message)
+R = TypeVar("R", bound=Response)
 
 _SIZE = struct.Struct(">i")
 _PEEK = struct.Struct(">hh")
@@ -52,11 +54,11 @@ PREFIX = 4
 
 
 @dataclass(slots=True, kw_only=True)
-class _Frame(RichDisplay, Generic[H]):
+class _Frame(RichDisplay, Generic[H, M_co]):
     """What requests and responses have in common."""
 
     header: H
-    message: Message
+    message: M_co
     api_key: int
     api_version: int
     size: int
@@ -72,7 +74,7 @@ class _Frame(RichDisplay, Generic[H]):
 
 
 @dataclass(slots=True, kw_only=True)
-class RequestFrame(_Frame[RequestHeader]):
+class RequestFrame(_Frame[RequestHeader, Request[Response]]):
     """A request as it came: `header`, `message`, and its `size` in bytes after the prefix."""
 
     @property
@@ -81,9 +83,10 @@ class RequestFrame(_Frame[RequestHeader]):
 
 
 @dataclass(slots=True, kw_only=True)
-class ResponseFrame(_Frame[ResponseHeader]):
+class ResponseFrame(_Frame[ResponseHeader, M_co], Generic[M_co]):
     """A response as it came. `api_version` is the request's; `body_version` that of the body, which differs
-    only where a broker refuses an ApiVersions request with error 35."""
+    only where a broker refuses an ApiVersions request with error 35. For type checkers, `ResponseFrame[M]`
+    holds a message of class M."""
 
     body_version: int
 
@@ -108,16 +111,49 @@ def decode_request(data: Buffer, *, strict: bool = True) -> RequestFrame:
     return _read_request(_body(data), strict, None)
 
 
-def decode_response(data: Buffer, *, api_key: int, version: int, strict: bool = True) -> ResponseFrame:
-    """The response that these bytes hold, size prefix included; `api_key` and `version` are its request's.
+@overload
+def decode_response(
+    data: Buffer, *, api_key: int, version: int, strict: bool = True
+) -> ResponseFrame[Response]: ...
+@overload
+def decode_response(
+    data: Buffer, *, request_class: type[Request[R]], version: int, strict: bool = True
+) -> ResponseFrame[R]: ...
+def decode_response(
+    data: Buffer,
+    *,
+    api_key: int | None = None,
+    request_class: type[Request[Any]] | None = None,
+    version: int,
+    strict: bool = True,
+) -> ResponseFrame[Any]:
+    """The response that these bytes hold, size prefix included.
 
-    As `decode_request` otherwise.
+    api_key, version: its request's. request_class: the request's class, in place of the api key; type
+    checkers then know the class of the response. As `decode_request` otherwise. Raises `TypeError` unless
+    exactly one of `api_key` and `request_class` is given.
     """
+    if request_class is not None or api_key is None:
+        api_key = _request_key(api_key, request_class)
     if _responses is not None:
-        frame: ResponseFrame | None = _responses.read(data, True, api_key, version)
+        frame: ResponseFrame[Response] | None = _responses.read(data, True, api_key, version)
         if frame is not None:
             return frame
     return _read_response(_body(data), api_key, version, strict, None)
+
+
+def _request_key(api_key: int | None, request_class: type[Request[Any]] | None) -> int:
+    """The api key of the class, where no key is given."""
+    if api_key is not None or request_class is None:
+        raise TypeError("expected either api_key or request_class")
+    is_class = isinstance(request_class, type)
+    key: int | None = (
+        getattr(request_class, "api_key", None) if is_class and issubclass(request_class, Request) else None
+    )
+    if key is None:
+        name = request_class.__name__ if is_class else f"{type(request_class).__name__} object"
+        raise TypeError(f"expected a request's class, got {name}")
+    return key
 
 
 def _body(data: Buffer) -> bytes:
@@ -252,10 +288,10 @@ def _unknown_version(
 
 def read_response(
     body: bytes, api_key: int, version: int, *, strict: bool = True, marks: list[Mark] | None = None
-) -> ResponseFrame:
+) -> ResponseFrame[Response]:
     """`decode_response` of what follows the size prefix."""
     if _responses is not None and marks is None:
-        frame: ResponseFrame | None = _responses.read(body, False, api_key, version)
+        frame: ResponseFrame[Response] | None = _responses.read(body, False, api_key, version)
         if frame is not None:
             return frame
     return _read_response(body, api_key, version, strict, marks)
@@ -263,7 +299,7 @@ def read_response(
 
 def _read_response(
     body: bytes, api_key: int, version: int, strict: bool, marks: list[Mark] | None
-) -> ResponseFrame:
+) -> ResponseFrame[Response]:
     if not isinstance(api_key, int):
         raise UnknownApi(f"expected an int as api key, got {type(api_key).__name__}", 0)
     try:
@@ -330,14 +366,14 @@ def _header(
 
 
 def _message(
-    cls: type[Message],
+    cls: type[M],
     body: bytes,
     at: int,
     version: int,
     strict: bool,
     deviations: list[Deviation],
     marks: list[Mark] | None,
-) -> Message:
+) -> M:
     if marks is None:
         return cls._decode_at(body, at, version, strict, deviations)
     return Reader(body, at, version, strict=strict, deviations=deviations, marks=marks).message(cls)
@@ -346,7 +382,7 @@ def _message(
 # --- in native code ---
 
 
-def _framer(frame: type[_Frame[Any]], header: type[Message], direction: str) -> _native.Framer | None:
+def _framer(frame: type[_Frame[Any, Any]], header: type[Message], direction: str) -> _native.Framer | None:
     """What reads and writes a direction's frames in one call, where the native engine runs: None where it
     doesn't, and for a frame that is left to the functions above, which word what is wrong."""
 

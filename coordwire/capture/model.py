@@ -24,7 +24,8 @@ __all__ = [
     "format_time",
 ]
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -134,7 +135,7 @@ class CaptureCounts:
 
     digits: decimals of a second in the capture's time stamps; the finest of its interfaces so far.
     packets: packets read, and blocks of a pcapng that Wireshark counts with them; segments: TCP segments
-    among them; passed_over: packets of other protocols.
+    among them; passed_over: packets of other protocols, and others: how many of which.
     repeated: segments whose bytes had all been seen before.
     """
 
@@ -143,6 +144,7 @@ class CaptureCounts:
     segments: int = 0
     passed_over: int = 0
     repeated: int = 0
+    others: Counter[str] = field(default_factory=Counter)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -9,6 +9,7 @@ read up to `LONGEST_LINE`, and refused beyond.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import struct
 import sys
@@ -16,6 +17,9 @@ from binascii import a2b_base64
 from dataclasses import replace
 from typing import Any, BinaryIO
 
+from coordwire.capture.detect import is_capture
+from coordwire.capture.formats.compressed import MAGIC, fault_of
+from coordwire.cli import Failure
 from coordwire.cli.inputs import failure, opened, shown
 from coordwire.codec import Message
 from coordwire.dialects.grammar import CALLS, Dialect, Direction
@@ -53,6 +57,10 @@ class _NotAFrame(Exception):
 def run(options: argparse.Namespace) -> int:
     status = 0
     with opened(options.file) as stream:
+        head = stream.peek(MAGIC)[:MAGIC] if isinstance(stream, io.BufferedReader) else b""
+        if is_capture(head):
+            name = shown(options.file)
+            raise Failure(f"{name}: a capture; encode reads the lines of decode --format json {name}")
         number = 0
         while True:
             try:
@@ -60,7 +68,9 @@ def run(options: argparse.Namespace) -> int:
             except OSError as error:
                 raise failure(options.file, error) from None
             if not line:
-                return status
+                if fault := fault_of(stream):
+                    _say(f"after line {number}: {fault}")
+                return 1 if fault else status
             number += 1
             if line.isspace():
                 continue

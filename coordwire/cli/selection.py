@@ -65,13 +65,13 @@ def epilog() -> str:
 
 class Selection:
     """--packets and --filter of a command line, over all inputs. `passed_over`: entries of which nobody can
-    say; `names`: of topics, as the entries say them."""
+    say."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: argparse.Namespace, names: TopicNames) -> None:
         self.passed_over = 0
         self._packets: PacketRanges | None = options.packets
         self._show_secrets = options.show_secrets
-        self.names = TopicNames()
+        self._names = names
         self._condition = None
         if options.filter is not None:
             from coordwire.cli.filtering.conditions import condition
@@ -102,7 +102,7 @@ class Selection:
             return True
         from coordwire.cli.filtering.entry_fields import EntryFields
 
-        fields = EntryFields(entry, digits, show_secrets=self._show_secrets, names=self.names)
+        fields = EntryFields(entry, digits, show_secrets=self._show_secrets, names=self._names)
         if self._condition(fields):
             return True
         self.passed_over += isinstance(entry, UnreadableRange)

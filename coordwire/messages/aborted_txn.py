@@ -7,43 +7,20 @@ The file holds int16 version and the message, again and again: 34 bytes an entry
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message
-
-__all__ = [
-    "AbortedTxn",
-]
+from coordwire.codec import Message, field
 
 
 @dataclass(slots=True, kw_only=True)
-class AbortedTxn(Message):
-    """A transaction that was aborted (KIP-98).
+class AbortedTxn(Message, versions=(0, 0)):
+    """A transaction that was aborted (KIP-98)."""
 
-    AbortedTxn, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    producer_id: int = 0
+    producer_id: int = field("int64", entity="producer_id")
     """The producer whose transaction it was."""
-    first_offset: int = 0
+    first_offset: int = field("int64")
     """Offset of its first record."""
-    last_offset: int = 0
+    last_offset: int = field("int64")
     """Offset of its end marker."""
-    last_stable_offset: int = 0
+    last_stable_offset: int = field("int64")
     """The last stable offset when the marker was written."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-AbortedTxn._layout_ = FieldTable(
-    AbortedTxn,
-    Field("producer_id", "int64", entity="producer_id"),
-    Field("first_offset", "int64"),
-    Field("last_offset", "int64"),
-    Field("last_stable_offset", "int64"),
-)

@@ -7,206 +7,107 @@ send several; Java producers stay with v3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "AddPartitionsToTxnPartitionResult",
-    "AddPartitionsToTxnRequest",
-    "AddPartitionsToTxnResponse",
-    "AddPartitionsToTxnResult",
-    "AddPartitionsToTxnTopic",
-    "AddPartitionsToTxnTopicResult",
-    "AddPartitionsToTxnTransaction",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnTopic(Struct):
+class AddPartitionsToTxnTopic(Struct, flexible=3):
     """Partitions of one topic."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of the partitions to be written to."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnTransaction(Struct):
+class AddPartitionsToTxnTransaction(Struct, flexible=3):
     """One transaction, as a broker requests it."""
 
-    transactional_id: str = ""
+    transactional_id: str = field("string", entity="transactional_id")
     """Whose transaction it is."""
-    producer_id: int = 0
+    producer_id: int = field("int64", entity="producer_id")
     """The producer id that the transaction runs under."""
-    producer_epoch: int = 0
+    producer_epoch: int = field("int16")
     """The epoch that the transaction runs under."""
-    verify_only: bool = False
+    verify_only: bool = field("bool")
     """True: only check that the partitions are part of it, add none (KIP-890)."""
-    topics: list[AddPartitionsToTxnTopic] = field(default_factory=list)
+    topics: list[AddPartitionsToTxnTopic] = array(AddPartitionsToTxnTopic)
     """The partitions to add or to check."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnRequest(Request["AddPartitionsToTxnResponse"]):
+class AddPartitionsToTxnRequest(
+    Request["AddPartitionsToTxnResponse"], api_key=24, versions=(0, 5), flexible=3
+):
     """The coordinator must know each partition before the first record arrives, to end the transaction
     there. Partition leaders use v4+ to check or to add on behalf of producers (KIP-890).
-
-    Request of AddPartitionsToTxn, api key 24, versions 0-5, flexible from 3, answered by the
-    transaction coordinator.
     """
 
-    api_key: ClassVar[int | None] = 24
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(3, 6)
-    response_class: ClassVar[type[AddPartitionsToTxnResponse]]
-
-    transactions: list[AddPartitionsToTxnTransaction] = field(default_factory=list)
+    transactions: list[AddPartitionsToTxnTransaction] = array(AddPartitionsToTxnTransaction, since=4)
     """All transactions that are asked for (KIP-890). (v4+)"""
-    v3_and_below_transactional_id: str = ""
+    v3_and_below_transactional_id: str = field("string", until=3, entity="transactional_id")
     """Whose transaction it is. (v0-v3)"""
-    v3_and_below_producer_id: int = 0
+    v3_and_below_producer_id: int = field("int64", until=3, entity="producer_id")
     """As InitProducerId gave it. (v0-v3)"""
-    v3_and_below_producer_epoch: int = 0
+    v3_and_below_producer_epoch: int = field("int16", until=3)
     """As InitProducerId gave it. (v0-v3)"""
-    v3_and_below_topics: list[AddPartitionsToTxnTopic] = field(default_factory=list)
+    v3_and_below_topics: list[AddPartitionsToTxnTopic] = array(AddPartitionsToTxnTopic, until=3)
     """The partitions to add. (v0-v3)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnPartitionResult(Struct):
+class AddPartitionsToTxnPartitionResult(Struct, flexible=3):
     """What became of one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    partition_error_code: int = 0
+    partition_error_code: int = field("int16", entity="error_code")
     """0, or why it was not added; OPERATION_NOT_ATTEMPTED if another one failed."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnTopicResult(Struct):
+class AddPartitionsToTxnTopicResult(Struct, flexible=3):
     """What became of one topic's partitions."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    results_by_partition: list[AddPartitionsToTxnPartitionResult] = field(default_factory=list)
+    results_by_partition: list[AddPartitionsToTxnPartitionResult] = array(AddPartitionsToTxnPartitionResult)
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnResult(Struct):
+class AddPartitionsToTxnResult(Struct, flexible=3):
     """What became of one transaction's partitions."""
 
-    transactional_id: str = ""
+    transactional_id: str = field("string", entity="transactional_id")
     """Whose transaction it is."""
-    topic_results: list[AddPartitionsToTxnTopicResult] = field(default_factory=list)
+    topic_results: list[AddPartitionsToTxnTopicResult] = array(AddPartitionsToTxnTopicResult)
     """One outcome for each topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AddPartitionsToTxnResponse(Response):
-    """The coordinator must know each partition before the first record arrives, to end the transaction
-    there. Partition leaders use v4+ to check or to add on behalf of producers (KIP-890).
+class AddPartitionsToTxnResponse(
+    Response, answers=AddPartitionsToTxnRequest, api_key=24, versions=(0, 5), flexible=3
+):
+    """The response to AddPartitionsToTxnRequest."""
 
-    Response of AddPartitionsToTxn, api key 24, versions 0-5, flexible from 3, answered by the
-    transaction coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 24
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(3, 6)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", since=4, ignorable=True, entity="error_code")
     """0, or why the whole request was refused (KIP-890). (v4+)"""
-    results_by_transaction: list[AddPartitionsToTxnResult] = field(default_factory=list)
+    results_by_transaction: list[AddPartitionsToTxnResult] = array(AddPartitionsToTxnResult, since=4)
     """One outcome for each transaction (KIP-890). (v4+)"""
-    results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = field(default_factory=list)
+    results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = array(
+        AddPartitionsToTxnTopicResult, until=3
+    )
     """One outcome for each topic of the one transaction. (v0-v3)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-AddPartitionsToTxnTopic._layout_ = FieldTable(
-    AddPartitionsToTxnTopic,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=3,
-)
-
-AddPartitionsToTxnTransaction._layout_ = FieldTable(
-    AddPartitionsToTxnTransaction,
-    Field("transactional_id", "string", default="", entity="transactional_id"),
-    Field("producer_id", "int64", entity="producer_id"),
-    Field("producer_epoch", "int16"),
-    Field("verify_only", "bool", default=False),
-    Field("topics", "struct", array=True, struct=AddPartitionsToTxnTopic, default=()),
-    flexible=3,
-)
-
-AddPartitionsToTxnRequest._layout_ = FieldTable(
-    AddPartitionsToTxnRequest,
-    Field("transactions", "struct", 4, array=True, struct=AddPartitionsToTxnTransaction, default=()),
-    Field("v3_and_below_transactional_id", "string", 0, 3, default="", entity="transactional_id"),
-    Field("v3_and_below_producer_id", "int64", 0, 3, entity="producer_id"),
-    Field("v3_and_below_producer_epoch", "int16", 0, 3),
-    Field("v3_and_below_topics", "struct", 0, 3, array=True, struct=AddPartitionsToTxnTopic, default=()),
-    flexible=3,
-)
-
-AddPartitionsToTxnPartitionResult._layout_ = FieldTable(
-    AddPartitionsToTxnPartitionResult,
-    Field("partition_index", "int32"),
-    Field("partition_error_code", "int16", entity="error_code"),
-    flexible=3,
-)
-
-AddPartitionsToTxnTopicResult._layout_ = FieldTable(
-    AddPartitionsToTxnTopicResult,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("results_by_partition", "struct", array=True, struct=AddPartitionsToTxnPartitionResult, default=()),
-    flexible=3,
-)
-
-AddPartitionsToTxnResult._layout_ = FieldTable(
-    AddPartitionsToTxnResult,
-    Field("transactional_id", "string", default="", entity="transactional_id"),
-    Field("topic_results", "struct", array=True, struct=AddPartitionsToTxnTopicResult, default=()),
-    flexible=3,
-)
-
-AddPartitionsToTxnResponse._layout_ = FieldTable(
-    AddPartitionsToTxnResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", 4, ignorable=True, entity="error_code"),
-    Field("results_by_transaction", "struct", 4, array=True, struct=AddPartitionsToTxnResult, default=()),
-    Field(
-        "results_by_topic_v3_and_below",
-        "struct",
-        0,
-        3,
-        array=True,
-        struct=AddPartitionsToTxnTopicResult,
-        default=(),
-    ),
-    flexible=3,
-)
-
-AddPartitionsToTxnRequest.response_class = AddPartitionsToTxnResponse

@@ -8,180 +8,83 @@ never flexible.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "ApiVersion",
-    "ApiVersionsRequest",
-    "ApiVersionsResponse",
-    "FinalizedFeatureKey",
-    "SupportedFeatureKey",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class ApiVersionsRequest(Request["ApiVersionsResponse"]):
+class ApiVersionsRequest(Request["ApiVersionsResponse"], api_key=18, versions=(0, 5), flexible=3):
     """The first request on a connection: which versions of which APIs the broker supports, and which
     features it has.
-
-    Request of ApiVersions, api key 18, versions 0-5, flexible from 3.
     """
 
-    api_key: ClassVar[int | None] = 18
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(3, 6)
-    response_class: ClassVar[type[ApiVersionsResponse]]
-
-    client_software_name: str = ""
+    client_software_name: str = field("string", since=3, ignorable=True)
     """The client library: letters, digits, dots and hyphens (KIP-511). (v3+)"""
-    client_software_version: str = ""
+    client_software_version: str = field("string", since=3, ignorable=True)
     """Its version, in the same characters (KIP-511). (v3+)"""
-    cluster_id: str | None = None
+    cluster_id: str | None = field("string", since=5, null=0, default=None, ignorable=True)
     """The cluster that the client means to reach; null if unknown (KIP-1242). (v5+)"""
-    node_id: int = -1
+    node_id: int = field("int32", since=5, default=-1, ignorable=True)
     """The node that the client means to reach; -1 if unknown (KIP-1242). (v5+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ApiVersion(Struct):
+class ApiVersion(Struct, flexible=3):
     """The versions of one API that the broker supports."""
 
-    api_key: int = 0
+    api_key: int = field("int16")
     """Which API, by the number in request headers."""
-    min_version: int = 0
+    min_version: int = field("int16")
     """The oldest one."""
-    max_version: int = 0
+    max_version: int = field("int16")
     """The newest one, itself included."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class SupportedFeatureKey(Struct):
+class SupportedFeatureKey(Struct, flexible=3):
     """The levels of one feature that this broker could run (KIP-584)."""
 
-    name: str = ""
+    name: str = field("string")
     """The feature, such as "metadata.version"."""
-    min_version: int = 0
+    min_version: int = field("int16")
     """The lowest one."""
-    max_version: int = 0
+    max_version: int = field("int16")
     """The highest one, itself included."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FinalizedFeatureKey(Struct):
+class FinalizedFeatureKey(Struct, flexible=3):
     """The levels of one feature that the whole cluster has settled on (KIP-584)."""
 
-    name: str = ""
+    name: str = field("string")
     """The feature, such as "metadata.version"."""
-    max_version_level: int = 0
+    max_version_level: int = field("int16")
     """The level in force."""
-    min_version_level: int = 0
+    min_version_level: int = field("int16")
     """The lowest level that brokers still have to know."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ApiVersionsResponse(Response):
-    """The first request on a connection: which versions of which APIs the broker supports, and which
-    features it has.
+class ApiVersionsResponse(Response, answers=ApiVersionsRequest, api_key=18, versions=(0, 5), flexible=3):
+    """The response to ApiVersionsRequest."""
 
-    Response of ApiVersions, api key 18, versions 0-5, flexible from 3.
-    """
-
-    api_key: ClassVar[int | None] = 18
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(3, 6)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or UNSUPPORTED_VERSION (35) in an answer of version 0, or REBOOTSTRAP_REQUIRED (129)."""
-    api_keys: list[ApiVersion] = field(default_factory=list)
+    api_keys: list[ApiVersion] = array(ApiVersion)
     """What the broker supports on this listener, an API each."""
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=1, ignorable=True)
     """Throttling in ms: 0, or how long the quota holds this client back. (v1+)"""
-    supported_features: list[SupportedFeatureKey] = field(default_factory=list)
+    supported_features: list[SupportedFeatureKey] = array(SupportedFeatureKey, since=3, tag=0, ignorable=True)
     """What this broker could run (KIP-584). (v3+, tag 0)"""
-    finalized_features_epoch: int = -1
+    finalized_features_epoch: int = field("int64", since=3, default=-1, tag=1, ignorable=True)
     """Grows with each change of finalized_features; -1 if unknown. (v3+, tag 1)"""
-    finalized_features: list[FinalizedFeatureKey] = field(default_factory=list)
+    finalized_features: list[FinalizedFeatureKey] = array(FinalizedFeatureKey, since=3, tag=2, ignorable=True)
     """What the cluster runs; means something only with an epoch of 0 or more. (v3+, tag 2)"""
-    zk_migration_ready: bool = False
+    zk_migration_ready: bool = field("bool", since=3, tag=3, ignorable=True)
     """True if this KRaft controller is set up to migrate from ZooKeeper (KIP-866). (v3+, tag 3)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ApiVersionsRequest._layout_ = FieldTable(
-    ApiVersionsRequest,
-    Field("client_software_name", "string", 3, default="", ignorable=True),
-    Field("client_software_version", "string", 3, default="", ignorable=True),
-    Field("cluster_id", "string", 5, null=0, default=None, ignorable=True),
-    Field("node_id", "int32", 5, default=-1, ignorable=True),
-    flexible=3,
-)
-
-ApiVersion._layout_ = FieldTable(
-    ApiVersion,
-    Field("api_key", "int16"),
-    Field("min_version", "int16"),
-    Field("max_version", "int16"),
-    flexible=3,
-)
-
-SupportedFeatureKey._layout_ = FieldTable(
-    SupportedFeatureKey,
-    Field("name", "string", default=""),
-    Field("min_version", "int16"),
-    Field("max_version", "int16"),
-    flexible=3,
-)
-
-FinalizedFeatureKey._layout_ = FieldTable(
-    FinalizedFeatureKey,
-    Field("name", "string", default=""),
-    Field("max_version_level", "int16"),
-    Field("min_version_level", "int16"),
-    flexible=3,
-)
-
-ApiVersionsResponse._layout_ = FieldTable(
-    ApiVersionsResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("api_keys", "struct", array=True, struct=ApiVersion, default=()),
-    Field("throttle_time_ms", "int32", 1, ignorable=True),
-    Field(
-        "supported_features",
-        "struct",
-        3,
-        array=True,
-        struct=SupportedFeatureKey,
-        default=(),
-        tag=0,
-        ignorable=True,
-    ),
-    Field("finalized_features_epoch", "int64", 3, default=-1, tag=1, ignorable=True),
-    Field(
-        "finalized_features",
-        "struct",
-        3,
-        array=True,
-        struct=FinalizedFeatureKey,
-        default=(),
-        tag=2,
-        ignorable=True,
-    ),
-    Field("zk_migration_ready", "bool", 3, default=False, tag=3, ignorable=True),
-    flexible=3,
-)
-
-ApiVersionsRequest.response_class = ApiVersionsResponse

@@ -3,197 +3,111 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "AssignReplicasToDirsRequest",
-    "AssignReplicasToDirsRequestDirectoryData",
-    "AssignReplicasToDirsRequestPartitionData",
-    "AssignReplicasToDirsRequestTopicData",
-    "AssignReplicasToDirsResponse",
-    "AssignReplicasToDirsResponseDirectoryData",
-    "AssignReplicasToDirsResponsePartitionData",
-    "AssignReplicasToDirsResponseTopicData",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class AssignReplicasToDirsRequestPartitionData(Struct):
+class AssignReplicasToDirsRequestPartitionData(Struct, flexible=0):
     """One replica."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AssignReplicasToDirsRequestTopicData(Struct):
+class AssignReplicasToDirsRequestTopicData(Struct, flexible=0):
     """The replicas of one topic."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[AssignReplicasToDirsRequestPartitionData] = field(default_factory=list)
+    partitions: list[AssignReplicasToDirsRequestPartitionData] = array(
+        AssignReplicasToDirsRequestPartitionData
+    )
     """Its partitions in the directory."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AssignReplicasToDirsRequestDirectoryData(Struct):
+class AssignReplicasToDirsRequestDirectoryData(Struct, flexible=0):
     """The replicas in one log directory."""
 
-    id: UUID = ZERO_UUID
+    id: UUID = field("uuid")
     """The directory's id."""
-    topics: list[AssignReplicasToDirsRequestTopicData] = field(default_factory=list)
+    topics: list[AssignReplicasToDirsRequestTopicData] = array(AssignReplicasToDirsRequestTopicData)
     """What it holds, by topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AssignReplicasToDirsRequest(Request["AssignReplicasToDirsResponse"]):
+class AssignReplicasToDirsRequest(
+    Request["AssignReplicasToDirsResponse"], api_key=73, versions=(0, 0), flexible=0
+):
     """Lets the controller know whose leaders are lost when a log directory fails. Sent when the broker has
     placed or moved replicas.
-
-    Request of AssignReplicasToDirs, api key 73, version 0, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 73
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[AssignReplicasToDirsResponse]]
-
-    broker_id: int = 0
+    broker_id: int = field("int32", entity="broker_id")
     """The broker that reports."""
-    broker_epoch: int = -1
+    broker_epoch: int = field("int64", default=-1)
     """Its epoch from registration; -1 if it has none."""
-    directories: list[AssignReplicasToDirsRequestDirectoryData] = field(default_factory=list)
+    directories: list[AssignReplicasToDirsRequestDirectoryData] = array(
+        AssignReplicasToDirsRequestDirectoryData
+    )
     """The directories with new replicas."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AssignReplicasToDirsResponsePartitionData(Struct):
+class AssignReplicasToDirsResponsePartitionData(Struct, flexible=0):
     """What became of one replica's assignment."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the assignment was not recorded."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AssignReplicasToDirsResponseTopicData(Struct):
+class AssignReplicasToDirsResponseTopicData(Struct, flexible=0):
     """What became of one topic's assignments."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[AssignReplicasToDirsResponsePartitionData] = field(default_factory=list)
+    partitions: list[AssignReplicasToDirsResponsePartitionData] = array(
+        AssignReplicasToDirsResponsePartitionData
+    )
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AssignReplicasToDirsResponseDirectoryData(Struct):
+class AssignReplicasToDirsResponseDirectoryData(Struct, flexible=0):
     """What became of one directory's assignments."""
 
-    id: UUID = ZERO_UUID
+    id: UUID = field("uuid")
     """The directory's id."""
-    topics: list[AssignReplicasToDirsResponseTopicData] = field(default_factory=list)
+    topics: list[AssignReplicasToDirsResponseTopicData] = array(AssignReplicasToDirsResponseTopicData)
     """The outcomes by topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AssignReplicasToDirsResponse(Response):
-    """Lets the controller know whose leaders are lost when a log directory fails. Sent when the broker has
-    placed or moved replicas.
+class AssignReplicasToDirsResponse(
+    Response, answers=AssignReplicasToDirsRequest, api_key=73, versions=(0, 0), flexible=0
+):
+    """The response to AssignReplicasToDirsRequest."""
 
-    Response of AssignReplicasToDirs, api key 73, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 73
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the whole request was refused, such as STALE_BROKER_EPOCH."""
-    directories: list[AssignReplicasToDirsResponseDirectoryData] = field(default_factory=list)
+    directories: list[AssignReplicasToDirsResponseDirectoryData] = array(
+        AssignReplicasToDirsResponseDirectoryData
+    )
     """The outcomes by directory; empty on such an error."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-AssignReplicasToDirsRequestPartitionData._layout_ = FieldTable(
-    AssignReplicasToDirsRequestPartitionData,
-    Field("partition_index", "int32"),
-    flexible=0,
-)
-
-AssignReplicasToDirsRequestTopicData._layout_ = FieldTable(
-    AssignReplicasToDirsRequestTopicData,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=AssignReplicasToDirsRequestPartitionData, default=()),
-    flexible=0,
-)
-
-AssignReplicasToDirsRequestDirectoryData._layout_ = FieldTable(
-    AssignReplicasToDirsRequestDirectoryData,
-    Field("id", "uuid", default=ZERO_UUID),
-    Field("topics", "struct", array=True, struct=AssignReplicasToDirsRequestTopicData, default=()),
-    flexible=0,
-)
-
-AssignReplicasToDirsRequest._layout_ = FieldTable(
-    AssignReplicasToDirsRequest,
-    Field("broker_id", "int32", entity="broker_id"),
-    Field("broker_epoch", "int64", default=-1),
-    Field("directories", "struct", array=True, struct=AssignReplicasToDirsRequestDirectoryData, default=()),
-    flexible=0,
-)
-
-AssignReplicasToDirsResponsePartitionData._layout_ = FieldTable(
-    AssignReplicasToDirsResponsePartitionData,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=0,
-)
-
-AssignReplicasToDirsResponseTopicData._layout_ = FieldTable(
-    AssignReplicasToDirsResponseTopicData,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=AssignReplicasToDirsResponsePartitionData, default=()),
-    flexible=0,
-)
-
-AssignReplicasToDirsResponseDirectoryData._layout_ = FieldTable(
-    AssignReplicasToDirsResponseDirectoryData,
-    Field("id", "uuid", default=ZERO_UUID),
-    Field("topics", "struct", array=True, struct=AssignReplicasToDirsResponseTopicData, default=()),
-    flexible=0,
-)
-
-AssignReplicasToDirsResponse._layout_ = FieldTable(
-    AssignReplicasToDirsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("directories", "struct", array=True, struct=AssignReplicasToDirsResponseDirectoryData, default=()),
-    flexible=0,
-)
-
-AssignReplicasToDirsRequest.response_class = AssignReplicasToDirsResponse

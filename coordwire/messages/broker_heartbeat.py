@@ -5,97 +5,49 @@ serve (KIP-631).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response
-
-__all__ = [
-    "BrokerHeartbeatRequest",
-    "BrokerHeartbeatResponse",
-]
+from coordwire.codec import Request, Response, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class BrokerHeartbeatRequest(Request["BrokerHeartbeatResponse"]):
+class BrokerHeartbeatRequest(Request["BrokerHeartbeatResponse"], api_key=63, versions=(0, 2), flexible=0):
     """Sent every few seconds after BrokerRegistration. A broker that stays silent is fenced: it gets no
     leadership and clients are not sent to it.
-
-    Request of BrokerHeartbeat, api key 63, versions 0-2, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 63
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-    response_class: ClassVar[type[BrokerHeartbeatResponse]]
-
-    broker_id: int = 0
+    broker_id: int = field("int32", entity="broker_id")
     """The broker that reports."""
-    broker_epoch: int = -1
+    broker_epoch: int = field("int64", default=-1)
     """Its epoch from registration; -1 if it has none."""
-    current_metadata_offset: int = 0
+    current_metadata_offset: int = field("int64")
     """How far it has applied the metadata log."""
-    want_fence: bool = False
+    want_fence: bool = field("bool")
     """True: the broker wants to be fenced, as while it starts."""
-    want_shut_down: bool = False
+    want_shut_down: bool = field("bool")
     """True: the broker wants its leaderships moved, so that it can stop."""
-    offline_log_dirs: list[UUID] = field(default_factory=list)
+    offline_log_dirs: list[UUID] = array("uuid", since=1, tag=0)
     """Ids of log directories that failed; empty for none (KIP-858). (v1+, tag 0)"""
-    cordoned_log_dirs: list[UUID] | None = None
+    cordoned_log_dirs: list[UUID] | None = array("uuid", since=2, null=0, default=None, tag=1)
     """Ids of log directories closed to new replicas; null while it starts (KIP-1066). (v2+, tag 1)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class BrokerHeartbeatResponse(Response):
-    """Sent every few seconds after BrokerRegistration. A broker that stays silent is fenced: it gets no
-    leadership and clients are not sent to it.
+class BrokerHeartbeatResponse(
+    Response, answers=BrokerHeartbeatRequest, api_key=63, versions=(0, 2), flexible=0
+):
+    """The response to BrokerHeartbeatRequest."""
 
-    Response of BrokerHeartbeat, api key 63, versions 0-2, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 63
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the heartbeat does not count."""
-    is_caught_up: bool = False
+    is_caught_up: bool = field("bool")
     """True: the broker has applied nearly all of the metadata."""
-    is_fenced: bool = True
+    is_fenced: bool = field("bool", default=True)
     """True: the broker is fenced and serves no clients."""
-    should_shut_down: bool = False
+    should_shut_down: bool = field("bool")
     """True: nothing depends on the broker any more, it may stop."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-BrokerHeartbeatRequest._layout_ = FieldTable(
-    BrokerHeartbeatRequest,
-    Field("broker_id", "int32", entity="broker_id"),
-    Field("broker_epoch", "int64", default=-1),
-    Field("current_metadata_offset", "int64"),
-    Field("want_fence", "bool", default=False),
-    Field("want_shut_down", "bool", default=False),
-    Field("offline_log_dirs", "uuid", 1, array=True, default=(), tag=0),
-    Field("cordoned_log_dirs", "uuid", 2, array=True, null=0, default=None, tag=1),
-    flexible=0,
-)
-
-BrokerHeartbeatResponse._layout_ = FieldTable(
-    BrokerHeartbeatResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("is_caught_up", "bool", default=False),
-    Field("is_fenced", "bool", default=True),
-    Field("should_shut_down", "bool", default=False),
-    flexible=0,
-)
-
-BrokerHeartbeatRequest.response_class = BrokerHeartbeatResponse

@@ -7,185 +7,96 @@ null field means: as I said last time. On a first heartbeat, and after an error,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "Assignment",
-    "ConsumerGroupHeartbeatRequest",
-    "ConsumerGroupHeartbeatRequestTopicPartitions",
-    "ConsumerGroupHeartbeatResponse",
-    "ConsumerGroupHeartbeatResponseTopicPartitions",
-]
+from coordwire.codec import Request, Response, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupHeartbeatRequestTopicPartitions(Struct):
+class ConsumerGroupHeartbeatRequestTopicPartitions(Struct, flexible=0):
     """What the member owns of one topic."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic, by its id."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Partition numbers that the member owns."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupHeartbeatRequest(Request["ConsumerGroupHeartbeatResponse"]):
+class ConsumerGroupHeartbeatRequest(
+    Request["ConsumerGroupHeartbeatResponse"], api_key=68, versions=(0, 1), flexible=0
+):
     """Joins, keeps, reconciles and leaves in one API; it replaces JoinGroup, SyncGroup, Heartbeat and
     LeaveGroup. The broker assigns, and each member moves at its own pace.
-
-    Request of ConsumerGroupHeartbeat, api key 68, versions 0-1, flexible from 0, answered by the group
-    coordinator.
     """
 
-    api_key: ClassVar[int | None] = 68
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[ConsumerGroupHeartbeatResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group to join or to stay in."""
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """In v1 chosen by the member; in v0 empty on joining, then as answered."""
-    member_epoch: int = 0
+    member_epoch: int = field("int32")
     """The epoch last heard; 0 joins, -1 leaves, -2 leaves for now as a static member."""
-    instance_id: str | None = None
+    instance_id: str | None = field("string", null=0, default=None, entity="instance_id")
     """A static member's own name; null for a dynamic one."""
-    rack_id: str | None = None
+    rack_id: str | None = field("string", null=0, default=None)
     """The rack the member runs in; null if it has none or said so before."""
-    rebalance_timeout_ms: int = -1
+    rebalance_timeout_ms: int = field("int32", default=-1)
     """Time to give up revoked partitions, in ms; -1 if unchanged."""
-    subscribed_topic_names: list[str] | None = None
+    subscribed_topic_names: list[str] | None = array("string", null=0, default=None, entity="topic_name")
     """The topics wanted; null if unchanged."""
-    subscribed_topic_regex: str | None = None
+    subscribed_topic_regex: str | None = field("string", since=1, null=0, default=None)
     """A pattern (RE2) of topics; empty drops it, null if unchanged. (v1+)"""
-    server_assignor: str | None = None
+    server_assignor: str | None = field("string", null=0, default=None)
     """The broker's assignor that is preferred; null leaves it to the group."""
-    topic_partitions: list[ConsumerGroupHeartbeatRequestTopicPartitions] | None = None
+    topic_partitions: list[ConsumerGroupHeartbeatRequestTopicPartitions] | None = array(
+        ConsumerGroupHeartbeatRequestTopicPartitions, null=0, default=None
+    )
     """All that the member owns now; null if unchanged."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupHeartbeatResponseTopicPartitions(Struct):
+class ConsumerGroupHeartbeatResponseTopicPartitions(Struct, flexible=0):
     """What the member shall own of one topic."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic, by its id."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Partition numbers that the member shall own."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Assignment(Struct):
+class Assignment(Struct, flexible=0):
     """The assignment to move to: revoke first what is missing here, then take up the rest."""
 
-    topic_partitions: list[ConsumerGroupHeartbeatResponseTopicPartitions] = field(default_factory=list)
+    topic_partitions: list[ConsumerGroupHeartbeatResponseTopicPartitions] = array(
+        ConsumerGroupHeartbeatResponseTopicPartitions
+    )
     """All of it, not a difference; empty to own nothing."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupHeartbeatResponse(Response):
-    """Joins, keeps, reconciles and leaves in one API; it replaces JoinGroup, SyncGroup, Heartbeat and
-    LeaveGroup. The broker assigns, and each member moves at its own pace.
+class ConsumerGroupHeartbeatResponse(
+    Response, answers=ConsumerGroupHeartbeatRequest, api_key=68, versions=(0, 1), flexible=0
+):
+    """The response to ConsumerGroupHeartbeatRequest."""
 
-    Response of ConsumerGroupHeartbeat, api key 68, versions 0-1, flexible from 0, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 68
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the heartbeat failed; UNKNOWN_MEMBER_ID and FENCED_MEMBER_EPOCH mean rejoin."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """More about the error; null for none."""
-    member_id: str | None = None
+    member_id: str | None = field("string", null=0, default=None, entity="member_id")
     """The id to go by; null where it is not repeated, and on an error."""
-    member_epoch: int = 0
+    member_epoch: int = field("int32")
     """The epoch to send with the next heartbeat."""
-    heartbeat_interval_ms: int = 0
+    heartbeat_interval_ms: int = field("int32")
     """When the next heartbeat is due, in ms."""
-    assignment: Assignment | None = None
+    assignment: Assignment | None = struct(Assignment, null=0, default=None)
     """The assignment to move to; null if nothing changed."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ConsumerGroupHeartbeatRequestTopicPartitions._layout_ = FieldTable(
-    ConsumerGroupHeartbeatRequestTopicPartitions,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-ConsumerGroupHeartbeatRequest._layout_ = FieldTable(
-    ConsumerGroupHeartbeatRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("member_epoch", "int32"),
-    Field("instance_id", "string", null=0, default=None, entity="instance_id"),
-    Field("rack_id", "string", null=0, default=None),
-    Field("rebalance_timeout_ms", "int32", default=-1),
-    Field("subscribed_topic_names", "string", array=True, null=0, default=None, entity="topic_name"),
-    Field("subscribed_topic_regex", "string", 1, null=0, default=None),
-    Field("server_assignor", "string", null=0, default=None),
-    Field(
-        "topic_partitions",
-        "struct",
-        array=True,
-        struct=ConsumerGroupHeartbeatRequestTopicPartitions,
-        null=0,
-        default=None,
-    ),
-    flexible=0,
-)
-
-ConsumerGroupHeartbeatResponseTopicPartitions._layout_ = FieldTable(
-    ConsumerGroupHeartbeatResponseTopicPartitions,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-Assignment._layout_ = FieldTable(
-    Assignment,
-    Field(
-        "topic_partitions",
-        "struct",
-        array=True,
-        struct=ConsumerGroupHeartbeatResponseTopicPartitions,
-        default=(),
-    ),
-    flexible=0,
-)
-
-ConsumerGroupHeartbeatResponse._layout_ = FieldTable(
-    ConsumerGroupHeartbeatResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    Field("member_id", "string", null=0, default=None, entity="member_id"),
-    Field("member_epoch", "int32"),
-    Field("heartbeat_interval_ms", "int32"),
-    Field("assignment", "struct", struct=Assignment, null=0, default=None),
-    flexible=0,
-)
-
-ConsumerGroupHeartbeatRequest.response_class = ConsumerGroupHeartbeatResponse

@@ -3,135 +3,71 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "ControllerRegistrationRequest",
-    "ControllerRegistrationResponse",
-    "Feature",
-    "Listener",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class Listener(Struct):
+class Listener(Struct, flexible=0):
     """One address at which the controller listens."""
 
-    name: str = ""
+    name: str = field("string")
     """The listener's name, such as CONTROLLER."""
-    host: str = ""
+    host: str = field("string")
     """Host name or IP address."""
-    port: int = 0
+    port: int = field("uint16")
     """TCP port, 0 to 65535."""
-    security_protocol: int = 0
+    security_protocol: int = field("int16")
     """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Feature(Struct):
+class Feature(Struct, flexible=0):
     """The levels of one feature that the controller supports."""
 
-    name: str = ""
+    name: str = field("string")
     """The feature's name, such as metadata.version."""
-    min_supported_version: int = 0
+    min_supported_version: int = field("int16")
     """Lowest level supported."""
-    max_supported_version: int = 0
+    max_supported_version: int = field("int16")
     """Highest level supported."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ControllerRegistrationRequest(Request["ControllerRegistrationResponse"]):
+class ControllerRegistrationRequest(
+    Request["ControllerRegistrationResponse"], api_key=70, versions=(0, 0), flexible=0
+):
     """Sent by each controller to the active one, which records it in the metadata log. Admins can so find
     controllers, and upgrades see what all support.
-
-    Request of ControllerRegistration, api key 70, version 0, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 70
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[ControllerRegistrationResponse]]
-
-    controller_id: int = 0
+    controller_id: int = field("int32")
     """Node id of the controller."""
-    incarnation_id: UUID = ZERO_UUID
+    incarnation_id: UUID = field("uuid")
     """Drawn anew at each start, to distinguish a restart from a repetition."""
-    zk_migration_ready: bool = False
+    zk_migration_ready: bool = field("bool")
     """True: it is set up to take the metadata over from ZooKeeper."""
-    listeners: list[Listener] = field(default_factory=list)
+    listeners: list[Listener] = array(Listener)
     """Where it is reached."""
-    features: list[Feature] = field(default_factory=list)
+    features: list[Feature] = array(Feature)
     """What its software supports."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ControllerRegistrationResponse(Response):
-    """Sent by each controller to the active one, which records it in the metadata log. Admins can so find
-    controllers, and upgrades see what all support.
+class ControllerRegistrationResponse(
+    Response, answers=ControllerRegistrationRequest, api_key=70, versions=(0, 0), flexible=0
+):
+    """The response to ControllerRegistrationRequest."""
 
-    Response of ControllerRegistration, api key 70, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 70
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the controller was not registered."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-Listener._layout_ = FieldTable(
-    Listener,
-    Field("name", "string", default=""),
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    Field("security_protocol", "int16"),
-    flexible=0,
-)
-
-Feature._layout_ = FieldTable(
-    Feature,
-    Field("name", "string", default=""),
-    Field("min_supported_version", "int16"),
-    Field("max_supported_version", "int16"),
-    flexible=0,
-)
-
-ControllerRegistrationRequest._layout_ = FieldTable(
-    ControllerRegistrationRequest,
-    Field("controller_id", "int32"),
-    Field("incarnation_id", "uuid", default=ZERO_UUID),
-    Field("zk_migration_ready", "bool", default=False),
-    Field("listeners", "struct", array=True, struct=Listener, default=()),
-    Field("features", "struct", array=True, struct=Feature, default=()),
-    flexible=0,
-)
-
-ControllerRegistrationResponse._layout_ = FieldTable(
-    ControllerRegistrationResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    flexible=0,
-)
-
-ControllerRegistrationRequest.response_class = ControllerRegistrationResponse

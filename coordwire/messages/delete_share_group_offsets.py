@@ -3,123 +3,61 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "DeleteShareGroupOffsetsRequest",
-    "DeleteShareGroupOffsetsRequestTopic",
-    "DeleteShareGroupOffsetsResponse",
-    "DeleteShareGroupOffsetsResponseTopic",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteShareGroupOffsetsRequestTopic(Struct):
+class DeleteShareGroupOffsetsRequestTopic(Struct, flexible=0):
     """A topic whose offsets are removed, in all its partitions."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """Which topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteShareGroupOffsetsRequest(Request["DeleteShareGroupOffsetsResponse"]):
-    """Deletes what a share group knows of whole topics. The group must have no members (KIP-932).
+class DeleteShareGroupOffsetsRequest(
+    Request["DeleteShareGroupOffsetsResponse"], api_key=92, versions=(0, 0), flexible=0
+):
+    """Deletes what a share group knows of whole topics. The group must have no members (KIP-932)."""
 
-    Request of DeleteShareGroupOffsets, api key 92, version 0, flexible from 0, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 92
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[DeleteShareGroupOffsetsResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The share group to change."""
-    topics: list[DeleteShareGroupOffsetsRequestTopic] = field(default_factory=list)
+    topics: list[DeleteShareGroupOffsetsRequestTopic] = array(DeleteShareGroupOffsetsRequestTopic)
     """The topics whose offsets are removed."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteShareGroupOffsetsResponseTopic(Struct):
+class DeleteShareGroupOffsetsResponseTopic(Struct, flexible=0):
     """What became of one topic."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """Which topic."""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """Its id; zero if unknown."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why its offsets are still there."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteShareGroupOffsetsResponse(Response):
-    """Deletes what a share group knows of whole topics. The group must have no members (KIP-932).
+class DeleteShareGroupOffsetsResponse(
+    Response, answers=DeleteShareGroupOffsetsRequest, api_key=92, versions=(0, 0), flexible=0
+):
+    """The response to DeleteShareGroupOffsetsRequest."""
 
-    Response of DeleteShareGroupOffsets, api key 92, version 0, flexible from 0, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 92
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """Throttling in ms: 0, or how long the quota holds this client back."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the whole request failed, such as a group with members."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
-    responses: list[DeleteShareGroupOffsetsResponseTopic] = field(default_factory=list)
+    responses: list[DeleteShareGroupOffsetsResponseTopic] = array(DeleteShareGroupOffsetsResponseTopic)
     """What became of the offsets, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-DeleteShareGroupOffsetsRequestTopic._layout_ = FieldTable(
-    DeleteShareGroupOffsetsRequestTopic,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    flexible=0,
-)
-
-DeleteShareGroupOffsetsRequest._layout_ = FieldTable(
-    DeleteShareGroupOffsetsRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("topics", "struct", array=True, struct=DeleteShareGroupOffsetsRequestTopic, default=()),
-    flexible=0,
-)
-
-DeleteShareGroupOffsetsResponseTopic._layout_ = FieldTable(
-    DeleteShareGroupOffsetsResponseTopic,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    flexible=0,
-)
-
-DeleteShareGroupOffsetsResponse._layout_ = FieldTable(
-    DeleteShareGroupOffsetsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    Field("responses", "struct", array=True, struct=DeleteShareGroupOffsetsResponseTopic, default=()),
-    flexible=0,
-)
-
-DeleteShareGroupOffsetsRequest.response_class = DeleteShareGroupOffsetsResponse

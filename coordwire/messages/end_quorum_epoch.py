@@ -3,241 +3,128 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "EndQuorumEpochRequest",
-    "EndQuorumEpochRequestPartitionData",
-    "EndQuorumEpochRequestTopicData",
-    "EndQuorumEpochResponse",
-    "EndQuorumEpochResponsePartitionData",
-    "EndQuorumEpochResponseTopicData",
-    "LeaderEndpoint",
-    "NodeEndpoint",
-    "ReplicaInfo",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class ReplicaInfo(Struct):
+class ReplicaInfo(Struct, flexible=1):
     """One voter that may become a candidate."""
 
-    candidate_id: int = 0
+    candidate_id: int = field("int32", entity="broker_id")
     """The voter's node id."""
-    candidate_directory_id: UUID = ZERO_UUID
+    candidate_directory_id: UUID = field("uuid")
     """Id of the directory where the voter keeps its metadata log."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class EndQuorumEpochRequestPartitionData(Struct):
+class EndQuorumEpochRequestPartitionData(Struct, flexible=1):
     """The end of one leadership."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number; 0 for the metadata log."""
-    leader_id: int = 0
+    leader_id: int = field("int32", entity="broker_id")
     """Node id of the leader that resigns."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """The epoch that it led."""
-    preferred_successors: list[int] = field(default_factory=list)
+    preferred_successors: list[int] = array("int32", until=0, ignorable=True)
     """Node ids of the voters, best first: the longest log leads the list (v0). (v0-v0)"""
-    preferred_candidates: list[ReplicaInfo] = field(default_factory=list)
+    preferred_candidates: list[ReplicaInfo] = array(ReplicaInfo, since=1, ignorable=True)
     """The same, best first, each with its directory id (v1, KIP-853). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class EndQuorumEpochRequestTopicData(Struct):
+class EndQuorumEpochRequestTopicData(Struct, flexible=1):
     """One topic whose leader resigns."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name, __cluster_metadata in practice."""
-    partitions: list[EndQuorumEpochRequestPartitionData] = field(default_factory=list)
+    partitions: list[EndQuorumEpochRequestPartitionData] = array(EndQuorumEpochRequestPartitionData)
     """Its partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderEndpoint(Struct):
+class LeaderEndpoint(Struct, flexible=1):
     """One address at which the resigning leader listens."""
 
-    name: str = ""
+    name: str = field("string")
     """The listener's name, such as CONTROLLER."""
-    host: str = ""
+    host: str = field("string")
     """Host name or IP address."""
-    port: int = 0
+    port: int = field("uint16")
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class EndQuorumEpochRequest(Request["EndQuorumEpochResponse"]):
+class EndQuorumEpochRequest(Request["EndQuorumEpochResponse"], api_key=54, versions=(0, 1), flexible=1):
     """Sent by a leader that shuts down, so that the voters elect at once instead of waiting for a timeout.
     The first on its list becomes a candidate first, the others a little later.
-
-    Request of EndQuorumEpoch, api key 54, versions 0-1, flexible from 1.
     """
 
-    api_key: ClassVar[int | None] = 54
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(1, 2)
-    response_class: ClassVar[type[EndQuorumEpochResponse]]
-
-    cluster_id: str | None = None
+    cluster_id: str | None = field("string", null=0, default=None)
     """The cluster meant; null for no check."""
-    topics: list[EndQuorumEpochRequestTopicData] = field(default_factory=list)
+    topics: list[EndQuorumEpochRequestTopicData] = array(EndQuorumEpochRequestTopicData)
     """What the sender no longer leads."""
-    leader_endpoints: list[LeaderEndpoint] = field(default_factory=list)
+    leader_endpoints: list[LeaderEndpoint] = array(LeaderEndpoint, since=1, ignorable=True)
     """Where the leader is reached (KIP-853). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class EndQuorumEpochResponsePartitionData(Struct):
+class EndQuorumEpochResponsePartitionData(Struct, flexible=1):
     """One voter's answer for one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the voter ignores the resignation, such as FENCED_LEADER_EPOCH."""
-    leader_id: int = 0
+    leader_id: int = field("int32", entity="broker_id")
     """The leader as the voter knows it; -1 if unknown."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """The newest epoch that the voter knows."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class EndQuorumEpochResponseTopicData(Struct):
+class EndQuorumEpochResponseTopicData(Struct, flexible=1):
     """The answers for one topic."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[EndQuorumEpochResponsePartitionData] = field(default_factory=list)
+    partitions: list[EndQuorumEpochResponsePartitionData] = array(EndQuorumEpochResponsePartitionData)
     """One answer for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class NodeEndpoint(Struct):
+class NodeEndpoint(Struct, flexible=1):
     """The address of a leader named in the answer."""
 
-    node_id: int = 0
+    node_id: int = field("int32", entity="broker_id")
     """The leader's node id."""
-    host: str = ""
+    host: str = field("string")
     """Host name or IP address."""
-    port: int = 0
+    port: int = field("uint16")
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class EndQuorumEpochResponse(Response):
-    """Sent by a leader that shuts down, so that the voters elect at once instead of waiting for a timeout.
-    The first on its list becomes a candidate first, the others a little later.
+class EndQuorumEpochResponse(
+    Response, answers=EndQuorumEpochRequest, api_key=54, versions=(0, 1), flexible=1
+):
+    """The response to EndQuorumEpochRequest."""
 
-    Response of EndQuorumEpoch, api key 54, versions 0-1, flexible from 1.
-    """
-
-    api_key: ClassVar[int | None] = 54
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(1, 2)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the whole request was refused."""
-    topics: list[EndQuorumEpochResponseTopicData] = field(default_factory=list)
+    topics: list[EndQuorumEpochResponseTopicData] = array(EndQuorumEpochResponseTopicData)
     """The voter's answers; empty on such an error."""
-    node_endpoints: list[NodeEndpoint] = field(default_factory=list)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=1, tag=0)
     """Addresses of the leaders named above; empty if not known (KIP-853). (v1+, tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ReplicaInfo._layout_ = FieldTable(
-    ReplicaInfo,
-    Field("candidate_id", "int32", entity="broker_id"),
-    Field("candidate_directory_id", "uuid", default=ZERO_UUID),
-    flexible=1,
-)
-
-EndQuorumEpochRequestPartitionData._layout_ = FieldTable(
-    EndQuorumEpochRequestPartitionData,
-    Field("partition_index", "int32"),
-    Field("leader_id", "int32", entity="broker_id"),
-    Field("leader_epoch", "int32"),
-    Field("preferred_successors", "int32", 0, 0, array=True, default=(), ignorable=True),
-    Field("preferred_candidates", "struct", 1, array=True, struct=ReplicaInfo, default=(), ignorable=True),
-    flexible=1,
-)
-
-EndQuorumEpochRequestTopicData._layout_ = FieldTable(
-    EndQuorumEpochRequestTopicData,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=EndQuorumEpochRequestPartitionData, default=()),
-    flexible=1,
-)
-
-LeaderEndpoint._layout_ = FieldTable(
-    LeaderEndpoint,
-    Field("name", "string", default=""),
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    flexible=1,
-)
-
-EndQuorumEpochRequest._layout_ = FieldTable(
-    EndQuorumEpochRequest,
-    Field("cluster_id", "string", null=0, default=None),
-    Field("topics", "struct", array=True, struct=EndQuorumEpochRequestTopicData, default=()),
-    Field("leader_endpoints", "struct", 1, array=True, struct=LeaderEndpoint, default=(), ignorable=True),
-    flexible=1,
-)
-
-EndQuorumEpochResponsePartitionData._layout_ = FieldTable(
-    EndQuorumEpochResponsePartitionData,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("leader_id", "int32", entity="broker_id"),
-    Field("leader_epoch", "int32"),
-    flexible=1,
-)
-
-EndQuorumEpochResponseTopicData._layout_ = FieldTable(
-    EndQuorumEpochResponseTopicData,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=EndQuorumEpochResponsePartitionData, default=()),
-    flexible=1,
-)
-
-NodeEndpoint._layout_ = FieldTable(
-    NodeEndpoint,
-    Field("node_id", "int32", entity="broker_id"),
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    flexible=1,
-)
-
-EndQuorumEpochResponse._layout_ = FieldTable(
-    EndQuorumEpochResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("topics", "struct", array=True, struct=EndQuorumEpochResponseTopicData, default=()),
-    Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
-    flexible=1,
-)
-
-EndQuorumEpochRequest.response_class = EndQuorumEpochResponse

@@ -5,273 +5,145 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "FetchSnapshotRequest",
-    "FetchSnapshotRequestPartitionSnapshot",
-    "FetchSnapshotRequestSnapshotId",
-    "FetchSnapshotRequestTopicSnapshot",
-    "FetchSnapshotResponse",
-    "FetchSnapshotResponsePartitionSnapshot",
-    "FetchSnapshotResponseSnapshotId",
-    "FetchSnapshotResponseTopicSnapshot",
-    "LeaderIdAndEpoch",
-    "NodeEndpoint",
-]
+from coordwire.codec import Request, Response, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchSnapshotRequestSnapshotId(Struct):
+class FetchSnapshotRequestSnapshotId(Struct, flexible=0):
     """What a snapshot covers, which is also its name."""
 
-    end_offset: int = 0
+    end_offset: int = field("int64")
     """The first offset that the snapshot no longer covers."""
-    epoch: int = 0
+    epoch: int = field("int32")
     """Leader epoch of the last record covered."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchSnapshotRequestPartitionSnapshot(Struct):
+class FetchSnapshotRequestPartitionSnapshot(Struct, flexible=0):
     """The piece of one snapshot that is wanted."""
 
-    partition: int = 0
+    partition: int = field("int32")
     """The partition's number; 0 for the metadata log."""
-    current_leader_epoch: int = 0
+    current_leader_epoch: int = field("int32")
     """The epoch that the replica believes current; a wrong one is refused."""
-    snapshot_id: FetchSnapshotRequestSnapshotId = field(default_factory=FetchSnapshotRequestSnapshotId)
+    snapshot_id: FetchSnapshotRequestSnapshotId = struct(FetchSnapshotRequestSnapshotId)
     """The snapshot to read."""
-    position: int = 0
+    position: int = field("int64")
     """The byte of the snapshot's file to start from, 0 or more."""
-    replica_directory_id: UUID = ZERO_UUID
+    replica_directory_id: UUID = field("uuid", since=1, tag=0, ignorable=True)
     """Directory of the fetching replica's log; all zeros if unknown (KIP-853). (v1+, tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchSnapshotRequestTopicSnapshot(Struct):
+class FetchSnapshotRequestTopicSnapshot(Struct, flexible=0):
     """The snapshots wanted of one topic."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name, __cluster_metadata in practice."""
-    partitions: list[FetchSnapshotRequestPartitionSnapshot] = field(default_factory=list)
+    partitions: list[FetchSnapshotRequestPartitionSnapshot] = array(FetchSnapshotRequestPartitionSnapshot)
     """Its partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchSnapshotRequest(Request["FetchSnapshotResponse"]):
+class FetchSnapshotRequest(Request["FetchSnapshotResponse"], api_key=59, versions=(0, 1), flexible=0):
     """Follows a Fetch that was answered with a snapshot id, because the leader no longer has the log at
     that place. Asked again and again, from the byte reached, until the whole file is there.
-
-    Request of FetchSnapshot, api key 59, versions 0-1, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 59
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[FetchSnapshotResponse]]
-
-    cluster_id: str | None = None
+    cluster_id: str | None = field("string", null=0, default=None, tag=0)
     """The cluster meant; null for no check. (tag 0)"""
-    replica_id: int = -1
+    replica_id: int = field("int32", default=-1, entity="broker_id")
     """Node id of the replica that fetches; -1 if it has none."""
-    max_bytes: int = 0x7FFFFFFF
+    max_bytes: int = field("int32", default=0x7FFFFFFF)
     """The most bytes of all snapshots together in one answer."""
-    topics: list[FetchSnapshotRequestTopicSnapshot] = field(default_factory=list)
+    topics: list[FetchSnapshotRequestTopicSnapshot] = array(FetchSnapshotRequestTopicSnapshot)
     """The snapshots wanted."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchSnapshotResponseSnapshotId(Struct):
+class FetchSnapshotResponseSnapshotId(Struct, flexible=0):
     """What a snapshot covers, which is also its name."""
 
-    end_offset: int = 0
+    end_offset: int = field("int64")
     """The first offset that the snapshot no longer covers."""
-    epoch: int = 0
+    epoch: int = field("int32")
     """Leader epoch of the last record covered."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderIdAndEpoch(Struct):
+class LeaderIdAndEpoch(Struct, flexible=0):
     """The leader as the answering node knows it."""
 
-    leader_id: int = 0
+    leader_id: int = field("int32", entity="broker_id")
     """Node id of the leader; -1 if unknown."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """The newest epoch that the node knows."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchSnapshotResponsePartitionSnapshot(Struct):
+class FetchSnapshotResponsePartitionSnapshot(Struct, flexible=0):
     """A piece of one snapshot."""
 
-    index: int = 0
+    index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why there is no piece, such as SNAPSHOT_NOT_FOUND."""
-    snapshot_id: FetchSnapshotResponseSnapshotId = field(default_factory=FetchSnapshotResponseSnapshotId)
+    snapshot_id: FetchSnapshotResponseSnapshotId = struct(FetchSnapshotResponseSnapshotId)
     """The snapshot that was read."""
-    current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
+    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, tag=0)
     """Sent if the replica should turn to another leader or epoch. (tag 0)"""
-    size: int = 0
+    size: int = field("int64")
     """Length of the whole snapshot, in bytes."""
-    position: int = 0
+    position: int = field("int64")
     """The byte of the snapshot's file at which this piece starts."""
-    unaligned_records: bytes = b""
+    unaligned_records: bytes = field("records", secret=True)
     """The piece as it lies in the file; may start and end within a batch."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchSnapshotResponseTopicSnapshot(Struct):
+class FetchSnapshotResponseTopicSnapshot(Struct, flexible=0):
     """The pieces of one topic."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[FetchSnapshotResponsePartitionSnapshot] = field(default_factory=list)
+    partitions: list[FetchSnapshotResponsePartitionSnapshot] = array(FetchSnapshotResponsePartitionSnapshot)
     """One piece for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class NodeEndpoint(Struct):
+class NodeEndpoint(Struct, flexible=0):
     """The address of a leader named in the answer."""
 
-    node_id: int = 0
+    node_id: int = field("int32", entity="broker_id")
     """The leader's node id."""
-    host: str = ""
+    host: str = field("string")
     """Host name or IP address."""
-    port: int = 0
+    port: int = field("uint16")
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchSnapshotResponse(Response):
-    """Follows a Fetch that was answered with a snapshot id, because the leader no longer has the log at
-    that place. Asked again and again, from the byte reached, until the whole file is there.
+class FetchSnapshotResponse(Response, answers=FetchSnapshotRequest, api_key=59, versions=(0, 1), flexible=0):
+    """The response to FetchSnapshotRequest."""
 
-    Response of FetchSnapshot, api key 59, versions 0-1, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 59
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the whole request was refused."""
-    topics: list[FetchSnapshotResponseTopicSnapshot] = field(default_factory=list)
+    topics: list[FetchSnapshotResponseTopicSnapshot] = array(FetchSnapshotResponseTopicSnapshot)
     """The pieces read."""
-    node_endpoints: list[NodeEndpoint] = field(default_factory=list)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=1, tag=0)
     """Addresses of the leaders named above; empty if not known (KIP-853). (v1+, tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-FetchSnapshotRequestSnapshotId._layout_ = FieldTable(
-    FetchSnapshotRequestSnapshotId,
-    Field("end_offset", "int64"),
-    Field("epoch", "int32"),
-    flexible=0,
-)
-
-FetchSnapshotRequestPartitionSnapshot._layout_ = FieldTable(
-    FetchSnapshotRequestPartitionSnapshot,
-    Field("partition", "int32"),
-    Field("current_leader_epoch", "int32"),
-    Field("snapshot_id", "struct", struct=FetchSnapshotRequestSnapshotId),
-    Field("position", "int64"),
-    Field("replica_directory_id", "uuid", 1, default=ZERO_UUID, tag=0, ignorable=True),
-    flexible=0,
-)
-
-FetchSnapshotRequestTopicSnapshot._layout_ = FieldTable(
-    FetchSnapshotRequestTopicSnapshot,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=FetchSnapshotRequestPartitionSnapshot, default=()),
-    flexible=0,
-)
-
-FetchSnapshotRequest._layout_ = FieldTable(
-    FetchSnapshotRequest,
-    Field("cluster_id", "string", null=0, default=None, tag=0),
-    Field("replica_id", "int32", default=-1, entity="broker_id"),
-    Field("max_bytes", "int32", default=0x7FFFFFFF),
-    Field("topics", "struct", array=True, struct=FetchSnapshotRequestTopicSnapshot, default=()),
-    flexible=0,
-)
-
-FetchSnapshotResponseSnapshotId._layout_ = FieldTable(
-    FetchSnapshotResponseSnapshotId,
-    Field("end_offset", "int64"),
-    Field("epoch", "int32"),
-    flexible=0,
-)
-
-LeaderIdAndEpoch._layout_ = FieldTable(
-    LeaderIdAndEpoch,
-    Field("leader_id", "int32", entity="broker_id"),
-    Field("leader_epoch", "int32"),
-    flexible=0,
-)
-
-FetchSnapshotResponsePartitionSnapshot._layout_ = FieldTable(
-    FetchSnapshotResponsePartitionSnapshot,
-    Field("index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("snapshot_id", "struct", struct=FetchSnapshotResponseSnapshotId),
-    Field("current_leader", "struct", struct=LeaderIdAndEpoch, tag=0),
-    Field("size", "int64"),
-    Field("position", "int64"),
-    Field("unaligned_records", "records", default=b"", secret=True),
-    flexible=0,
-)
-
-FetchSnapshotResponseTopicSnapshot._layout_ = FieldTable(
-    FetchSnapshotResponseTopicSnapshot,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=FetchSnapshotResponsePartitionSnapshot, default=()),
-    flexible=0,
-)
-
-NodeEndpoint._layout_ = FieldTable(
-    NodeEndpoint,
-    Field("node_id", "int32", entity="broker_id"),
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    flexible=0,
-)
-
-FetchSnapshotResponse._layout_ = FieldTable(
-    FetchSnapshotResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("topics", "struct", array=True, struct=FetchSnapshotResponseTopicSnapshot, default=()),
-    Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
-    flexible=0,
-)
-
-FetchSnapshotRequest.response_class = FetchSnapshotResponse

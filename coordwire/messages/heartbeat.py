@@ -4,77 +4,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Request, Response
-
-__all__ = [
-    "HeartbeatRequest",
-    "HeartbeatResponse",
-]
+from coordwire.codec import Request, Response, field
 
 
 @dataclass(slots=True, kw_only=True)
-class HeartbeatRequest(Request["HeartbeatResponse"]):
+class HeartbeatRequest(Request["HeartbeatResponse"], api_key=12, versions=(0, 4), flexible=4):
     """Sent several times per session timeout; a member that sends none for longer is removed.
     REBALANCE_IN_PROGRESS means that the member has to join again.
-
-    Request of Heartbeat, api key 12, versions 0-4, flexible from 4, answered by the group coordinator.
     """
 
-    api_key: ClassVar[int | None] = 12
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(4, 5)
-    response_class: ClassVar[type[HeartbeatResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The member's group."""
-    generation_id: int = 0
+    generation_id: int = field("int32")
     """The generation that the member joined."""
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """As the coordinator named it on joining."""
-    group_instance_id: str | None = None
+    group_instance_id: str | None = field("string", since=3, null=0, default=None, entity="instance_id")
     """A static member's own name; null for a dynamic one (KIP-345). (v3+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class HeartbeatResponse(Response):
-    """Sent several times per session timeout; a member that sends none for longer is removed.
-    REBALANCE_IN_PROGRESS means that the member has to join again.
+class HeartbeatResponse(Response, answers=HeartbeatRequest, api_key=12, versions=(0, 4), flexible=4):
+    """The response to HeartbeatRequest."""
 
-    Response of Heartbeat, api key 12, versions 0-4, flexible from 4, answered by the group coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 12
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(4, 5)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=1, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v1+)"""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or what the member must react to: REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, …"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-HeartbeatRequest._layout_ = FieldTable(
-    HeartbeatRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("generation_id", "int32"),
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("group_instance_id", "string", 3, null=0, default=None, entity="instance_id"),
-    flexible=4,
-)
-
-HeartbeatResponse._layout_ = FieldTable(
-    HeartbeatResponse,
-    Field("throttle_time_ms", "int32", 1, ignorable=True),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=4,
-)
-
-HeartbeatRequest.response_class = HeartbeatResponse

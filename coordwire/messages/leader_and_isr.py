@@ -3,242 +3,126 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "LeaderAndIsrLiveLeader",
-    "LeaderAndIsrPartitionError",
-    "LeaderAndIsrPartitionState",
-    "LeaderAndIsrRequest",
-    "LeaderAndIsrResponse",
-    "LeaderAndIsrTopicError",
-    "LeaderAndIsrTopicState",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderAndIsrPartitionState(Struct):
+class LeaderAndIsrPartitionState(Struct, flexible=4):
     """One partition as the controller has it."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", until=1, ignorable=True, entity="topic_name")
     """The topic's name; from v2 on it is in the topic (v0-1). (v0-v1)"""
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    controller_epoch: int = 0
+    controller_epoch: int = field("int32")
     """Epoch of the controller that last changed the partition."""
-    leader: int = 0
+    leader: int = field("int32", entity="broker_id")
     """Broker id of the leader; -1 for none."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """Raised at each change of leader; an older one is ignored."""
-    isr: list[int] = field(default_factory=list)
+    isr: list[int] = array("int32", entity="broker_id")
     """Broker ids of the in-sync replicas."""
-    partition_epoch: int = 0
+    partition_epoch: int = field("int32")
     """Number of this state: the version of its node in ZooKeeper."""
-    replicas: list[int] = field(default_factory=list)
+    replicas: list[int] = array("int32", entity="broker_id")
     """Broker ids of all replicas, the preferred leader first."""
-    adding_replicas: list[int] = field(default_factory=list)
+    adding_replicas: list[int] = array("int32", since=3, ignorable=True, entity="broker_id")
     """Broker ids that a reassignment adds; empty for none (KIP-455). (v3+)"""
-    removing_replicas: list[int] = field(default_factory=list)
+    removing_replicas: list[int] = array("int32", since=3, ignorable=True, entity="broker_id")
     """Broker ids that a reassignment removes; empty for none (KIP-455). (v3+)"""
-    is_new: bool = False
+    is_new: bool = field("bool", since=1, ignorable=True)
     """True: the replica may be created, also beside a failed directory. (v1+)"""
-    leader_recovery_state: int = 0
+    leader_recovery_state: int = field("int8", since=6)
     """0 recovered, 1 still recovering from an unclean election (KIP-704). (v6+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderAndIsrTopicState(Struct):
+class LeaderAndIsrTopicState(Struct, flexible=4):
     """The partitions of one topic."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name."""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid", since=5, ignorable=True)
     """The topic's id; all zeros if it has none (KIP-516). (v5+)"""
-    partition_states: list[LeaderAndIsrPartitionState] = field(default_factory=list)
+    partition_states: list[LeaderAndIsrPartitionState] = array(LeaderAndIsrPartitionState)
     """Its partitions that the broker holds."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderAndIsrLiveLeader(Struct):
+class LeaderAndIsrLiveLeader(Struct, flexible=4):
     """The address of one leader."""
 
-    broker_id: int = 0
+    broker_id: int = field("int32", entity="broker_id")
     """The leader's broker id."""
-    host_name: str = ""
+    host_name: str = field("string")
     """Host name or IP address."""
-    port: int = 0
+    port: int = field("int32")
     """TCP port."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"]):
+class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"], api_key=4, versions=(0, 7), flexible=4):
     """Sent by the controller to brokers that hold the partitions. Under KRaft the metadata log takes its
     place; Kafka 4.0 dropped the API.
-
-    Request of LeaderAndIsr, api key 4, versions 0-7, flexible from 4.
     """
 
-    api_key: ClassVar[int | None] = 4
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 8)
-    flexible_versions: ClassVar[range] = range(4, 8)
-    response_class: ClassVar[type[LeaderAndIsrResponse]]
-
-    controller_id: int = 0
+    controller_id: int = field("int32", entity="broker_id")
     """Node id of the controller that sends."""
-    is_k_raft_controller: bool = False
+    is_k_raft_controller: bool = field("bool", since=7)
     """True: the controller runs KRaft, during the migration (KIP-866). (v7+)"""
-    controller_epoch: int = 0
+    controller_epoch: int = field("int32")
     """The controller's epoch; a broker that knows a newer one refuses."""
-    broker_epoch: int = -1
+    broker_epoch: int = field("int64", since=2, default=-1, ignorable=True)
     """The life of the broker that is meant; -1 if unknown (KIP-380). (v2+)"""
-    type: int = 0
+    type: int = field("int8", since=5)
     """0 unknown, 1 some partitions, 2 all that the broker should hold (KIP-516). (v5+)"""
-    ungrouped_partition_states: list[LeaderAndIsrPartitionState] = field(default_factory=list)
+    ungrouped_partition_states: list[LeaderAndIsrPartitionState] = array(LeaderAndIsrPartitionState, until=1)
     """Every partition with its topic's name (v0-1). (v0-v1)"""
-    topic_states: list[LeaderAndIsrTopicState] = field(default_factory=list)
+    topic_states: list[LeaderAndIsrTopicState] = array(LeaderAndIsrTopicState, since=2)
     """The partitions by topic (v2, KIP-380). (v2+)"""
-    live_leaders: list[LeaderAndIsrLiveLeader] = field(default_factory=list)
+    live_leaders: list[LeaderAndIsrLiveLeader] = array(LeaderAndIsrLiveLeader)
     """Where the leaders named are reached."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderAndIsrPartitionError(Struct):
+class LeaderAndIsrPartitionError(Struct, flexible=4):
     """What became of one partition."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", until=4, ignorable=True, entity="topic_name")
     """The topic's name; replaced by the topic's id in v5 (v0-4). (v0-v4)"""
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the broker did not take its role."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderAndIsrTopicError(Struct):
+class LeaderAndIsrTopicError(Struct, flexible=4):
     """What became of one topic's partitions."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partition_errors: list[LeaderAndIsrPartitionError] = field(default_factory=list)
+    partition_errors: list[LeaderAndIsrPartitionError] = array(LeaderAndIsrPartitionError)
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderAndIsrResponse(Response):
-    """Sent by the controller to brokers that hold the partitions. Under KRaft the metadata log takes its
-    place; Kafka 4.0 dropped the API.
+class LeaderAndIsrResponse(Response, answers=LeaderAndIsrRequest, api_key=4, versions=(0, 7), flexible=4):
+    """The response to LeaderAndIsrRequest."""
 
-    Response of LeaderAndIsr, api key 4, versions 0-7, flexible from 4.
-    """
-
-    api_key: ClassVar[int | None] = 4
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 8)
-    flexible_versions: ClassVar[range] = range(4, 8)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the whole request was refused, such as STALE_CONTROLLER_EPOCH."""
-    partition_errors: list[LeaderAndIsrPartitionError] = field(default_factory=list)
+    partition_errors: list[LeaderAndIsrPartitionError] = array(LeaderAndIsrPartitionError, until=4)
     """One outcome for each partition (v0-4). (v0-v4)"""
-    topics: list[LeaderAndIsrTopicError] = field(default_factory=list)
+    topics: list[LeaderAndIsrTopicError] = array(LeaderAndIsrTopicError, since=5)
     """The outcomes by topic id (v5, KIP-516). (v5+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-LeaderAndIsrPartitionState._layout_ = FieldTable(
-    LeaderAndIsrPartitionState,
-    Field("topic_name", "string", 0, 1, default="", ignorable=True, entity="topic_name"),
-    Field("partition_index", "int32"),
-    Field("controller_epoch", "int32"),
-    Field("leader", "int32", entity="broker_id"),
-    Field("leader_epoch", "int32"),
-    Field("isr", "int32", array=True, default=(), entity="broker_id"),
-    Field("partition_epoch", "int32"),
-    Field("replicas", "int32", array=True, default=(), entity="broker_id"),
-    Field("adding_replicas", "int32", 3, array=True, default=(), ignorable=True, entity="broker_id"),
-    Field("removing_replicas", "int32", 3, array=True, default=(), ignorable=True, entity="broker_id"),
-    Field("is_new", "bool", 1, default=False, ignorable=True),
-    Field("leader_recovery_state", "int8", 6),
-    flexible=4,
-)
-
-LeaderAndIsrTopicState._layout_ = FieldTable(
-    LeaderAndIsrTopicState,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("topic_id", "uuid", 5, default=ZERO_UUID, ignorable=True),
-    Field("partition_states", "struct", array=True, struct=LeaderAndIsrPartitionState, default=()),
-    flexible=4,
-)
-
-LeaderAndIsrLiveLeader._layout_ = FieldTable(
-    LeaderAndIsrLiveLeader,
-    Field("broker_id", "int32", entity="broker_id"),
-    Field("host_name", "string", default=""),
-    Field("port", "int32"),
-    flexible=4,
-)
-
-LeaderAndIsrRequest._layout_ = FieldTable(
-    LeaderAndIsrRequest,
-    Field("controller_id", "int32", entity="broker_id"),
-    Field("is_k_raft_controller", "bool", 7, default=False),
-    Field("controller_epoch", "int32"),
-    Field("broker_epoch", "int64", 2, default=-1, ignorable=True),
-    Field("type", "int8", 5),
-    Field(
-        "ungrouped_partition_states",
-        "struct",
-        0,
-        1,
-        array=True,
-        struct=LeaderAndIsrPartitionState,
-        default=(),
-    ),
-    Field("topic_states", "struct", 2, array=True, struct=LeaderAndIsrTopicState, default=()),
-    Field("live_leaders", "struct", array=True, struct=LeaderAndIsrLiveLeader, default=()),
-    flexible=4,
-)
-
-LeaderAndIsrPartitionError._layout_ = FieldTable(
-    LeaderAndIsrPartitionError,
-    Field("topic_name", "string", 0, 4, default="", ignorable=True, entity="topic_name"),
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=4,
-)
-
-LeaderAndIsrTopicError._layout_ = FieldTable(
-    LeaderAndIsrTopicError,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partition_errors", "struct", array=True, struct=LeaderAndIsrPartitionError, default=()),
-    flexible=4,
-)
-
-LeaderAndIsrResponse._layout_ = FieldTable(
-    LeaderAndIsrResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("partition_errors", "struct", 0, 4, array=True, struct=LeaderAndIsrPartitionError, default=()),
-    Field("topics", "struct", 5, array=True, struct=LeaderAndIsrTopicError, default=()),
-    flexible=4,
-)
-
-LeaderAndIsrRequest.response_class = LeaderAndIsrResponse

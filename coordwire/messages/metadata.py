@@ -7,208 +7,111 @@ array means none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "MetadataRequest",
-    "MetadataRequestTopic",
-    "MetadataResponse",
-    "MetadataResponseBroker",
-    "MetadataResponsePartition",
-    "MetadataResponseTopic",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class MetadataRequestTopic(Struct):
+class MetadataRequestTopic(Struct, flexible=9):
     """A topic to describe."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid", since=10, ignorable=True)
     """Zero if the topic is given by name; other ids work from version 12 on (KIP-516). (v10+)"""
-    name: str | None = ""
+    name: str | None = field("string", null=10, entity="topic_name")
     """Null if the topic is given by id. (null from v10)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class MetadataRequest(Request["MetadataResponse"]):
+class MetadataRequest(Request["MetadataResponse"], api_key=3, versions=(0, 13), flexible=9):
     """Reports brokers, controller, and the topics asked for with their partitions and leaders. Any broker
     answers.
-
-    Request of Metadata, api key 3, versions 0-13, flexible from 9.
     """
 
-    api_key: ClassVar[int | None] = 3
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 14)
-    flexible_versions: ClassVar[range] = range(9, 14)
-    response_class: ClassVar[type[MetadataResponse]]
-
-    topics: list[MetadataRequestTopic] | None = field(default_factory=list)
+    topics: list[MetadataRequestTopic] | None = array(MetadataRequestTopic, null=1)
     """Null for all topics; empty for none, but for all in version 0. (null from v1)"""
-    allow_auto_topic_creation: bool = True
+    allow_auto_topic_creation: bool = field("bool", since=4, default=True)
     """True lets the broker create a missing topic, if it is set up so. (v4+)"""
-    include_cluster_authorized_operations: bool = False
+    include_cluster_authorized_operations: bool = field("bool", since=8, until=10)
     """Asks for cluster_authorized_operations (KIP-430). (v8-v10)"""
-    include_topic_authorized_operations: bool = False
+    include_topic_authorized_operations: bool = field("bool", since=8)
     """Asks for topic_authorized_operations (KIP-430). (v8+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class MetadataResponseBroker(Struct):
+class MetadataResponseBroker(Struct, flexible=9):
     """A live broker, as the client's listener reaches it."""
 
-    node_id: int = 0
+    node_id: int = field("int32", entity="broker_id")
     """The broker's id."""
-    host: str = ""
+    host: str = field("string")
     """Its advertised host name or address."""
-    port: int = 0
+    port: int = field("int32")
     """Its advertised TCP port."""
-    rack: str | None = None
+    rack: str | None = field("string", since=1, null=0, default=None, ignorable=True)
     """Its rack; null if it has none (KIP-36). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class MetadataResponsePartition(Struct):
+class MetadataResponsePartition(Struct, flexible=9):
     """A partition and the brokers that hold it."""
 
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or what is wrong with it, such as LEADER_NOT_AVAILABLE."""
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """Its number within the topic."""
-    leader_id: int = 0
+    leader_id: int = field("int32", entity="broker_id")
     """The broker that leads it; -1 if none does."""
-    leader_epoch: int = -1
+    leader_epoch: int = field("int32", since=7, default=-1, ignorable=True)
     """Grows with each new leader; -1 if unknown (KIP-320). (v7+)"""
-    replica_nodes: list[int] = field(default_factory=list)
+    replica_nodes: list[int] = array("int32", entity="broker_id")
     """All brokers assigned to it, the preferred leader first."""
-    isr_nodes: list[int] = field(default_factory=list)
+    isr_nodes: list[int] = array("int32", entity="broker_id")
     """Those of them that keep up with the leader."""
-    offline_replicas: list[int] = field(default_factory=list)
+    offline_replicas: list[int] = array("int32", since=5, ignorable=True, entity="broker_id")
     """Those of them that can't serve it now (KIP-112). (v5+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class MetadataResponseTopic(Struct):
+class MetadataResponseTopic(Struct, flexible=9):
     """A topic and its partitions."""
 
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why it is not described."""
-    name: str | None = ""
+    name: str | None = field("string", null=12, entity="topic_name")
     """Null if it was asked for by an id that can't be resolved. (null from v12)"""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid", since=10, ignorable=True)
     """Its id; zero if unknown (KIP-516). (v10+)"""
-    is_internal: bool = False
+    is_internal: bool = field("bool", since=1, ignorable=True)
     """True for Kafka's own topics, such as __consumer_offsets. (v1+)"""
-    partitions: list[MetadataResponsePartition] = field(default_factory=list)
+    partitions: list[MetadataResponsePartition] = array(MetadataResponsePartition)
     """Its partitions, in no fixed order."""
-    topic_authorized_operations: int = -0x80000000
+    topic_authorized_operations: int = field("int32", since=8, default=-0x80000000)
     """Bits of the operations allowed on it; the least int32 if not asked. (v8+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class MetadataResponse(Response):
-    """Reports brokers, controller, and the topics asked for with their partitions and leaders. Any broker
-    answers.
+class MetadataResponse(Response, answers=MetadataRequest, api_key=3, versions=(0, 13), flexible=9):
+    """The response to MetadataRequest."""
 
-    Response of Metadata, api key 3, versions 0-13, flexible from 9.
-    """
-
-    api_key: ClassVar[int | None] = 3
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 14)
-    flexible_versions: ClassVar[range] = range(9, 14)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=3, ignorable=True)
     """Throttling in ms: 0, or how long the quota holds this client back. (v3+)"""
-    brokers: list[MetadataResponseBroker] = field(default_factory=list)
+    brokers: list[MetadataResponseBroker] = array(MetadataResponseBroker)
     """All live brokers."""
-    cluster_id: str | None = None
+    cluster_id: str | None = field("string", since=2, null=0, default=None, ignorable=True)
     """Null if the broker doesn't know it (KIP-78). (v2+)"""
-    controller_id: int = -1
+    controller_id: int = field("int32", since=1, default=-1, ignorable=True, entity="broker_id")
     """The broker to send controller requests to; -1 if unknown. (v1+)"""
-    topics: list[MetadataResponseTopic] = field(default_factory=list)
+    topics: list[MetadataResponseTopic] = array(MetadataResponseTopic)
     """Those asked for, found or not."""
-    cluster_authorized_operations: int = -0x80000000
+    cluster_authorized_operations: int = field("int32", since=8, until=10, default=-0x80000000)
     """Bits of those allowed on the cluster; the least int32 if not asked. (v8-v10)"""
-    error_code: int = 0
+    error_code: int = field("int16", since=13, ignorable=True, entity="error_code")
     """0, or why the whole request failed, such as REBOOTSTRAP_REQUIRED (KIP-1102). (v13+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-MetadataRequestTopic._layout_ = FieldTable(
-    MetadataRequestTopic,
-    Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
-    Field("name", "string", null=10, default="", entity="topic_name"),
-    flexible=9,
-)
-
-MetadataRequest._layout_ = FieldTable(
-    MetadataRequest,
-    Field("topics", "struct", array=True, struct=MetadataRequestTopic, null=1, default=()),
-    Field("allow_auto_topic_creation", "bool", 4, default=True),
-    Field("include_cluster_authorized_operations", "bool", 8, 10, default=False),
-    Field("include_topic_authorized_operations", "bool", 8, default=False),
-    flexible=9,
-)
-
-MetadataResponseBroker._layout_ = FieldTable(
-    MetadataResponseBroker,
-    Field("node_id", "int32", entity="broker_id"),
-    Field("host", "string", default=""),
-    Field("port", "int32"),
-    Field("rack", "string", 1, null=0, default=None, ignorable=True),
-    flexible=9,
-)
-
-MetadataResponsePartition._layout_ = FieldTable(
-    MetadataResponsePartition,
-    Field("error_code", "int16", entity="error_code"),
-    Field("partition_index", "int32"),
-    Field("leader_id", "int32", entity="broker_id"),
-    Field("leader_epoch", "int32", 7, default=-1, ignorable=True),
-    Field("replica_nodes", "int32", array=True, default=(), entity="broker_id"),
-    Field("isr_nodes", "int32", array=True, default=(), entity="broker_id"),
-    Field("offline_replicas", "int32", 5, array=True, default=(), ignorable=True, entity="broker_id"),
-    flexible=9,
-)
-
-MetadataResponseTopic._layout_ = FieldTable(
-    MetadataResponseTopic,
-    Field("error_code", "int16", entity="error_code"),
-    Field("name", "string", null=12, default="", entity="topic_name"),
-    Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
-    Field("is_internal", "bool", 1, default=False, ignorable=True),
-    Field("partitions", "struct", array=True, struct=MetadataResponsePartition, default=()),
-    Field("topic_authorized_operations", "int32", 8, default=-0x80000000),
-    flexible=9,
-)
-
-MetadataResponse._layout_ = FieldTable(
-    MetadataResponse,
-    Field("throttle_time_ms", "int32", 3, ignorable=True),
-    Field("brokers", "struct", array=True, struct=MetadataResponseBroker, default=()),
-    Field("cluster_id", "string", 2, null=0, default=None, ignorable=True),
-    Field("controller_id", "int32", 1, default=-1, ignorable=True, entity="broker_id"),
-    Field("topics", "struct", array=True, struct=MetadataResponseTopic, default=()),
-    Field("cluster_authorized_operations", "int32", 8, 10, default=-0x80000000),
-    Field("error_code", "int16", 13, ignorable=True, entity="error_code"),
-    flexible=9,
-)
-
-MetadataRequest.response_class = MetadataResponse

@@ -7,1032 +7,547 @@ record's version. The log has no keys, and knows no record without a value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "AbortTransactionRecord",
-    "AccessControlEntryRecord",
-    "BeginTransactionRecord",
-    "BrokerEndpoint",
-    "BrokerFeature",
-    "BrokerRegistrationChangeRecord",
-    "ClearElrRecord",
-    "ClientQuotaRecord",
-    "ConfigRecord",
-    "ControllerEndpoint",
-    "ControllerFeature",
-    "DelegationTokenRecord",
-    "EndTransactionRecord",
-    "EntityData",
-    "FeatureLevelRecord",
-    "FenceBrokerRecord",
-    "NoOpRecord",
-    "PartitionChangeRecord",
-    "PartitionRecord",
-    "ProducerIdsRecord",
-    "RegisterBrokerRecord",
-    "RegisterControllerRecord",
-    "RemoveAccessControlEntryRecord",
-    "RemoveDelegationTokenRecord",
-    "RemoveTopicRecord",
-    "RemoveUserScramCredentialRecord",
-    "TopicRecord",
-    "UnfenceBrokerRecord",
-    "UnregisterBrokerRecord",
-    "UnregisterControllerRecord",
-    "UserScramCredentialRecord",
-    "ZkMigrationStateRecord",
-]
+from coordwire.codec import Message, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class BrokerEndpoint(Struct):
+class BrokerEndpoint(Struct, flexible=0):
     """A broker's listener."""
 
-    name: str = ""
+    name: str = field("string")
     """Name of the listener, such as "PLAINTEXT"."""
-    host: str = ""
+    host: str = field("string")
     """Host name or address to connect to."""
-    port: int = 0
+    port: int = field("uint16")
     """Port to connect to, 0 to 65535."""
-    security_protocol: int = 0
+    security_protocol: int = field("int16")
     """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class BrokerFeature(Struct):
+class BrokerFeature(Struct, flexible=0):
     """A feature that a broker supports."""
 
-    name: str = ""
+    name: str = field("string")
     """The feature's name."""
-    min_supported_version: int = 0
+    min_supported_version: int = field("int16")
     """The lowest level that it can run by."""
-    max_supported_version: int = 0
+    max_supported_version: int = field("int16")
     """The highest level that it can run by."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class RegisterBrokerRecord(Message):
+class RegisterBrokerRecord(Message, versions=(0, 4), flexible=0):
     """A broker has registered. v1 adds controlled shutdown (KIP-841), v2 ZooKeeper (KIP-866), v3 log
     directories (KIP-858), v4 cordoned ones (KIP-1066).
 
-    RegisterBrokerRecord, versions 0-4, flexible from 0; value of record type 0 in __cluster_metadata.
+    Value of record type 0 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(0, 5)
-
-    broker_id: int = 0
+    broker_id: int = field("int32", entity="broker_id")
     """The broker's node id."""
-    is_migrating_zk_broker: bool = False
+    is_migrating_zk_broker: bool = field("bool", since=2)
     """True for a broker that is still run by ZooKeeper (KIP-866). (v2+)"""
-    incarnation_id: UUID = ZERO_UUID
+    incarnation_id: UUID = field("uuid")
     """New each time the process starts."""
-    broker_epoch: int = 0
+    broker_epoch: int = field("int64")
     """The broker's epoch, new with each registration."""
-    end_points: list[BrokerEndpoint] = field(default_factory=list)
+    end_points: list[BrokerEndpoint] = array(BrokerEndpoint)
     """Where to reach it, by listener."""
-    features: list[BrokerFeature] = field(default_factory=list)
+    features: list[BrokerFeature] = array(BrokerFeature)
     """The features it can run by, with their levels."""
-    rack: str | None = ""
+    rack: str | None = field("string", null=0)
     """Its rack; null for none."""
-    fenced: bool = True
+    fenced: bool = field("bool", default=True)
     """True until the broker has caught up and may lead."""
-    in_controlled_shutdown: bool = False
+    in_controlled_shutdown: bool = field("bool", since=1)
     """True while it hands over to be shut down (KIP-841). (v1+)"""
-    log_dirs: list[UUID] = field(default_factory=list)
+    log_dirs: list[UUID] = array("uuid", since=3, tag=0)
     """Ids of its log directories that work; empty if unknown (KIP-858). (v3+, tag 0)"""
-    cordoned_log_dirs: list[UUID] | None = None
+    cordoned_log_dirs: list[UUID] | None = array("uuid", since=4, null=0, default=None, tag=1)
     """Ids of those that shall get no new partitions; null if not given (KIP-1066). (v4+, tag 1)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class UnregisterBrokerRecord(Message):
+class UnregisterBrokerRecord(Message, versions=(0, 0), flexible=0):
     """A broker is gone for good.
 
-    UnregisterBrokerRecord, version 0, flexible from 0; value of record type 1 in __cluster_metadata.
+    Value of record type 1 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    broker_id: int = 0
+    broker_id: int = field("int32", entity="broker_id")
     """The broker's node id."""
-    broker_epoch: int = 0
+    broker_epoch: int = field("int64")
     """The broker's epoch, new with each registration."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicRecord(Message):
+class TopicRecord(Message, versions=(0, 0), flexible=0):
     """A topic is there; its partitions follow.
 
-    TopicRecord, version 0, flexible from 0; value of record type 2 in __cluster_metadata.
+    Value of record type 2 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    name: str = ""
+    name: str = field("string")
     """The topic's name."""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionRecord(Message):
+class PartitionRecord(Message, versions=(0, 2), flexible=0):
     """A partition as it is, all of it. v1 adds log directories (KIP-858), v2 eligible leaders (KIP-966).
 
-    PartitionRecord, versions 0-2, flexible from 0; value of record type 3 in __cluster_metadata.
+    Value of record type 3 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-
-    partition_id: int = -1
+    partition_id: int = field("int32", default=-1)
     """The partition's number."""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    replicas: list[int] = field(default_factory=list)
+    replicas: list[int] = array("int32", entity="broker_id")
     """Node ids of its replicas, the preferred leader first."""
-    isr: list[int] = field(default_factory=list)
+    isr: list[int] = array("int32", entity="broker_id")
     """Node ids of the replicas in sync."""
-    removing_replicas: list[int] = field(default_factory=list)
+    removing_replicas: list[int] = array("int32", entity="broker_id")
     """Replicas to go when the reassignment ends."""
-    adding_replicas: list[int] = field(default_factory=list)
+    adding_replicas: list[int] = array("int32", entity="broker_id")
     """Replicas to come when the reassignment ends."""
-    leader: int = -1
+    leader: int = field("int32", default=-1, entity="broker_id")
     """Node id of the leader; -1 for none."""
-    leader_recovery_state: int = 0
+    leader_recovery_state: int = field("int8", tag=0)
     """0 for a leader as it should be, 1 while one elected uncleanly recovers. (tag 0)"""
-    leader_epoch: int = -1
+    leader_epoch: int = field("int32", default=-1)
     """One more with each change of leader."""
-    partition_epoch: int = -1
+    partition_epoch: int = field("int32", default=-1)
     """One more with each change of the partition."""
-    directories: list[UUID] = field(default_factory=list)
+    directories: list[UUID] = array("uuid", since=1)
     """Log directory of each replica, in their order; 0…01 while unassigned (KIP-858). (v1+)"""
-    eligible_leader_replicas: list[int] | None = None
+    eligible_leader_replicas: list[int] | None = array(
+        "int32", since=2, null=0, default=None, tag=1, entity="broker_id"
+    )
     """Replicas outside the ISR that are safe to lead; null for none (KIP-966). (v2+, tag 1)"""
-    last_known_elr: list[int] | None = None
+    last_known_elr: list[int] | None = array("int32", since=2, null=0, default=None, tag=2)
     """The last members of that set; null for none (KIP-966). (v2+, tag 2)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConfigRecord(Message):
+class ConfigRecord(Message, versions=(0, 0), flexible=0):
     """A config has been set or taken back.
 
-    ConfigRecord, version 0, flexible from 0; value of record type 4 in __cluster_metadata.
+    Value of record type 4 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    resource_type: int = 0
+    resource_type: int = field("int8")
     """2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group."""
-    resource_name: str = ""
+    resource_name: str = field("string")
     """Name of the topic, id of the broker, …; empty for all brokers' default."""
-    name: str = ""
+    name: str = field("string")
     """The config's name."""
-    value: str | None = ""
+    value: str | None = field("string", null=0, secret=True)
     """Its value; null takes the config back."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionChangeRecord(Message):
+class PartitionChangeRecord(Message, versions=(0, 2), flexible=0):
     """What has changed of a partition; what isn't there stays. v1 adds log directories (KIP-858), v2
     eligible leaders (KIP-966).
 
-    PartitionChangeRecord, versions 0-2, flexible from 0; value of record type 5 in __cluster_metadata.
+    Value of record type 5 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-
-    partition_id: int = -1
+    partition_id: int = field("int32", default=-1)
     """The partition's number."""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    isr: list[int] | None = None
+    isr: list[int] | None = array("int32", null=0, default=None, tag=0, entity="broker_id")
     """Node ids of the replicas in sync; null: as before. (tag 0)"""
-    leader: int = -2
+    leader: int = field("int32", default=-2, tag=1, entity="broker_id")
     """Node id of the leader; -1 for none, -2: as before. (tag 1)"""
-    replicas: list[int] | None = None
+    replicas: list[int] | None = array("int32", null=0, default=None, tag=2, entity="broker_id")
     """Node ids of its replicas; null: as before. (tag 2)"""
-    removing_replicas: list[int] | None = None
+    removing_replicas: list[int] | None = array("int32", null=0, default=None, tag=3, entity="broker_id")
     """Replicas to go when the reassignment ends; null: as before. (tag 3)"""
-    adding_replicas: list[int] | None = None
+    adding_replicas: list[int] | None = array("int32", null=0, default=None, tag=4, entity="broker_id")
     """Replicas to come when the reassignment ends; null: as before. (tag 4)"""
-    leader_recovery_state: int = -1
+    leader_recovery_state: int = field("int8", default=-1, tag=5)
     """0 as it should be, 1 recovering, -1: as before. (tag 5)"""
-    directories: list[UUID] | None = None
+    directories: list[UUID] | None = array("uuid", since=1, null=0, default=None, tag=8)
     """Log directory of each replica, in their order; null: as before (KIP-858). (v1+, tag 8)"""
-    eligible_leader_replicas: list[int] | None = None
+    eligible_leader_replicas: list[int] | None = array(
+        "int32", since=2, null=0, default=None, tag=6, entity="broker_id"
+    )
     """Replicas outside the ISR that are safe to lead; null: as before (KIP-966). (v2+, tag 6)"""
-    last_known_elr: list[int] | None = None
+    last_known_elr: list[int] | None = array("int32", since=2, null=0, default=None, tag=7)
     """The last members of that set; null: as before (KIP-966). (v2+, tag 7)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FenceBrokerRecord(Message):
+class FenceBrokerRecord(Message, versions=(0, 0), flexible=0):
     """A broker may lead no more; BrokerRegistrationChangeRecord has replaced it.
 
-    FenceBrokerRecord, version 0, flexible from 0; value of record type 7 in __cluster_metadata.
+    Value of record type 7 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    id: int = 0
+    id: int = field("int32")
     """The broker's node id."""
-    epoch: int = 0
+    epoch: int = field("int64")
     """The broker's epoch, new with each registration."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class UnfenceBrokerRecord(Message):
+class UnfenceBrokerRecord(Message, versions=(0, 0), flexible=0):
     """A broker may lead again; BrokerRegistrationChangeRecord has replaced it.
 
-    UnfenceBrokerRecord, version 0, flexible from 0; value of record type 8 in __cluster_metadata.
+    Value of record type 8 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    id: int = 0
+    id: int = field("int32")
     """The broker's node id."""
-    epoch: int = 0
+    epoch: int = field("int64")
     """The broker's epoch, new with each registration."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class RemoveTopicRecord(Message):
+class RemoveTopicRecord(Message, versions=(0, 0), flexible=0):
     """A topic is gone, with its partitions and configs.
 
-    RemoveTopicRecord, version 0, flexible from 0; value of record type 9 in __cluster_metadata.
+    Value of record type 9 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DelegationTokenRecord(Message):
+class DelegationTokenRecord(Message, versions=(0, 0), flexible=0):
     """A delegation token was made or renewed.
 
-    DelegationTokenRecord, version 0, flexible from 0; value of record type 10 in __cluster_metadata.
+    Value of record type 10 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    owner: str = ""
+    owner: str = field("string")
     """The principal that the token authenticates, such as "User:ann"."""
-    requester: str = ""
+    requester: str = field("string")
     """The principal that asked for it."""
-    renewers: list[str] = field(default_factory=list)
+    renewers: list[str] = array("string")
     """Principals that may renew it."""
-    issue_timestamp: int = 0
+    issue_timestamp: int = field("int64")
     """When it was issued, in ms since the epoch."""
-    max_timestamp: int = 0
+    max_timestamp: int = field("int64")
     """The last time it can be renewed until, in ms since the epoch."""
-    expiration_timestamp: int = 0
+    expiration_timestamp: int = field("int64")
     """When it expires if not renewed, in ms since the epoch."""
-    token_id: str = ""
+    token_id: str = field("string")
     """The token's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class UserScramCredentialRecord(Message):
+class UserScramCredentialRecord(Message, versions=(0, 0), flexible=0):
     """A user's SCRAM credential has been set.
 
-    UserScramCredentialRecord, version 0, flexible from 0; value of record type 11 in
-    __cluster_metadata.
+    Value of record type 11 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    name: str = ""
+    name: str = field("string")
     """The user's name."""
-    mechanism: int = 0
+    mechanism: int = field("int8")
     """1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
-    salt: bytes = b""
+    salt: bytes = field("bytes", secret=True)
     """The salt."""
-    stored_key: bytes = b""
+    stored_key: bytes = field("bytes", secret=True)
     """Hash of the client's key; proves who knows the password."""
-    server_key: bytes = b""
+    server_key: bytes = field("bytes", secret=True)
     """The key by which the broker proves itself."""
-    iterations: int = 0
+    iterations: int = field("int32")
     """How often the password was hashed."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FeatureLevelRecord(Message):
+class FeatureLevelRecord(Message, versions=(0, 0), flexible=0):
     """The cluster runs by this level of a feature from here on (KIP-584).
 
-    FeatureLevelRecord, version 0, flexible from 0; value of record type 12 in __cluster_metadata.
+    Value of record type 12 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    name: str = ""
+    name: str = field("string")
     """The feature, such as "metadata.version"."""
-    feature_level: int = 0
+    feature_level: int = field("int16")
     """Its level from here on; 0 turns it off."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class EntityData(Struct):
+class EntityData(Struct, flexible=0):
     """A part of whom a quota is for."""
 
-    entity_type: str = ""
+    entity_type: str = field("string")
     """"user", "client-id" or "ip"."""
-    entity_name: str | None = ""
+    entity_name: str | None = field("string", null=0)
     """Its name; null for all that have no quota of their own."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ClientQuotaRecord(Message):
+class ClientQuotaRecord(Message, versions=(0, 0), flexible=0):
     """A quota has been set or taken back.
 
-    ClientQuotaRecord, version 0, flexible from 0; value of record type 14 in __cluster_metadata.
+    Value of record type 14 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    entity: list[EntityData] = field(default_factory=list)
+    entity: list[EntityData] = array(EntityData)
     """Whom the quota is for; all parts must fit."""
-    key: str = ""
+    key: str = field("string")
     """What is limited, such as "producer_byte_rate"."""
-    value: float = 0.0
+    value: float = field("float64")
     """The limit, in the key's own unit; without meaning if removed."""
-    remove: bool = False
+    remove: bool = field("bool")
     """True takes the quota back."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ProducerIdsRecord(Message):
+class ProducerIdsRecord(Message, versions=(0, 0), flexible=0):
     """A block of producer ids has been given to a broker (KIP-730).
 
-    ProducerIdsRecord, version 0, flexible from 0; value of record type 15 in __cluster_metadata.
+    Value of record type 15 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    broker_id: int = 0
+    broker_id: int = field("int32", entity="broker_id")
     """Node id of the broker that got the block."""
-    broker_epoch: int = -1
+    broker_epoch: int = field("int64", default=-1)
     """The broker's epoch at the time; -1 if unknown."""
-    next_producer_id: int = 0
+    next_producer_id: int = field("int64", entity="producer_id")
     """The first id of the next block: all below are given away."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class BrokerRegistrationChangeRecord(Message):
+class BrokerRegistrationChangeRecord(Message, versions=(0, 3), flexible=0):
     """What has changed of a broker; what isn't there stays. v1 adds controlled shutdown (KIP-841), v2 log
     directories (KIP-858), v3 cordoned ones (KIP-1066).
 
-    BrokerRegistrationChangeRecord, versions 0-3, flexible from 0; value of record type 17 in
-    __cluster_metadata.
+    Value of record type 17 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(0, 4)
-
-    broker_id: int = 0
+    broker_id: int = field("int32", entity="broker_id")
     """The broker's node id."""
-    broker_epoch: int = 0
+    broker_epoch: int = field("int64")
     """The broker's epoch, new with each registration."""
-    fenced: int = 0
+    fenced: int = field("int8", tag=0)
     """1 fenced from here on, -1 no longer, 0: as before. (tag 0)"""
-    in_controlled_shutdown: int = 0
+    in_controlled_shutdown: int = field("int8", since=1, tag=1)
     """1 in a controlled shutdown from here on, 0: as before (KIP-841). (v1+, tag 1)"""
-    log_dirs: list[UUID] = field(default_factory=list)
+    log_dirs: list[UUID] = array("uuid", since=2, tag=2)
     """Ids of the log directories that work; empty: as before (KIP-858). (v2+, tag 2)"""
-    cordoned_log_dirs: list[UUID] | None = None
+    cordoned_log_dirs: list[UUID] | None = array("uuid", since=3, null=0, default=None, tag=3)
     """Ids of those that shall get no new partitions; null: as before (KIP-1066). (v3+, tag 3)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AccessControlEntryRecord(Message):
+class AccessControlEntryRecord(Message, versions=(0, 0), flexible=0):
     """An ACL is there.
 
-    AccessControlEntryRecord, version 0, flexible from 0; value of record type 18 in __cluster_metadata.
+    Value of record type 18 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    id: UUID = ZERO_UUID
+    id: UUID = field("uuid")
     """The entry's id."""
-    resource_type: int = 0
+    resource_type: int = field("int8")
     """2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
-    resource_name: str = ""
+    resource_name: str = field("string")
     """The resource, or how its name begins; "*" for all."""
-    pattern_type: int = 0
+    pattern_type: int = field("int8")
     """3: the name itself, 4: all names that begin so."""
-    principal: str = ""
+    principal: str = field("string")
     """Whom it is about, such as "User:ann"."""
-    host: str = ""
+    host: str = field("string")
     """The address that it holds for; "*" for all."""
-    operation: int = 0
+    operation: int = field("int8")
     """2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, …"""
-    permission_type: int = 0
+    permission_type: int = field("int8")
     """2 deny, 3 allow."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class RemoveAccessControlEntryRecord(Message):
+class RemoveAccessControlEntryRecord(Message, versions=(0, 0), flexible=0):
     """An ACL is gone.
 
-    RemoveAccessControlEntryRecord, version 0, flexible from 0; value of record type 19 in
-    __cluster_metadata.
+    Value of record type 19 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    id: UUID = ZERO_UUID
+    id: UUID = field("uuid")
     """The entry's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class NoOpRecord(Message):
+class NoOpRecord(Message, versions=(0, 0), flexible=0):
     """Nothing; it moves the log's end so that followers see that the leader is alive (KIP-835).
 
-    NoOpRecord, version 0, flexible from 0; value of record type 20 in __cluster_metadata.
+    Value of record type 20 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ZkMigrationStateRecord(Message):
+class ZkMigrationStateRecord(Message, versions=(0, 0), flexible=0):
     """How far the move off ZooKeeper has come (KIP-866).
 
-    ZkMigrationStateRecord, version 0, flexible from 0; value of record type 21 in __cluster_metadata.
+    Value of record type 21 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    zk_migration_state: int = 0
+    zk_migration_state: int = field("int8")
     """0 none, 1 under way, 2 about to begin, 3 done, 4 still on ZooKeeper."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class RemoveUserScramCredentialRecord(Message):
+class RemoveUserScramCredentialRecord(Message, versions=(0, 0), flexible=0):
     """A user's SCRAM credential is gone.
 
-    RemoveUserScramCredentialRecord, version 0, flexible from 0; value of record type 22 in
-    __cluster_metadata.
+    Value of record type 22 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    name: str = ""
+    name: str = field("string")
     """The user's name."""
-    mechanism: int = 0
+    mechanism: int = field("int8")
     """1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class BeginTransactionRecord(Message):
+class BeginTransactionRecord(Message, versions=(0, 0), flexible=0):
     """What follows, up to the end, is applied at once or not at all (KIP-868).
 
-    BeginTransactionRecord, version 0, flexible from 0; value of record type 23 in __cluster_metadata.
+    Value of record type 23 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    name: str | None = None
+    name: str | None = field("string", null=0, default=None, tag=0)
     """What it is for; null if not given. (tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class EndTransactionRecord(Message):
+class EndTransactionRecord(Message, versions=(0, 0), flexible=0):
     """The records since the begin are applied (KIP-868).
 
-    EndTransactionRecord, version 0, flexible from 0; value of record type 24 in __cluster_metadata.
+    Value of record type 24 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AbortTransactionRecord(Message):
+class AbortTransactionRecord(Message, versions=(0, 0), flexible=0):
     """The records since the begin are void (KIP-868).
 
-    AbortTransactionRecord, version 0, flexible from 0; value of record type 25 in __cluster_metadata.
+    Value of record type 25 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    reason: str | None = None
+    reason: str | None = field("string", null=0, default=None, tag=0)
     """Why; null if not given. (tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class RemoveDelegationTokenRecord(Message):
+class RemoveDelegationTokenRecord(Message, versions=(0, 0), flexible=0):
     """A delegation token is gone.
 
-    RemoveDelegationTokenRecord, version 0, flexible from 0; value of record type 26 in
-    __cluster_metadata.
+    Value of record type 26 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    token_id: str = ""
+    token_id: str = field("string")
     """The token's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ControllerEndpoint(Struct):
+class ControllerEndpoint(Struct, flexible=0):
     """A controller's listener."""
 
-    name: str = ""
+    name: str = field("string")
     """Name of the listener, such as "CONTROLLER"."""
-    host: str = ""
+    host: str = field("string")
     """Host name or address to connect to."""
-    port: int = 0
+    port: int = field("uint16")
     """Port to connect to, 0 to 65535."""
-    security_protocol: int = 0
+    security_protocol: int = field("int16")
     """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ControllerFeature(Struct):
+class ControllerFeature(Struct, flexible=0):
     """A feature that a controller supports."""
 
-    name: str = ""
+    name: str = field("string")
     """The feature's name."""
-    min_supported_version: int = 0
+    min_supported_version: int = field("int16")
     """The lowest level that it can run by."""
-    max_supported_version: int = 0
+    max_supported_version: int = field("int16")
     """The highest level that it can run by."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class RegisterControllerRecord(Message):
+class RegisterControllerRecord(Message, versions=(0, 0), flexible=0):
     """A controller has registered (KIP-919).
 
-    RegisterControllerRecord, version 0, flexible from 0; value of record type 27 in __cluster_metadata.
+    Value of record type 27 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    controller_id: int = 0
+    controller_id: int = field("int32")
     """The controller's node id."""
-    incarnation_id: UUID = ZERO_UUID
+    incarnation_id: UUID = field("uuid")
     """New each time the process starts."""
-    zk_migration_ready: bool = False
+    zk_migration_ready: bool = field("bool")
     """True if it is configured to move a cluster off ZooKeeper."""
-    end_points: list[ControllerEndpoint] = field(default_factory=list)
+    end_points: list[ControllerEndpoint] = array(ControllerEndpoint)
     """Where to reach it, by listener."""
-    features: list[ControllerFeature] = field(default_factory=list)
+    features: list[ControllerFeature] = array(ControllerFeature)
     """The features it can run by, with their levels."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ClearElrRecord(Message):
+class ClearElrRecord(Message, versions=(0, 0), flexible=0):
     """The eligible leaders of a topic's partitions are cleared (KIP-966).
 
-    ClearElrRecord, version 0, flexible from 0; value of record type 28 in __cluster_metadata.
+    Value of record type 28 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic; empty for all topics."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class UnregisterControllerRecord(Message):
+class UnregisterControllerRecord(Message, versions=(0, 0), flexible=0):
     """A controller is no longer registered (Kafka 4.4).
 
-    UnregisterControllerRecord, version 0, flexible from 0; value of record type 29 in
-    __cluster_metadata.
+    Value of record type 29 in __cluster_metadata.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    controller_id: int = 0
+    controller_id: int = field("int32")
     """The controller's node id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-BrokerEndpoint._layout_ = FieldTable(
-    BrokerEndpoint,
-    Field("name", "string", default=""),
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    Field("security_protocol", "int16"),
-    flexible=0,
-)
-
-BrokerFeature._layout_ = FieldTable(
-    BrokerFeature,
-    Field("name", "string", default=""),
-    Field("min_supported_version", "int16"),
-    Field("max_supported_version", "int16"),
-    flexible=0,
-)
-
-RegisterBrokerRecord._layout_ = FieldTable(
-    RegisterBrokerRecord,
-    Field("broker_id", "int32", entity="broker_id"),
-    Field("is_migrating_zk_broker", "bool", 2, default=False),
-    Field("incarnation_id", "uuid", default=ZERO_UUID),
-    Field("broker_epoch", "int64"),
-    Field("end_points", "struct", array=True, struct=BrokerEndpoint, default=()),
-    Field("features", "struct", array=True, struct=BrokerFeature, default=()),
-    Field("rack", "string", null=0, default=""),
-    Field("fenced", "bool", default=True),
-    Field("in_controlled_shutdown", "bool", 1, default=False),
-    Field("log_dirs", "uuid", 3, array=True, default=(), tag=0),
-    Field("cordoned_log_dirs", "uuid", 4, array=True, null=0, default=None, tag=1),
-    flexible=0,
-)
-
-UnregisterBrokerRecord._layout_ = FieldTable(
-    UnregisterBrokerRecord,
-    Field("broker_id", "int32", entity="broker_id"),
-    Field("broker_epoch", "int64"),
-    flexible=0,
-)
-
-TopicRecord._layout_ = FieldTable(
-    TopicRecord,
-    Field("name", "string", default=""),
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    flexible=0,
-)
-
-PartitionRecord._layout_ = FieldTable(
-    PartitionRecord,
-    Field("partition_id", "int32", default=-1),
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("replicas", "int32", array=True, default=(), entity="broker_id"),
-    Field("isr", "int32", array=True, default=(), entity="broker_id"),
-    Field("removing_replicas", "int32", array=True, default=(), entity="broker_id"),
-    Field("adding_replicas", "int32", array=True, default=(), entity="broker_id"),
-    Field("leader", "int32", default=-1, entity="broker_id"),
-    Field("leader_recovery_state", "int8", tag=0),
-    Field("leader_epoch", "int32", default=-1),
-    Field("partition_epoch", "int32", default=-1),
-    Field("directories", "uuid", 1, array=True, default=()),
-    Field(
-        "eligible_leader_replicas", "int32", 2, array=True, null=0, default=None, tag=1, entity="broker_id"
-    ),
-    Field("last_known_elr", "int32", 2, array=True, null=0, default=None, tag=2),
-    flexible=0,
-)
-
-ConfigRecord._layout_ = FieldTable(
-    ConfigRecord,
-    Field("resource_type", "int8"),
-    Field("resource_name", "string", default=""),
-    Field("name", "string", default=""),
-    Field("value", "string", null=0, default="", secret=True),
-    flexible=0,
-)
-
-PartitionChangeRecord._layout_ = FieldTable(
-    PartitionChangeRecord,
-    Field("partition_id", "int32", default=-1),
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("isr", "int32", array=True, null=0, default=None, tag=0, entity="broker_id"),
-    Field("leader", "int32", default=-2, tag=1, entity="broker_id"),
-    Field("replicas", "int32", array=True, null=0, default=None, tag=2, entity="broker_id"),
-    Field("removing_replicas", "int32", array=True, null=0, default=None, tag=3, entity="broker_id"),
-    Field("adding_replicas", "int32", array=True, null=0, default=None, tag=4, entity="broker_id"),
-    Field("leader_recovery_state", "int8", default=-1, tag=5),
-    Field("directories", "uuid", 1, array=True, null=0, default=None, tag=8),
-    Field(
-        "eligible_leader_replicas", "int32", 2, array=True, null=0, default=None, tag=6, entity="broker_id"
-    ),
-    Field("last_known_elr", "int32", 2, array=True, null=0, default=None, tag=7),
-    flexible=0,
-)
-
-FenceBrokerRecord._layout_ = FieldTable(
-    FenceBrokerRecord,
-    Field("id", "int32"),
-    Field("epoch", "int64"),
-    flexible=0,
-)
-
-UnfenceBrokerRecord._layout_ = FieldTable(
-    UnfenceBrokerRecord,
-    Field("id", "int32"),
-    Field("epoch", "int64"),
-    flexible=0,
-)
-
-RemoveTopicRecord._layout_ = FieldTable(
-    RemoveTopicRecord,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    flexible=0,
-)
-
-DelegationTokenRecord._layout_ = FieldTable(
-    DelegationTokenRecord,
-    Field("owner", "string", default=""),
-    Field("requester", "string", default=""),
-    Field("renewers", "string", array=True, default=()),
-    Field("issue_timestamp", "int64"),
-    Field("max_timestamp", "int64"),
-    Field("expiration_timestamp", "int64"),
-    Field("token_id", "string", default=""),
-    flexible=0,
-)
-
-UserScramCredentialRecord._layout_ = FieldTable(
-    UserScramCredentialRecord,
-    Field("name", "string", default=""),
-    Field("mechanism", "int8"),
-    Field("salt", "bytes", default=b"", secret=True),
-    Field("stored_key", "bytes", default=b"", secret=True),
-    Field("server_key", "bytes", default=b"", secret=True),
-    Field("iterations", "int32"),
-    flexible=0,
-)
-
-FeatureLevelRecord._layout_ = FieldTable(
-    FeatureLevelRecord,
-    Field("name", "string", default=""),
-    Field("feature_level", "int16"),
-    flexible=0,
-)
-
-EntityData._layout_ = FieldTable(
-    EntityData,
-    Field("entity_type", "string", default=""),
-    Field("entity_name", "string", null=0, default=""),
-    flexible=0,
-)
-
-ClientQuotaRecord._layout_ = FieldTable(
-    ClientQuotaRecord,
-    Field("entity", "struct", array=True, struct=EntityData, default=()),
-    Field("key", "string", default=""),
-    Field("value", "float64", default=0.0),
-    Field("remove", "bool", default=False),
-    flexible=0,
-)
-
-ProducerIdsRecord._layout_ = FieldTable(
-    ProducerIdsRecord,
-    Field("broker_id", "int32", entity="broker_id"),
-    Field("broker_epoch", "int64", default=-1),
-    Field("next_producer_id", "int64", entity="producer_id"),
-    flexible=0,
-)
-
-BrokerRegistrationChangeRecord._layout_ = FieldTable(
-    BrokerRegistrationChangeRecord,
-    Field("broker_id", "int32", entity="broker_id"),
-    Field("broker_epoch", "int64"),
-    Field("fenced", "int8", tag=0),
-    Field("in_controlled_shutdown", "int8", 1, tag=1),
-    Field("log_dirs", "uuid", 2, array=True, default=(), tag=2),
-    Field("cordoned_log_dirs", "uuid", 3, array=True, null=0, default=None, tag=3),
-    flexible=0,
-)
-
-AccessControlEntryRecord._layout_ = FieldTable(
-    AccessControlEntryRecord,
-    Field("id", "uuid", default=ZERO_UUID),
-    Field("resource_type", "int8"),
-    Field("resource_name", "string", default=""),
-    Field("pattern_type", "int8"),
-    Field("principal", "string", default=""),
-    Field("host", "string", default=""),
-    Field("operation", "int8"),
-    Field("permission_type", "int8"),
-    flexible=0,
-)
-
-RemoveAccessControlEntryRecord._layout_ = FieldTable(
-    RemoveAccessControlEntryRecord,
-    Field("id", "uuid", default=ZERO_UUID),
-    flexible=0,
-)
-
-NoOpRecord._layout_ = FieldTable(
-    NoOpRecord,
-    flexible=0,
-)
-
-ZkMigrationStateRecord._layout_ = FieldTable(
-    ZkMigrationStateRecord,
-    Field("zk_migration_state", "int8"),
-    flexible=0,
-)
-
-RemoveUserScramCredentialRecord._layout_ = FieldTable(
-    RemoveUserScramCredentialRecord,
-    Field("name", "string", default=""),
-    Field("mechanism", "int8"),
-    flexible=0,
-)
-
-BeginTransactionRecord._layout_ = FieldTable(
-    BeginTransactionRecord,
-    Field("name", "string", null=0, default=None, tag=0),
-    flexible=0,
-)
-
-EndTransactionRecord._layout_ = FieldTable(
-    EndTransactionRecord,
-    flexible=0,
-)
-
-AbortTransactionRecord._layout_ = FieldTable(
-    AbortTransactionRecord,
-    Field("reason", "string", null=0, default=None, tag=0),
-    flexible=0,
-)
-
-RemoveDelegationTokenRecord._layout_ = FieldTable(
-    RemoveDelegationTokenRecord,
-    Field("token_id", "string", default=""),
-    flexible=0,
-)
-
-ControllerEndpoint._layout_ = FieldTable(
-    ControllerEndpoint,
-    Field("name", "string", default=""),
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    Field("security_protocol", "int16"),
-    flexible=0,
-)
-
-ControllerFeature._layout_ = FieldTable(
-    ControllerFeature,
-    Field("name", "string", default=""),
-    Field("min_supported_version", "int16"),
-    Field("max_supported_version", "int16"),
-    flexible=0,
-)
-
-RegisterControllerRecord._layout_ = FieldTable(
-    RegisterControllerRecord,
-    Field("controller_id", "int32"),
-    Field("incarnation_id", "uuid", default=ZERO_UUID),
-    Field("zk_migration_ready", "bool", default=False),
-    Field("end_points", "struct", array=True, struct=ControllerEndpoint, default=()),
-    Field("features", "struct", array=True, struct=ControllerFeature, default=()),
-    flexible=0,
-)
-
-ClearElrRecord._layout_ = FieldTable(
-    ClearElrRecord,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    flexible=0,
-)
-
-UnregisterControllerRecord._layout_ = FieldTable(
-    UnregisterControllerRecord,
-    Field("controller_id", "int32"),
-    flexible=0,
-)

@@ -3,146 +3,74 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "OffsetDeleteRequest",
-    "OffsetDeleteRequestPartition",
-    "OffsetDeleteRequestTopic",
-    "OffsetDeleteResponse",
-    "OffsetDeleteResponsePartition",
-    "OffsetDeleteResponseTopic",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
 class OffsetDeleteRequestPartition(Struct):
     """One partition whose position shall go."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class OffsetDeleteRequestTopic(Struct):
     """The positions to delete of one topic."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[OffsetDeleteRequestPartition] = field(default_factory=list)
+    partitions: list[OffsetDeleteRequestPartition] = array(OffsetDeleteRequestPartition)
     """Its partitions whose positions shall go."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetDeleteRequest(Request["OffsetDeleteResponse"]):
+class OffsetDeleteRequest(Request["OffsetDeleteResponse"], api_key=47, versions=(0, 0)):
     """For operators: deletes committed offsets of single partitions. Topics that a live group is
     subscribed to are refused.
-
-    Request of OffsetDelete, api key 47, version 0, answered by the group coordinator.
     """
 
-    api_key: ClassVar[int | None] = 47
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-    response_class: ClassVar[type[OffsetDeleteResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group whose positions these are."""
-    topics: list[OffsetDeleteRequestTopic] = field(default_factory=list)
+    topics: list[OffsetDeleteRequestTopic] = array(OffsetDeleteRequestTopic)
     """What to delete."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class OffsetDeleteResponsePartition(Struct):
     """What became of one position."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why it stays, such as GROUP_SUBSCRIBED_TO_TOPIC."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class OffsetDeleteResponseTopic(Struct):
     """What became of one topic's positions."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[OffsetDeleteResponsePartition] = field(default_factory=list)
+    partitions: list[OffsetDeleteResponsePartition] = array(OffsetDeleteResponsePartition)
     """One outcome for each position."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetDeleteResponse(Response):
-    """For operators: deletes committed offsets of single partitions. Topics that a live group is
-    subscribed to are refused.
+class OffsetDeleteResponse(Response, answers=OffsetDeleteRequest, api_key=47, versions=(0, 0)):
+    """The response to OffsetDeleteRequest."""
 
-    Response of OffsetDelete, api key 47, version 0, answered by the group coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 47
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why nothing was deleted, such as GROUP_ID_NOT_FOUND."""
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    topics: list[OffsetDeleteResponseTopic] = field(default_factory=list)
+    topics: list[OffsetDeleteResponseTopic] = array(OffsetDeleteResponseTopic)
     """One outcome for each topic; empty if the whole request failed."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-OffsetDeleteRequestPartition._layout_ = FieldTable(
-    OffsetDeleteRequestPartition,
-    Field("partition_index", "int32"),
-)
-
-OffsetDeleteRequestTopic._layout_ = FieldTable(
-    OffsetDeleteRequestTopic,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=OffsetDeleteRequestPartition, default=()),
-)
-
-OffsetDeleteRequest._layout_ = FieldTable(
-    OffsetDeleteRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("topics", "struct", array=True, struct=OffsetDeleteRequestTopic, default=()),
-)
-
-OffsetDeleteResponsePartition._layout_ = FieldTable(
-    OffsetDeleteResponsePartition,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-)
-
-OffsetDeleteResponseTopic._layout_ = FieldTable(
-    OffsetDeleteResponseTopic,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=OffsetDeleteResponsePartition, default=()),
-)
-
-OffsetDeleteResponse._layout_ = FieldTable(
-    OffsetDeleteResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("throttle_time_ms", "int32"),
-    Field("topics", "struct", array=True, struct=OffsetDeleteResponseTopic, default=()),
-)
-
-OffsetDeleteRequest.response_class = OffsetDeleteResponse

@@ -7,143 +7,77 @@ A record without a value removes the offset: it was deleted, it expired, or its 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "LegacyOffsetCommitKey",
-    "LegacyOffsetCommitValue",
-    "OffsetCommitKey",
-    "OffsetCommitValue",
-]
+from coordwire.codec import Message, field
 
 
 @dataclass(slots=True, kw_only=True)
-class LegacyOffsetCommitKey(Message):
+class LegacyOffsetCommitKey(Message, versions=(0, 0)):
     """Whose offset it is, as the first coordinators wrote it; the layout is OffsetCommitKey's.
 
-    LegacyOffsetCommitKey, version 0; key of record type 0 in __consumer_offsets.
+    Key of record type 0 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group: str = ""
+    group: str = field("string", entity="group_id")
     """Id of the group that committed, or that a lone consumer committed under."""
-    topic: str = ""
+    topic: str = field("string", entity="topic_name")
     """The topic's name."""
-    partition: int = 0
+    partition: int = field("int32")
     """The partition's number."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LegacyOffsetCommitValue(Message):
+class LegacyOffsetCommitValue(Message, versions=(0, 0)):
     """The offset, as the first coordinators wrote it. No longer written.
 
-    LegacyOffsetCommitValue, version 0; value of record type 0 in __consumer_offsets.
+    Value of record type 0 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    offset: int = 0
+    offset: int = field("int64")
     """The next offset to read, one after the last that was done."""
-    metadata: str = ""
+    metadata: str = field("string")
     """What the consumer keeps with the offset; empty for nothing."""
-    commit_timestamp: int = 0
+    commit_timestamp: int = field("int64")
     """When it was committed, in ms since the epoch."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetCommitKey(Message):
+class OffsetCommitKey(Message, versions=(0, 0)):
     """Whose offset it is: a group's, for one partition.
 
-    OffsetCommitKey, version 0; key of record type 1 in __consumer_offsets.
+    Key of record type 1 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group: str = ""
+    group: str = field("string", entity="group_id")
     """Id of the group that committed, or that a lone consumer committed under."""
-    topic: str = ""
+    topic: str = field("string", entity="topic_name")
     """The topic's name."""
-    partition: int = 0
+    partition: int = field("int32")
     """The partition's number."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetCommitValue(Message):
+class OffsetCommitValue(Message, versions=(0, 4), flexible=4):
     """The offset committed. v1 kept the client's own expiry, v3 added the leader epoch (KIP-320); v4 is
     flexible (KIP-915).
 
-    OffsetCommitValue, versions 0-4, flexible from 4; value of record type 1 in __consumer_offsets.
+    Value of record type 1 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(4, 5)
-
-    offset: int = 0
+    offset: int = field("int64")
     """The next offset to read, one after the last that was done."""
-    leader_epoch: int = -1
+    leader_epoch: int = field("int32", since=3, default=-1, ignorable=True)
     """Leader epoch of the record before the offset; -1 if unknown (KIP-320). (v3+)"""
-    metadata: str = ""
+    metadata: str = field("string")
     """What the consumer keeps with the offset; empty for nothing."""
-    commit_timestamp: int = 0
+    commit_timestamp: int = field("int64")
     """When it was committed, in ms since the epoch."""
-    expire_timestamp: int = -1
+    expire_timestamp: int = field("int64", since=1, until=1, default=-1, ignorable=True)
     """When the offset expires, in ms since the epoch; -1 for the broker's own rule. (v1-v1)"""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid", since=4, tag=0, ignorable=True)
     """Id of the topic, so that one made anew is distinguished; all zero if unknown. (v4+, tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-LegacyOffsetCommitKey._layout_ = FieldTable(
-    LegacyOffsetCommitKey,
-    Field("group", "string", default="", entity="group_id"),
-    Field("topic", "string", default="", entity="topic_name"),
-    Field("partition", "int32"),
-)
-
-LegacyOffsetCommitValue._layout_ = FieldTable(
-    LegacyOffsetCommitValue,
-    Field("offset", "int64"),
-    Field("metadata", "string", default=""),
-    Field("commit_timestamp", "int64"),
-)
-
-OffsetCommitKey._layout_ = FieldTable(
-    OffsetCommitKey,
-    Field("group", "string", default="", entity="group_id"),
-    Field("topic", "string", default="", entity="topic_name"),
-    Field("partition", "int32"),
-)
-
-OffsetCommitValue._layout_ = FieldTable(
-    OffsetCommitValue,
-    Field("offset", "int64"),
-    Field("leader_epoch", "int32", 3, default=-1, ignorable=True),
-    Field("metadata", "string", default=""),
-    Field("commit_timestamp", "int64"),
-    Field("expire_timestamp", "int64", 1, 1, default=-1, ignorable=True),
-    Field("topic_id", "uuid", 4, default=ZERO_UUID, tag=0, ignorable=True),
-    flexible=4,
-)

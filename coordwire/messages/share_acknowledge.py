@@ -3,250 +3,134 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "AcknowledgePartition",
-    "AcknowledgeTopic",
-    "AcknowledgementBatch",
-    "LeaderIdAndEpoch",
-    "NodeEndpoint",
-    "PartitionData",
-    "ShareAcknowledgeRequest",
-    "ShareAcknowledgeResponse",
-    "ShareAcknowledgeTopicResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class AcknowledgementBatch(Struct):
+class AcknowledgementBatch(Struct, flexible=0):
     """What the member did with a run of records. Gaps mark offsets without a record."""
 
-    first_offset: int = 0
+    first_offset: int = field("int64")
     """First offset of the batch."""
-    last_offset: int = 0
+    last_offset: int = field("int64")
     """Last offset of the batch, inclusive."""
-    acknowledge_types: list[int] = field(default_factory=list)
+    acknowledge_types: list[int] = array("int8")
     """One for each offset, or one for all: 0 gap, 1 accept, 2 release, 3 reject, 4 renew."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AcknowledgePartition(Struct):
+class AcknowledgePartition(Struct, flexible=0):
     """The acknowledgements for one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    acknowledgement_batches: list[AcknowledgementBatch] = field(default_factory=list)
+    acknowledgement_batches: list[AcknowledgementBatch] = array(AcknowledgementBatch)
     """Records acknowledged."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AcknowledgeTopic(Struct):
+class AcknowledgeTopic(Struct, flexible=0):
     """The acknowledgements for one topic."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[AcknowledgePartition] = field(default_factory=list)
+    partitions: list[AcknowledgePartition] = array(AcknowledgePartition)
     """Its partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareAcknowledgeRequest(Request["ShareAcknowledgeResponse"]):
+class ShareAcknowledgeRequest(Request["ShareAcknowledgeResponse"], api_key=79, versions=(0, 2), flexible=0):
     """Acknowledges acquired records without fetching more (KIP-932). It belongs to the session that
     ShareFetch opened.
-
-    Request of ShareAcknowledge, api key 79, versions 0-2, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 79
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-    response_class: ClassVar[type[ShareAcknowledgeResponse]]
-
-    group_id: str | None = None
+    group_id: str | None = field("string", null=0, default=None, entity="group_id")
     """The share group that reads; null if not given."""
-    member_id: str | None = ""
+    member_id: str | None = field("string", null=0, entity="member_id")
     """The member that acquired the records; null if not given."""
-    share_session_epoch: int = 0
+    share_session_epoch: int = field("int32")
     """Counts the session's requests, those of ShareFetch too; -1 closes it."""
-    is_renew_ack: bool = False
+    is_renew_ack: bool = field("bool", since=2)
     """True if some acknowledgement renews a lock (KIP-1222). (v2+)"""
-    topics: list[AcknowledgeTopic] = field(default_factory=list)
+    topics: list[AcknowledgeTopic] = array(AcknowledgeTopic)
     """What to acknowledge, by topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderIdAndEpoch(Struct):
+class LeaderIdAndEpoch(Struct, flexible=0):
     """Who leads a partition, for a member that asked the wrong broker."""
 
-    leader_id: int = 0
+    leader_id: int = field("int32", entity="broker_id")
     """Broker id of the leader; -1 if unknown."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """The leader's epoch; -1 if unknown."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionData(Struct):
+class PartitionData(Struct, flexible=0):
     """What became of one partition's acknowledgements."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the acknowledgements were refused."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """More about the error; null for none."""
-    current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
+    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch)
     """The leader to turn to, where the broker asked is not it."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareAcknowledgeTopicResponse(Struct):
+class ShareAcknowledgeTopicResponse(Struct, flexible=0):
     """What became of one topic's acknowledgements."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[PartitionData] = field(default_factory=list)
+    partitions: list[PartitionData] = array(PartitionData)
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class NodeEndpoint(Struct):
+class NodeEndpoint(Struct, flexible=0):
     """How to reach a leader named above."""
 
-    node_id: int = 0
+    node_id: int = field("int32", entity="broker_id")
     """The broker's id."""
-    host: str = ""
+    host: str = field("string")
     """Its host name."""
-    port: int = 0
+    port: int = field("int32")
     """Its TCP port."""
-    rack: str | None = None
+    rack: str | None = field("string", null=0, default=None)
     """Its rack; null for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareAcknowledgeResponse(Response):
-    """Acknowledges acquired records without fetching more (KIP-932). It belongs to the session that
-    ShareFetch opened.
+class ShareAcknowledgeResponse(
+    Response, answers=ShareAcknowledgeRequest, api_key=79, versions=(0, 2), flexible=0
+):
+    """The response to ShareAcknowledgeRequest."""
 
-    Response of ShareAcknowledge, api key 79, versions 0-2, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 79
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the whole request failed."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """More about the error; null for none."""
-    acquisition_lock_timeout_ms: int = 0
+    acquisition_lock_timeout_ms: int = field("int32", since=2, ignorable=True)
     """How long acquired records stay locked, in ms (KIP-1222). (v2+)"""
-    responses: list[ShareAcknowledgeTopicResponse] = field(default_factory=list)
+    responses: list[ShareAcknowledgeTopicResponse] = array(ShareAcknowledgeTopicResponse)
     """One outcome for each topic."""
-    node_endpoints: list[NodeEndpoint] = field(default_factory=list)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint)
     """Addresses of the leaders in current_leader; empty if none is named."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-AcknowledgementBatch._layout_ = FieldTable(
-    AcknowledgementBatch,
-    Field("first_offset", "int64"),
-    Field("last_offset", "int64"),
-    Field("acknowledge_types", "int8", array=True, default=()),
-    flexible=0,
-)
-
-AcknowledgePartition._layout_ = FieldTable(
-    AcknowledgePartition,
-    Field("partition_index", "int32"),
-    Field("acknowledgement_batches", "struct", array=True, struct=AcknowledgementBatch, default=()),
-    flexible=0,
-)
-
-AcknowledgeTopic._layout_ = FieldTable(
-    AcknowledgeTopic,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=AcknowledgePartition, default=()),
-    flexible=0,
-)
-
-ShareAcknowledgeRequest._layout_ = FieldTable(
-    ShareAcknowledgeRequest,
-    Field("group_id", "string", null=0, default=None, entity="group_id"),
-    Field("member_id", "string", null=0, default="", entity="member_id"),
-    Field("share_session_epoch", "int32"),
-    Field("is_renew_ack", "bool", 2, default=False),
-    Field("topics", "struct", array=True, struct=AcknowledgeTopic, default=()),
-    flexible=0,
-)
-
-LeaderIdAndEpoch._layout_ = FieldTable(
-    LeaderIdAndEpoch,
-    Field("leader_id", "int32", entity="broker_id"),
-    Field("leader_epoch", "int32"),
-    flexible=0,
-)
-
-PartitionData._layout_ = FieldTable(
-    PartitionData,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    Field("current_leader", "struct", struct=LeaderIdAndEpoch),
-    flexible=0,
-)
-
-ShareAcknowledgeTopicResponse._layout_ = FieldTable(
-    ShareAcknowledgeTopicResponse,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=PartitionData, default=()),
-    flexible=0,
-)
-
-NodeEndpoint._layout_ = FieldTable(
-    NodeEndpoint,
-    Field("node_id", "int32", entity="broker_id"),
-    Field("host", "string", default=""),
-    Field("port", "int32"),
-    Field("rack", "string", null=0, default=None),
-    flexible=0,
-)
-
-ShareAcknowledgeResponse._layout_ = FieldTable(
-    ShareAcknowledgeResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    Field("acquisition_lock_timeout_ms", "int32", 2, ignorable=True),
-    Field("responses", "struct", array=True, struct=ShareAcknowledgeTopicResponse, default=()),
-    Field("node_endpoints", "struct", array=True, struct=NodeEndpoint, default=()),
-    flexible=0,
-)
-
-ShareAcknowledgeRequest.response_class = ShareAcknowledgeResponse

@@ -7,135 +7,69 @@ applies.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "Assignment",
-    "ShareGroupHeartbeatRequest",
-    "ShareGroupHeartbeatResponse",
-    "TopicPartitions",
-]
+from coordwire.codec import Request, Response, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupHeartbeatRequest(Request["ShareGroupHeartbeatResponse"]):
-    """Keeps a member in its share group, reports what it wants and returns its assignment (KIP-932).
+class ShareGroupHeartbeatRequest(
+    Request["ShareGroupHeartbeatResponse"], api_key=76, versions=(0, 1), flexible=0
+):
+    """Keeps a member in its share group, reports what it wants and returns its assignment (KIP-932)."""
 
-    Request of ShareGroupHeartbeat, api key 76, versions 0-1, flexible from 0, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 76
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[ShareGroupHeartbeatResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The share group to be in."""
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """A UUID that the member picks itself and keeps for its lifetime."""
-    member_epoch: int = 0
+    member_epoch: int = field("int32")
     """0 joins, -1 leaves; otherwise the epoch last received."""
-    rack_id: str | None = None
+    rack_id: str | None = field("string", null=0, default=None)
     """The member's rack; null if it has none or it is unchanged."""
-    subscribed_topic_names: list[str] | None = None
+    subscribed_topic_names: list[str] | None = array("string", null=0, default=None, entity="topic_name")
     """Null if unchanged since the last heartbeat."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicPartitions(Struct):
+class TopicPartitions(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of the partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Assignment(Struct):
+class Assignment(Struct, flexible=0):
     """What a member shall read."""
 
-    topic_partitions: list[TopicPartitions] = field(default_factory=list)
+    topic_partitions: list[TopicPartitions] = array(TopicPartitions)
     """The partitions, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupHeartbeatResponse(Response):
-    """Keeps a member in its share group, reports what it wants and returns its assignment (KIP-932).
+class ShareGroupHeartbeatResponse(
+    Response, answers=ShareGroupHeartbeatRequest, api_key=76, versions=(0, 1), flexible=0
+):
+    """The response to ShareGroupHeartbeatRequest."""
 
-    Response of ShareGroupHeartbeat, api key 76, versions 0-1, flexible from 0, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 76
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """Throttling in ms: 0, or how long the quota holds this client back."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the heartbeat was refused."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
-    member_id: str | None = None
+    member_id: str | None = field("string", null=0, default=None, entity="member_id")
     """The member that is answered; may be null."""
-    member_epoch: int = 0
+    member_epoch: int = field("int32")
     """To be sent with the next heartbeat."""
-    heartbeat_interval_ms: int = 0
+    heartbeat_interval_ms: int = field("int32")
     """When to send the next heartbeat, in ms."""
-    assignment: Assignment | None = None
+    assignment: Assignment | None = struct(Assignment, null=0, default=None)
     """All that the member shall read; null if unchanged."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ShareGroupHeartbeatRequest._layout_ = FieldTable(
-    ShareGroupHeartbeatRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("member_epoch", "int32"),
-    Field("rack_id", "string", null=0, default=None),
-    Field("subscribed_topic_names", "string", array=True, null=0, default=None, entity="topic_name"),
-    flexible=0,
-)
-
-TopicPartitions._layout_ = FieldTable(
-    TopicPartitions,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-Assignment._layout_ = FieldTable(
-    Assignment,
-    Field("topic_partitions", "struct", array=True, struct=TopicPartitions, default=()),
-    flexible=0,
-)
-
-ShareGroupHeartbeatResponse._layout_ = FieldTable(
-    ShareGroupHeartbeatResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    Field("member_id", "string", null=0, default=None, entity="member_id"),
-    Field("member_epoch", "int32"),
-    Field("heartbeat_interval_ms", "int32"),
-    Field("assignment", "struct", struct=Assignment, null=0, default=None),
-    flexible=0,
-)
-
-ShareGroupHeartbeatRequest.response_class = ShareGroupHeartbeatResponse

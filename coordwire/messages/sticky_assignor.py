@@ -7,82 +7,39 @@ order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-
-__all__ = [
-    "CooperativeStickyAssignorUserData",
-    "StickyAssignorTopicPartition",
-    "StickyAssignorUserData",
-]
+from coordwire.codec import Message, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
 class StickyAssignorTopicPartition(Struct):
     """What the member held of one topic."""
 
-    topic: str = ""
+    topic: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of the partitions held."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StickyAssignorUserData(Message):
+class StickyAssignorUserData(Message, versions=(0, 1)):
     """What a member held before the rebalance, under the protocol "sticky" (KIP-54). v1 adds the
     generation (KIP-341).
-
-    StickyAssignorUserData, versions 0-1.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(2, 2)
-
-    previous_assignment: list[StickyAssignorTopicPartition] = field(default_factory=list)
+    previous_assignment: list[StickyAssignorTopicPartition] = array(StickyAssignorTopicPartition)
     """What it held, by topic."""
-    generation: int = -1
+    generation: int = field("int32", since=1, default=-1, ignorable=True)
     """The generation that it held that in; -1 for none (KIP-341). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CooperativeStickyAssignorUserData(Message):
-    """Since when a member holds its owned_partitions, under the protocol "cooperative-sticky" (KIP-429).
+class CooperativeStickyAssignorUserData(Message, versions=(0, 0)):
+    """Since when a member holds its owned_partitions, under the protocol "cooperative-sticky" (KIP-429)."""
 
-    CooperativeStickyAssignorUserData, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    generation: int = -1
+    generation: int = field("int32", default=-1)
     """The generation that it holds them from; -1 for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-StickyAssignorTopicPartition._layout_ = FieldTable(
-    StickyAssignorTopicPartition,
-    Field("topic", "string", default="", entity="topic_name"),
-    Field("partitions", "int32", array=True, default=()),
-)
-
-StickyAssignorUserData._layout_ = FieldTable(
-    StickyAssignorUserData,
-    Field("previous_assignment", "struct", array=True, struct=StickyAssignorTopicPartition, default=()),
-    Field("generation", "int32", 1, default=-1, ignorable=True),
-)
-
-CooperativeStickyAssignorUserData._layout_ = FieldTable(
-    CooperativeStickyAssignorUserData,
-    Field("generation", "int32", default=-1),
-)

@@ -3,196 +3,101 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "StopReplicaPartitionError",
-    "StopReplicaPartitionState",
-    "StopReplicaPartitionV0",
-    "StopReplicaRequest",
-    "StopReplicaResponse",
-    "StopReplicaTopicState",
-    "StopReplicaTopicV1",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class StopReplicaPartitionV0(Struct):
+class StopReplicaPartitionV0(Struct, flexible=2):
     """One replica to stop (v0)."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StopReplicaTopicV1(Struct):
+class StopReplicaTopicV1(Struct, flexible=2):
     """The replicas to stop in one topic (v1-2)."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partition_indexes: list[int] = field(default_factory=list)
+    partition_indexes: list[int] = array("int32")
     """The partitions' numbers."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StopReplicaPartitionState(Struct):
+class StopReplicaPartitionState(Struct, flexible=2):
     """One replica to stop (v3)."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    leader_epoch: int = -1
+    leader_epoch: int = field("int32", default=-1)
     """The controller's leader epoch; -1 if unknown, -2 when the topic is deleted."""
-    delete_partition: bool = False
+    delete_partition: bool = field("bool")
     """True: delete the replica's data too."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StopReplicaTopicState(Struct):
+class StopReplicaTopicState(Struct, flexible=2):
     """The replicas to stop in one topic (v3)."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partition_states: list[StopReplicaPartitionState] = field(default_factory=list)
+    partition_states: list[StopReplicaPartitionState] = array(StopReplicaPartitionState)
     """Its partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StopReplicaRequest(Request["StopReplicaResponse"]):
+class StopReplicaRequest(Request["StopReplicaResponse"], api_key=5, versions=(0, 4), flexible=2):
     """Sent at a reassignment, the deletion of a topic, or a broker's shutdown. Under KRaft the metadata
     log takes its place; Kafka 4.0 dropped the API.
-
-    Request of StopReplica, api key 5, versions 0-4, flexible from 2.
     """
 
-    api_key: ClassVar[int | None] = 5
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(2, 5)
-    response_class: ClassVar[type[StopReplicaResponse]]
-
-    controller_id: int = 0
+    controller_id: int = field("int32", entity="broker_id")
     """Node id of the controller that sends."""
-    is_k_raft_controller: bool = False
+    is_k_raft_controller: bool = field("bool", since=4)
     """True: the controller runs KRaft, during the migration (KIP-866). (v4+)"""
-    controller_epoch: int = 0
+    controller_epoch: int = field("int32")
     """The controller's epoch; a broker that knows a newer one refuses."""
-    broker_epoch: int = -1
+    broker_epoch: int = field("int64", since=1, default=-1, ignorable=True)
     """The life of the broker that is meant; -1 if unknown (KIP-380). (v1+)"""
-    delete_partitions: bool = False
+    delete_partitions: bool = field("bool", until=2)
     """True: delete the data of all these replicas too (v0-2). (v0-v2)"""
-    ungrouped_partitions: list[StopReplicaPartitionV0] = field(default_factory=list)
+    ungrouped_partitions: list[StopReplicaPartitionV0] = array(StopReplicaPartitionV0, until=0)
     """Every partition with its topic's name (v0). (v0-v0)"""
-    topics: list[StopReplicaTopicV1] = field(default_factory=list)
+    topics: list[StopReplicaTopicV1] = array(StopReplicaTopicV1, since=1, until=2)
     """The partitions' numbers by topic (v1-2, KIP-380). (v1-v2)"""
-    topic_states: list[StopReplicaTopicState] = field(default_factory=list)
+    topic_states: list[StopReplicaTopicState] = array(StopReplicaTopicState, since=3)
     """The partitions by topic, each with its own choices (v3, KIP-570). (v3+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StopReplicaPartitionError(Struct):
+class StopReplicaPartitionError(Struct, flexible=2):
     """What became of one replica."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the replica was not stopped."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StopReplicaResponse(Response):
-    """Sent at a reassignment, the deletion of a topic, or a broker's shutdown. Under KRaft the metadata
-    log takes its place; Kafka 4.0 dropped the API.
+class StopReplicaResponse(Response, answers=StopReplicaRequest, api_key=5, versions=(0, 4), flexible=2):
+    """The response to StopReplicaRequest."""
 
-    Response of StopReplica, api key 5, versions 0-4, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 5
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(2, 5)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the whole request was refused, such as STALE_CONTROLLER_EPOCH."""
-    partition_errors: list[StopReplicaPartitionError] = field(default_factory=list)
+    partition_errors: list[StopReplicaPartitionError] = array(StopReplicaPartitionError)
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-StopReplicaPartitionV0._layout_ = FieldTable(
-    StopReplicaPartitionV0,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partition_index", "int32"),
-    flexible=2,
-)
-
-StopReplicaTopicV1._layout_ = FieldTable(
-    StopReplicaTopicV1,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partition_indexes", "int32", array=True, default=()),
-    flexible=2,
-)
-
-StopReplicaPartitionState._layout_ = FieldTable(
-    StopReplicaPartitionState,
-    Field("partition_index", "int32"),
-    Field("leader_epoch", "int32", default=-1),
-    Field("delete_partition", "bool", default=False),
-    flexible=2,
-)
-
-StopReplicaTopicState._layout_ = FieldTable(
-    StopReplicaTopicState,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partition_states", "struct", array=True, struct=StopReplicaPartitionState, default=()),
-    flexible=2,
-)
-
-StopReplicaRequest._layout_ = FieldTable(
-    StopReplicaRequest,
-    Field("controller_id", "int32", entity="broker_id"),
-    Field("is_k_raft_controller", "bool", 4, default=False),
-    Field("controller_epoch", "int32"),
-    Field("broker_epoch", "int64", 1, default=-1, ignorable=True),
-    Field("delete_partitions", "bool", 0, 2, default=False),
-    Field("ungrouped_partitions", "struct", 0, 0, array=True, struct=StopReplicaPartitionV0, default=()),
-    Field("topics", "struct", 1, 2, array=True, struct=StopReplicaTopicV1, default=()),
-    Field("topic_states", "struct", 3, array=True, struct=StopReplicaTopicState, default=()),
-    flexible=2,
-)
-
-StopReplicaPartitionError._layout_ = FieldTable(
-    StopReplicaPartitionError,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=2,
-)
-
-StopReplicaResponse._layout_ = FieldTable(
-    StopReplicaResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("partition_errors", "struct", array=True, struct=StopReplicaPartitionError, default=()),
-    flexible=2,
-)
-
-StopReplicaRequest.response_class = StopReplicaResponse

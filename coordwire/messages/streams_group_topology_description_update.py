@@ -8,175 +8,92 @@ it out by StreamsGroupDescribe.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "StreamsGroupTopologyDescriptionUpdateRequest",
-    "StreamsGroupTopologyDescriptionUpdateResponse",
-    "TopologyDescription",
-    "TopologyDescriptionGlobalStore",
-    "TopologyDescriptionNode",
-    "TopologyDescriptionSubtopology",
-]
+from coordwire.codec import Request, Response, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class TopologyDescriptionNode(Struct):
+class TopologyDescriptionNode(Struct, flexible=0):
     """A node of the processing graph."""
 
-    name: str = ""
+    name: str = field("string")
     """Its name, such as "KSTREAM-SOURCE-0000000000"."""
-    node_type: int = 0
+    node_type: int = field("int8")
     """1 source, 2 processor, 3 sink."""
-    source_topics: list[str] = field(default_factory=list)
+    source_topics: list[str] = array("string", entity="topic_name")
     """The topics that a source reads; empty if they are found at run time."""
-    sink_topic: str | None = None
+    sink_topic: str | None = field("string", null=0, default=None, entity="topic_name")
     """The topic that a sink writes; null if it is chosen at run time."""
-    stores: list[str] = field(default_factory=list)
+    stores: list[str] = array("string")
     """The state stores that a processor uses, by name."""
-    successors: list[str] = field(default_factory=list)
+    successors: list[str] = array("string")
     """The nodes that take its output, by name."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopologyDescriptionSubtopology(Struct):
+class TopologyDescriptionSubtopology(Struct, flexible=0):
     """A part of the topology whose tasks run on their own, node by node."""
 
-    subtopology_id: str = ""
+    subtopology_id: str = field("string")
     """Its name within the topology."""
-    nodes: list[TopologyDescriptionNode] = field(default_factory=list)
+    nodes: list[TopologyDescriptionNode] = array(TopologyDescriptionNode)
     """Its nodes."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopologyDescriptionGlobalStore(Struct):
+class TopologyDescriptionGlobalStore(Struct, flexible=0):
     """A state store that every client holds whole."""
 
-    source: TopologyDescriptionNode = field(default_factory=TopologyDescriptionNode)
+    source: TopologyDescriptionNode = struct(TopologyDescriptionNode)
     """The source node that feeds it."""
-    processor: TopologyDescriptionNode = field(default_factory=TopologyDescriptionNode)
+    processor: TopologyDescriptionNode = struct(TopologyDescriptionNode)
     """The processor node that fills it."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopologyDescription(Struct):
+class TopologyDescription(Struct, flexible=0):
     """The whole topology of the application, for people to read (KIP-1331)."""
 
-    subtopologies: list[TopologyDescriptionSubtopology] = field(default_factory=list)
+    subtopologies: list[TopologyDescriptionSubtopology] = array(TopologyDescriptionSubtopology)
     """The parts that it consists of."""
-    global_stores: list[TopologyDescriptionGlobalStore] = field(default_factory=list)
+    global_stores: list[TopologyDescriptionGlobalStore] = array(TopologyDescriptionGlobalStore)
     """The global state stores that it uses."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupTopologyDescriptionUpdateRequest(Request["StreamsGroupTopologyDescriptionUpdateResponse"]):
+class StreamsGroupTopologyDescriptionUpdateRequest(
+    Request["StreamsGroupTopologyDescriptionUpdateResponse"], api_key=93, versions=(0, 0), flexible=0
+):
     """Stores the description of a streams group's topology, node by node, where operators can read it
     (KIP-1331).
-
-    Request of StreamsGroupTopologyDescriptionUpdate, api key 93, version 0, flexible from 0, answered
-    by the group coordinator.
     """
 
-    api_key: ClassVar[int | None] = 93
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[StreamsGroupTopologyDescriptionUpdateResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group, which is the application's id."""
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The member that sends it; one that is not in the group gets UNKNOWN_MEMBER_ID."""
-    topology_epoch: int = 0
+    topology_epoch: int = field("int32")
     """The epoch of the topology that is described."""
-    topology_description: TopologyDescription = field(default_factory=TopologyDescription)
+    topology_description: TopologyDescription = struct(TopologyDescription)
     """The description."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupTopologyDescriptionUpdateResponse(Response):
-    """Stores the description of a streams group's topology, node by node, where operators can read it
-    (KIP-1331).
+class StreamsGroupTopologyDescriptionUpdateResponse(
+    Response, answers=StreamsGroupTopologyDescriptionUpdateRequest, api_key=93, versions=(0, 0), flexible=0
+):
+    """The response to StreamsGroupTopologyDescriptionUpdateRequest."""
 
-    Response of StreamsGroupTopologyDescriptionUpdate, api key 93, version 0, flexible from 0, answered
-    by the group coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 93
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the description was not stored."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-TopologyDescriptionNode._layout_ = FieldTable(
-    TopologyDescriptionNode,
-    Field("name", "string", default=""),
-    Field("node_type", "int8"),
-    Field("source_topics", "string", array=True, default=(), entity="topic_name"),
-    Field("sink_topic", "string", null=0, default=None, entity="topic_name"),
-    Field("stores", "string", array=True, default=()),
-    Field("successors", "string", array=True, default=()),
-    flexible=0,
-)
-
-TopologyDescriptionSubtopology._layout_ = FieldTable(
-    TopologyDescriptionSubtopology,
-    Field("subtopology_id", "string", default=""),
-    Field("nodes", "struct", array=True, struct=TopologyDescriptionNode, default=()),
-    flexible=0,
-)
-
-TopologyDescriptionGlobalStore._layout_ = FieldTable(
-    TopologyDescriptionGlobalStore,
-    Field("source", "struct", struct=TopologyDescriptionNode),
-    Field("processor", "struct", struct=TopologyDescriptionNode),
-    flexible=0,
-)
-
-TopologyDescription._layout_ = FieldTable(
-    TopologyDescription,
-    Field("subtopologies", "struct", array=True, struct=TopologyDescriptionSubtopology, default=()),
-    Field("global_stores", "struct", array=True, struct=TopologyDescriptionGlobalStore, default=()),
-    flexible=0,
-)
-
-StreamsGroupTopologyDescriptionUpdateRequest._layout_ = FieldTable(
-    StreamsGroupTopologyDescriptionUpdateRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("topology_epoch", "int32"),
-    Field("topology_description", "struct", struct=TopologyDescription),
-    flexible=0,
-)
-
-StreamsGroupTopologyDescriptionUpdateResponse._layout_ = FieldTable(
-    StreamsGroupTopologyDescriptionUpdateResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    flexible=0,
-)
-
-StreamsGroupTopologyDescriptionUpdateRequest.response_class = StreamsGroupTopologyDescriptionUpdateResponse

@@ -6,126 +6,63 @@ In a rebalance the coordinator sends no answer until the leader's request has co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "SyncGroupRequest",
-    "SyncGroupRequestAssignment",
-    "SyncGroupResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class SyncGroupRequestAssignment(Struct):
+class SyncGroupRequestAssignment(Struct, flexible=4):
     """The share of one member."""
 
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """Who it is for."""
-    assignment: bytes = b""
+    assignment: bytes = field(
+        "bytes",
+        embedded=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
+    )
     """What this member shall work on; a consumer's partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class SyncGroupRequest(Request["SyncGroupResponse"]):
+class SyncGroupRequest(Request["SyncGroupResponse"], api_key=14, versions=(0, 5), flexible=4):
     """Closes each rebalance of a classic group, after JoinGroup. The coordinator passes the leader's bytes
     on and does not look inside.
-
-    Request of SyncGroup, api key 14, versions 0-5, flexible from 4, answered by the group coordinator.
     """
 
-    api_key: ClassVar[int | None] = 14
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(4, 6)
-    response_class: ClassVar[type[SyncGroupResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The member's group."""
-    generation_id: int = 0
+    generation_id: int = field("int32")
     """The generation that the member joined."""
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """As the coordinator named it on joining."""
-    group_instance_id: str | None = None
+    group_instance_id: str | None = field("string", since=3, null=0, default=None, entity="instance_id")
     """A static member's own name; null for a dynamic one (KIP-345). (v3+)"""
-    protocol_type: str | None = None
+    protocol_type: str | None = field("string", since=5, null=0, default=None, ignorable=True)
     """As JoinGroup answered, checked by the coordinator; null to skip that (KIP-559). (v5+)"""
-    protocol_name: str | None = None
+    protocol_name: str | None = field("string", since=5, null=0, default=None, ignorable=True)
     """As JoinGroup answered, checked by the coordinator; null to skip that (KIP-559). (v5+)"""
-    assignments: list[SyncGroupRequestAssignment] = field(default_factory=list)
+    assignments: list[SyncGroupRequestAssignment] = array(SyncGroupRequestAssignment)
     """Everybody's share, from the leader; empty from the others."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class SyncGroupResponse(Response):
-    """Closes each rebalance of a classic group, after JoinGroup. The coordinator passes the leader's bytes
-    on and does not look inside.
+class SyncGroupResponse(Response, answers=SyncGroupRequest, api_key=14, versions=(0, 5), flexible=4):
+    """The response to SyncGroupRequest."""
 
-    Response of SyncGroup, api key 14, versions 0-5, flexible from 4, answered by the group coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 14
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(4, 6)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=1, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v1+)"""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why there is no assignment; REBALANCE_IN_PROGRESS means join again."""
-    protocol_type: str | None = None
+    protocol_type: str | None = field("string", since=5, null=0, default=None, ignorable=True)
     """What the protocols are for; null on an error (KIP-559). (v5+)"""
-    protocol_name: str | None = None
+    protocol_name: str | None = field("string", since=5, null=0, default=None, ignorable=True)
     """The protocol that the assignment is in; null on an error (KIP-559). (v5+)"""
-    assignment: bytes = b""
+    assignment: bytes = field(
+        "bytes",
+        embedded=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
+    )
     """This member's share; empty on an error or for nothing to do."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-SyncGroupRequestAssignment._layout_ = FieldTable(
-    SyncGroupRequestAssignment,
-    Field("member_id", "string", default="", entity="member_id"),
-    Field(
-        "assignment",
-        "bytes",
-        default=b"",
-        embedded=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
-    ),
-    flexible=4,
-)
-
-SyncGroupRequest._layout_ = FieldTable(
-    SyncGroupRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("generation_id", "int32"),
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("group_instance_id", "string", 3, null=0, default=None, entity="instance_id"),
-    Field("protocol_type", "string", 5, null=0, default=None, ignorable=True),
-    Field("protocol_name", "string", 5, null=0, default=None, ignorable=True),
-    Field("assignments", "struct", array=True, struct=SyncGroupRequestAssignment, default=()),
-    flexible=4,
-)
-
-SyncGroupResponse._layout_ = FieldTable(
-    SyncGroupResponse,
-    Field("throttle_time_ms", "int32", 1, ignorable=True),
-    Field("error_code", "int16", entity="error_code"),
-    Field("protocol_type", "string", 5, null=0, default=None, ignorable=True),
-    Field("protocol_name", "string", 5, null=0, default=None, ignorable=True),
-    Field(
-        "assignment",
-        "bytes",
-        default=b"",
-        embedded=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
-    ),
-    flexible=4,
-)
-
-SyncGroupRequest.response_class = SyncGroupResponse

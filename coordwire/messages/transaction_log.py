@@ -6,110 +6,61 @@ A record without a value removes the id, after a long time without use.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-
-__all__ = [
-    "PartitionsSchema",
-    "TransactionLogKey",
-    "TransactionLogValue",
-]
+from coordwire.codec import Message, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class TransactionLogKey(Message):
+class TransactionLogKey(Message, versions=(0, 0)):
     """Which transactional id it is.
 
-    TransactionLogKey, version 0; key of record type 0 in __transaction_state.
+    Key of record type 0 in __transaction_state.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    transactional_id: str = ""
+    transactional_id: str = field("string", entity="transactional_id")
     """The transactional id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionsSchema(Struct):
+class PartitionsSchema(Struct, flexible=1):
     """Partitions of one topic in the transaction."""
 
-    topic: str = ""
+    topic: str = field("string", entity="topic_name")
     """The topic's name."""
-    partition_ids: list[int] = field(default_factory=list)
+    partition_ids: list[int] = array("int32")
     """Numbers of its partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TransactionLogValue(Message):
+class TransactionLogValue(Message, versions=(0, 1), flexible=1):
     """The state of an id's transaction. v1 is flexible (KIP-915).
 
-    TransactionLogValue, versions 0-1, flexible from 1; value of record type 0 in __transaction_state.
+    Value of record type 0 in __transaction_state.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(1, 2)
-
-    producer_id: int = 0
+    producer_id: int = field("int64", entity="producer_id")
     """The producer id that the id goes by now."""
-    previous_producer_id: int = -1
+    previous_producer_id: int = field("int64", since=1, default=-1, tag=0, entity="producer_id")
     """The producer id before, for retries of its last commit; -1 for none (KIP-890). (v1+, tag 0)"""
-    next_producer_id: int = -1
+    next_producer_id: int = field("int64", since=1, default=-1, tag=1, entity="producer_id")
     """The producer id to follow when this one's epochs run out; -1 for none (KIP-890). (v1+, tag 1)"""
-    producer_epoch: int = 0
+    producer_epoch: int = field("int16")
     """Epoch of the producer id; older ones are fenced off."""
-    next_producer_epoch: int = -1
+    next_producer_epoch: int = field("int16", since=1, default=-1, tag=3)
     """Epoch that goes with the next producer id; -1 for none. (v1+, tag 3)"""
-    transaction_timeout_ms: int = 0
+    transaction_timeout_ms: int = field("int32")
     """How long a transaction may stay open, in ms."""
-    transaction_status: int = 0
+    transaction_status: int = field("int8")
     """0 empty, 1 ongoing, 2-3 preparing to commit, abort, 4-5 done so, 6 dead, 7 fencing."""
-    transaction_partitions: list[PartitionsSchema] | None = field(default_factory=list)
+    transaction_partitions: list[PartitionsSchema] | None = array(PartitionsSchema, null=0)
     """Partitions in the open transaction; null for none."""
-    transaction_last_update_timestamp_ms: int = 0
+    transaction_last_update_timestamp_ms: int = field("int64")
     """When this state was reached, in ms since the epoch."""
-    transaction_start_timestamp_ms: int = 0
+    transaction_start_timestamp_ms: int = field("int64")
     """When the transaction began, in ms since the epoch; -1 for never."""
-    client_transaction_version: int = 0
+    client_transaction_version: int = field("int16", since=1, tag=2)
     """transaction.version that the producer goes by; 2: an epoch a transaction (KIP-890). (v1+, tag 2)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-TransactionLogKey._layout_ = FieldTable(
-    TransactionLogKey,
-    Field("transactional_id", "string", default="", entity="transactional_id"),
-)
-
-PartitionsSchema._layout_ = FieldTable(
-    PartitionsSchema,
-    Field("topic", "string", default="", entity="topic_name"),
-    Field("partition_ids", "int32", array=True, default=()),
-    flexible=1,
-)
-
-TransactionLogValue._layout_ = FieldTable(
-    TransactionLogValue,
-    Field("producer_id", "int64", entity="producer_id"),
-    Field("previous_producer_id", "int64", 1, default=-1, tag=0, entity="producer_id"),
-    Field("next_producer_id", "int64", 1, default=-1, tag=1, entity="producer_id"),
-    Field("producer_epoch", "int16"),
-    Field("next_producer_epoch", "int16", 1, default=-1, tag=3),
-    Field("transaction_timeout_ms", "int32"),
-    Field("transaction_status", "int8"),
-    Field("transaction_partitions", "struct", array=True, struct=PartitionsSchema, null=0, default=()),
-    Field("transaction_last_update_timestamp_ms", "int64"),
-    Field("transaction_start_timestamp_ms", "int64"),
-    Field("client_transaction_version", "int16", 1, tag=2),
-    flexible=1,
-)

@@ -4,69 +4,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Request, Response
-
-__all__ = [
-    "UnregisterControllerRequest",
-    "UnregisterControllerResponse",
-]
+from coordwire.codec import Request, Response, field
 
 
 @dataclass(slots=True, kw_only=True)
-class UnregisterControllerRequest(Request["UnregisterControllerResponse"]):
-    """Takes a controller's registration out of the metadata. One that still runs can register again.
+class UnregisterControllerRequest(
+    Request["UnregisterControllerResponse"], api_key=94, versions=(0, 0), flexible=0
+):
+    """Takes a controller's registration out of the metadata. One that still runs can register again."""
 
-    Request of UnregisterController, api key 94, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 94
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[UnregisterControllerResponse]]
-
-    controller_id: int = 0
+    controller_id: int = field("int32")
     """Node id of the controller to remove."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class UnregisterControllerResponse(Response):
-    """Takes a controller's registration out of the metadata. One that still runs can register again.
+class UnregisterControllerResponse(
+    Response, answers=UnregisterControllerRequest, api_key=94, versions=(0, 0), flexible=0
+):
+    """The response to UnregisterControllerRequest."""
 
-    Response of UnregisterController, api key 94, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 94
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the controller is still registered."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """Explains the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-UnregisterControllerRequest._layout_ = FieldTable(
-    UnregisterControllerRequest,
-    Field("controller_id", "int32"),
-    flexible=0,
-)
-
-UnregisterControllerResponse._layout_ = FieldTable(
-    UnregisterControllerResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    flexible=0,
-)
-
-UnregisterControllerRequest.response_class = UnregisterControllerResponse

@@ -3,216 +3,113 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "UpdateMetadataBroker",
-    "UpdateMetadataEndpoint",
-    "UpdateMetadataPartitionState",
-    "UpdateMetadataRequest",
-    "UpdateMetadataResponse",
-    "UpdateMetadataTopicState",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateMetadataPartitionState(Struct):
+class UpdateMetadataPartitionState(Struct, flexible=6):
     """One partition as the controller has it."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", until=4, ignorable=True, entity="topic_name")
     """The topic's name; from v5 on it is in the topic (v0-4). (v0-v4)"""
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    controller_epoch: int = 0
+    controller_epoch: int = field("int32")
     """Epoch of the controller that last changed the partition."""
-    leader: int = 0
+    leader: int = field("int32", entity="broker_id")
     """Broker id of the leader; -1 for none, -2 when the topic is being deleted."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """Raised at each change of leader."""
-    isr: list[int] = field(default_factory=list)
+    isr: list[int] = array("int32", entity="broker_id")
     """Broker ids of the in-sync replicas."""
-    zk_version: int = 0
+    zk_version: int = field("int32")
     """Version of the partition's node in ZooKeeper."""
-    replicas: list[int] = field(default_factory=list)
+    replicas: list[int] = array("int32", entity="broker_id")
     """Broker ids of all replicas, the preferred leader first."""
-    offline_replicas: list[int] = field(default_factory=list)
+    offline_replicas: list[int] = array("int32", since=4, ignorable=True, entity="broker_id")
     """Broker ids of the replicas that are down or on a failed disk (KIP-112). (v4+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateMetadataTopicState(Struct):
+class UpdateMetadataTopicState(Struct, flexible=6):
     """The partitions of one topic."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name."""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid", since=7, ignorable=True)
     """The topic's id; all zeros if it has none (KIP-516). (v7+)"""
-    partition_states: list[UpdateMetadataPartitionState] = field(default_factory=list)
+    partition_states: list[UpdateMetadataPartitionState] = array(UpdateMetadataPartitionState)
     """Its changed partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateMetadataEndpoint(Struct):
+class UpdateMetadataEndpoint(Struct, flexible=6):
     """One address at which a broker listens."""
 
-    port: int = 0
+    port: int = field("int32")
     """TCP port."""
-    host: str = ""
+    host: str = field("string")
     """Host name or IP address."""
-    listener: str = ""
+    listener: str = field("string", since=3, ignorable=True)
     """The listener's name, such as PLAINTEXT or INTERNAL (KIP-103). (v3+)"""
-    security_protocol: int = 0
+    security_protocol: int = field("int16")
     """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateMetadataBroker(Struct):
+class UpdateMetadataBroker(Struct, flexible=6):
     """One live broker."""
 
-    id: int = 0
+    id: int = field("int32", entity="broker_id")
     """The broker's node id."""
-    v0_host: str = ""
+    v0_host: str = field("string", until=0, ignorable=True)
     """Host name or IP address (v0). (v0-v0)"""
-    v0_port: int = 0
+    v0_port: int = field("int32", until=0, ignorable=True)
     """TCP port (v0). (v0-v0)"""
-    endpoints: list[UpdateMetadataEndpoint] = field(default_factory=list)
+    endpoints: list[UpdateMetadataEndpoint] = array(UpdateMetadataEndpoint, since=1, ignorable=True)
     """Where the broker is reached (v1). (v1+)"""
-    rack: str | None = ""
+    rack: str | None = field("string", since=2, null=0, ignorable=True)
     """The rack, for spreading replicas; null if not given (KIP-36). (v2+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateMetadataRequest(Request["UpdateMetadataResponse"]):
+class UpdateMetadataRequest(Request["UpdateMetadataResponse"], api_key=6, versions=(0, 8), flexible=6):
     """Carries live brokers and changed partitions to the brokers' caches. Under KRaft the metadata log
     takes its place; Kafka 4.0 dropped the API.
-
-    Request of UpdateMetadata, api key 6, versions 0-8, flexible from 6.
     """
 
-    api_key: ClassVar[int | None] = 6
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 9)
-    flexible_versions: ClassVar[range] = range(6, 9)
-    response_class: ClassVar[type[UpdateMetadataResponse]]
-
-    controller_id: int = 0
+    controller_id: int = field("int32", entity="broker_id")
     """Node id of the controller that sends."""
-    is_k_raft_controller: bool = False
+    is_k_raft_controller: bool = field("bool", since=8)
     """True: the controller runs KRaft, during the migration (KIP-866). (v8+)"""
-    type: int = 0
+    type: int = field("int8", since=8, tag=0)
     """0 unknown, 1 some partitions, 2 all partitions of the cluster (KIP-866). (v8+, tag 0)"""
-    controller_epoch: int = 0
+    controller_epoch: int = field("int32")
     """The controller's epoch; a broker that knows a newer one refuses."""
-    broker_epoch: int = -1
+    broker_epoch: int = field("int64", since=5, default=-1, ignorable=True)
     """The life of the broker that is meant; -1 if unknown (KIP-380). (v5+)"""
-    ungrouped_partition_states: list[UpdateMetadataPartitionState] = field(default_factory=list)
+    ungrouped_partition_states: list[UpdateMetadataPartitionState] = array(
+        UpdateMetadataPartitionState, until=4
+    )
     """Every partition with its topic's name (v0-4). (v0-v4)"""
-    topic_states: list[UpdateMetadataTopicState] = field(default_factory=list)
+    topic_states: list[UpdateMetadataTopicState] = array(UpdateMetadataTopicState, since=5)
     """The partitions by topic (v5, KIP-380). (v5+)"""
-    live_brokers: list[UpdateMetadataBroker] = field(default_factory=list)
+    live_brokers: list[UpdateMetadataBroker] = array(UpdateMetadataBroker)
     """All brokers alive; those not named here are gone."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateMetadataResponse(Response):
-    """Carries live brokers and changed partitions to the brokers' caches. Under KRaft the metadata log
-    takes its place; Kafka 4.0 dropped the API.
+class UpdateMetadataResponse(Response, answers=UpdateMetadataRequest, api_key=6, versions=(0, 8), flexible=6):
+    """The response to UpdateMetadataRequest."""
 
-    Response of UpdateMetadata, api key 6, versions 0-8, flexible from 6.
-    """
-
-    api_key: ClassVar[int | None] = 6
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 9)
-    flexible_versions: ClassVar[range] = range(6, 9)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the request was refused, such as STALE_CONTROLLER_EPOCH."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-UpdateMetadataPartitionState._layout_ = FieldTable(
-    UpdateMetadataPartitionState,
-    Field("topic_name", "string", 0, 4, default="", ignorable=True, entity="topic_name"),
-    Field("partition_index", "int32"),
-    Field("controller_epoch", "int32"),
-    Field("leader", "int32", entity="broker_id"),
-    Field("leader_epoch", "int32"),
-    Field("isr", "int32", array=True, default=(), entity="broker_id"),
-    Field("zk_version", "int32"),
-    Field("replicas", "int32", array=True, default=(), entity="broker_id"),
-    Field("offline_replicas", "int32", 4, array=True, default=(), ignorable=True, entity="broker_id"),
-    flexible=6,
-)
-
-UpdateMetadataTopicState._layout_ = FieldTable(
-    UpdateMetadataTopicState,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("topic_id", "uuid", 7, default=ZERO_UUID, ignorable=True),
-    Field("partition_states", "struct", array=True, struct=UpdateMetadataPartitionState, default=()),
-    flexible=6,
-)
-
-UpdateMetadataEndpoint._layout_ = FieldTable(
-    UpdateMetadataEndpoint,
-    Field("port", "int32"),
-    Field("host", "string", default=""),
-    Field("listener", "string", 3, default="", ignorable=True),
-    Field("security_protocol", "int16"),
-    flexible=6,
-)
-
-UpdateMetadataBroker._layout_ = FieldTable(
-    UpdateMetadataBroker,
-    Field("id", "int32", entity="broker_id"),
-    Field("v0_host", "string", 0, 0, default="", ignorable=True),
-    Field("v0_port", "int32", 0, 0, ignorable=True),
-    Field("endpoints", "struct", 1, array=True, struct=UpdateMetadataEndpoint, default=(), ignorable=True),
-    Field("rack", "string", 2, null=0, default="", ignorable=True),
-    flexible=6,
-)
-
-UpdateMetadataRequest._layout_ = FieldTable(
-    UpdateMetadataRequest,
-    Field("controller_id", "int32", entity="broker_id"),
-    Field("is_k_raft_controller", "bool", 8, default=False),
-    Field("type", "int8", 8, tag=0),
-    Field("controller_epoch", "int32"),
-    Field("broker_epoch", "int64", 5, default=-1, ignorable=True),
-    Field(
-        "ungrouped_partition_states",
-        "struct",
-        0,
-        4,
-        array=True,
-        struct=UpdateMetadataPartitionState,
-        default=(),
-    ),
-    Field("topic_states", "struct", 5, array=True, struct=UpdateMetadataTopicState, default=()),
-    Field("live_brokers", "struct", array=True, struct=UpdateMetadataBroker, default=()),
-    flexible=6,
-)
-
-UpdateMetadataResponse._layout_ = FieldTable(
-    UpdateMetadataResponse,
-    Field("error_code", "int16", entity="error_code"),
-    flexible=6,
-)
-
-UpdateMetadataRequest.response_class = UpdateMetadataResponse

@@ -3,158 +3,82 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "CurrentLeader",
-    "KRaftVersionFeature",
-    "Listener",
-    "UpdateRaftVoterRequest",
-    "UpdateRaftVoterResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class Listener(Struct):
+class Listener(Struct, flexible=0):
     """One address at which the voter listens."""
 
-    name: str = ""
+    name: str = field("string")
     """The listener's name, such as CONTROLLER."""
-    host: str = ""
+    host: str = field("string")
     """Host name or IP address."""
-    port: int = 0
+    port: int = field("uint16")
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class KRaftVersionFeature(Struct):
+class KRaftVersionFeature(Struct, flexible=0):
     """The levels of the feature kraft.version that the voter supports."""
 
-    min_supported_version: int = 0
+    min_supported_version: int = field("int16")
     """Lowest level supported."""
-    max_supported_version: int = 0
+    max_supported_version: int = field("int16")
     """Highest level supported."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateRaftVoterRequest(Request["UpdateRaftVoterResponse"]):
+class UpdateRaftVoterRequest(Request["UpdateRaftVoterResponse"], api_key=82, versions=(0, 0), flexible=0):
     """Sent by a voter whose entry in the set of voters is out of date, as after a restart with other
     listeners or newer software.
-
-    Request of UpdateRaftVoter, api key 82, version 0, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 82
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[UpdateRaftVoterResponse]]
-
-    cluster_id: str | None = ""
+    cluster_id: str | None = field("string", null=0)
     """The cluster meant; null for no check."""
-    current_leader_epoch: int = 0
+    current_leader_epoch: int = field("int32")
     """The epoch that the voter believes current; a wrong one is refused."""
-    voter_id: int = 0
+    voter_id: int = field("int32")
     """Node id of the voter, which is the sender."""
-    voter_directory_id: UUID = ZERO_UUID
+    voter_directory_id: UUID = field("uuid")
     """Id of the directory where the voter keeps its metadata log."""
-    listeners: list[Listener] = field(default_factory=list)
+    listeners: list[Listener] = array(Listener)
     """All its addresses; they replace the old ones."""
-    k_raft_version_feature: KRaftVersionFeature = field(default_factory=KRaftVersionFeature)
+    k_raft_version_feature: KRaftVersionFeature = struct(KRaftVersionFeature)
     """What the voter's software supports."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CurrentLeader(Struct):
+class CurrentLeader(Struct, flexible=0):
     """Leader and address as the answering node knows them."""
 
-    leader_id: int = -1
+    leader_id: int = field("int32", default=-1, entity="broker_id")
     """Node id of the leader; -1 if unknown."""
-    leader_epoch: int = -1
+    leader_epoch: int = field("int32", default=-1)
     """The newest epoch known; -1 if unknown."""
-    host: str = ""
+    host: str = field("string")
     """The leader's host name or IP address; empty if unknown."""
-    port: int = 0
+    port: int = field("int32")
     """The leader's TCP port; 0 if unknown."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateRaftVoterResponse(Response):
-    """Sent by a voter whose entry in the set of voters is out of date, as after a restart with other
-    listeners or newer software.
+class UpdateRaftVoterResponse(
+    Response, answers=UpdateRaftVoterRequest, api_key=82, versions=(0, 0), flexible=0
+):
+    """The response to UpdateRaftVoterRequest."""
 
-    Response of UpdateRaftVoter, api key 82, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 82
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the voter's entry was not changed."""
-    current_leader: CurrentLeader = field(default_factory=CurrentLeader)
+    current_leader: CurrentLeader = struct(CurrentLeader, tag=0)
     """Whom to turn to if another node leads. (tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-Listener._layout_ = FieldTable(
-    Listener,
-    Field("name", "string", default=""),
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    flexible=0,
-)
-
-KRaftVersionFeature._layout_ = FieldTable(
-    KRaftVersionFeature,
-    Field("min_supported_version", "int16"),
-    Field("max_supported_version", "int16"),
-    flexible=0,
-)
-
-UpdateRaftVoterRequest._layout_ = FieldTable(
-    UpdateRaftVoterRequest,
-    Field("cluster_id", "string", null=0, default=""),
-    Field("current_leader_epoch", "int32"),
-    Field("voter_id", "int32"),
-    Field("voter_directory_id", "uuid", default=ZERO_UUID),
-    Field("listeners", "struct", array=True, struct=Listener, default=()),
-    Field("k_raft_version_feature", "struct", struct=KRaftVersionFeature),
-    flexible=0,
-)
-
-CurrentLeader._layout_ = FieldTable(
-    CurrentLeader,
-    Field("leader_id", "int32", default=-1, entity="broker_id"),
-    Field("leader_epoch", "int32", default=-1),
-    Field("host", "string", default=""),
-    Field("port", "int32"),
-    flexible=0,
-)
-
-UpdateRaftVoterResponse._layout_ = FieldTable(
-    UpdateRaftVoterResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("current_leader", "struct", struct=CurrentLeader, tag=0),
-    flexible=0,
-)
-
-UpdateRaftVoterRequest.response_class = UpdateRaftVoterResponse

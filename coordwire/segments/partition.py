@@ -9,7 +9,7 @@ from __future__ import annotations
 __all__ = ["logs", "producers_before"]
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from coordwire.errors import DecodeError
@@ -20,20 +20,22 @@ from coordwire.segments.segment import Segment
 from coordwire.segments.state_files import read_snapshot
 
 
-def logs(folder: str | os.PathLike[str]) -> Iterator[Path]:
+def logs(folder: str | os.PathLike[str], *, suffixes: Collection[str] = ()) -> Iterator[Path]:
     """The segments in a folder, or in all folders of a broker's log folder: by folder, then by offset.
 
-    Raises `OSError`.
+    suffixes: what may follow a segment's own name, as ".gz". Raises `OSError`.
     """
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
-        name = file_name(entry.name)
-        if name is not None and entry.name == log_name(name.offset or 0) and entry.is_file():
+        suffix = next((one for one in suffixes if entry.name.endswith(one)), "")
+        plain = entry.name.removesuffix(suffix)
+        name = file_name(plain)
+        if name is not None and plain == log_name(name.offset or 0) and entry.is_file():
             yield Path(entry.path)
     for entry in found:
         if entry.is_dir(follow_symlinks=False):
-            yield from logs(entry.path)
+            yield from logs(entry.path, suffixes=suffixes)
 
 
 def producers_before(segment: Segment) -> Producers:

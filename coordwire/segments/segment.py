@@ -60,10 +60,12 @@ class Segment:
         self.path = Path(path)
         self._view = mapped(self.path)
         self.size = len(self._view)
-        folder = topic_partition(Path(os.path.abspath(self.path)).parent.name)
+        self._name = file_name(self.path.name)
+        # A bootstrap.checkpoint is in no partition's folder: what holds it is a broker's log folder.
+        bootstraps = self._name is not None and self._name.kind == "checkpoint" and self._name.offset is None
+        folder = None if bootstraps else topic_partition(Path(os.path.abspath(self.path)).parent.name)
         self.topic: str | None = folder[0] if folder else None
         self.partition: int | None = folder[1] if folder else None
-        self._name = file_name(self.path.name)
         is_log = self._name is not None and self._name.kind == "log"
         self.base_offset: int | None = self._name.offset if self._name and is_log else None
 

@@ -16,7 +16,7 @@ from coordwire.codec import Message
 from coordwire.frames import encode_request, encode_response
 from coordwire.testing.made_capture import as_pcap
 
-__all__ = ["Commit", "ConversationFrame", "GroupConversation", "Recorder"]
+__all__ = ["ConversationCommit", "ConversationFrame", "GroupConversation", "Recorder"]
 
 START_NS = 1_790_000_000_000_000_000
 STEP_NS = 1_000_000
@@ -36,7 +36,7 @@ class ConversationFrame(NamedTuple):
     data: bytes
 
 
-class Commit(NamedTuple):
+class ConversationCommit(NamedTuple):
     """An offset that a member committed."""
 
     member_id: str
@@ -63,7 +63,7 @@ class GroupConversation:
     left: tuple[str, ...]
     generation: int
     assignments: Mapping[str, tuple[int, ...]]
-    commits: tuple[Commit, ...]
+    commits: tuple[ConversationCommit, ...]
 
     def stream(self) -> bytes:
         """All frames, one after the other: what `coordwire decode --input frames` reads."""

@@ -13,7 +13,7 @@ from coordwire.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from coordwire.testing.group_conversation import Commit, GroupConversation, Recorder
+from coordwire.testing.group_conversation import ConversationCommit, GroupConversation, Recorder
 
 __all__ = ["GroupScript"]
 
@@ -32,7 +32,7 @@ class GroupScript(ABC):
         self.generation = 0
         self.joined: list[str] = []
         self.left: list[str] = []
-        self.commits: list[Commit] = []
+        self.commits: list[ConversationCommit] = []
 
     @property
     @abstractmethod
@@ -70,7 +70,9 @@ class GroupScript(ABC):
     def _commit(
         self, connection: int, client_id: str, member_id: str, generation: int, partitions: Iterable[int]
     ) -> None:
-        made = [Commit(member_id, number, 10 * len(self.commits) + number) for number in partitions]
+        made = [
+            ConversationCommit(member_id, number, 10 * len(self.commits) + number) for number in partitions
+        ]
         if not made:
             return
         self.commits += made

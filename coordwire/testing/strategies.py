@@ -21,7 +21,7 @@ the least that shows a fault.
 from __future__ import annotations
 
 from coordwire.testing.conversation_strategies import group_conversations
-from coordwire.testing.group_conversation import Commit, ConversationFrame, GroupConversation
+from coordwire.testing.group_conversation import ConversationCommit, ConversationFrame, GroupConversation
 from coordwire.testing.hostile_strategies import hostile_bytes
 from coordwire.testing.message_strategies import (
     Versioned,
@@ -35,7 +35,7 @@ from coordwire.testing.message_strategies import (
 from coordwire.testing.record_strategies import log_records, record_batches, record_sets, records
 
 __all__ = [
-    "Commit",
+    "ConversationCommit",
     "ConversationFrame",
     "GroupConversation",
     "Versioned",

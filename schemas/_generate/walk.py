@@ -92,6 +92,14 @@ class ModuleRow:
                 return row
         raise SchemaError(f"{self.source}: {request.name} has no response")
 
+    def request(self, response: StructRow) -> StructRow | None:
+        """The request that an API's response answers; None for whatever is not one."""
+        message = response.message
+        if message is None or message.api is None or message.direction != "response":
+            return None
+        rows = (row for row in self.messages if row.message and row.message.api is message.api)
+        return next(row for row in rows if row.message and row.message.direction == "request")
+
 
 def modules() -> list[ModuleRow]:
     """All modules, by name."""

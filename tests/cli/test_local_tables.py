@@ -221,6 +221,7 @@ def test_options_that_do_not_go_together(run: Run, tmp_path: Path, monkeypatch: 
         (("--format", "parquet"), "--format parquet needs --out DIR"),
         (("--format", "tree", "--out", tmp_path), "expected --format parquet or csv, got tree"),
         (("--deep", "--out", tmp_path), "--deep has no place in tables"),
+        (("--fields", "api", "--out", tmp_path), "--fields chooses columns for standard output"),
     ):
         ended = run("decode", *given, SMALL)
         assert (ended.status, ended.out) == (2, b"")

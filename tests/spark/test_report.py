@@ -234,7 +234,8 @@ def test_notes_may_count_errors(counts: list[Any] | None) -> None:
         note["error_codes"] = counts
     summary = summary_of({}, {"u": _as_note("u", note)})
     assert summary.error_codes == ({"Fetch": {3: 1}} if counts else {})
-    for wrong in ({}, [["Fetch", "3", 1]], [["Fetch", 3]], [3], [["Fetch", True, 1]]):
+    others: list[Any] = [{}, [["Fetch", "3", 1]], [["Fetch", 3]], [3], [["Fetch", True, 1]]]
+    for wrong in others:
         with pytest.raises(CoordwireError, match="not as the pipeline writes it"):
             _as_note("u", note | {"error_codes": wrong})
 

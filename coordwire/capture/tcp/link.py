@@ -36,7 +36,9 @@ SUPPORTED = RAW | LOOPBACK | {ETHERNET, COOKED, COOKED2}
 IPV4, IPV6 = 0x0800, 0x86DD
 VLAN = frozenset((0x8100, 0x88A8, 0x9100, 0x9200))
 FAMILIES = {2: IPV4, 10: IPV6, 24: IPV6, 28: IPV6, 30: IPV6}  # of BSD, Linux, macOS and Windows
-TCP = 6
+TCP, UDP = 6, 17
+IP_PROTOCOLS = {1: "ICMP", 2: "IGMP", UDP: "UDP", 47: "GRE", 50: "ESP", 58: "ICMPv6", 132: "SCTP"}
+ETHER_TYPES = {0x0806: "ARP", 0x88CC: "LLDP", 0x8847: "MPLS", 0x8863: "PPPoE", 0x8864: "PPPoE"}
 EXTENSIONS = frozenset((0, 43, 60, 135, 139, 140))  # of IPv6, all with a length of eights
 FRAGMENT, AUTHENTICATION = 44, 51
 
@@ -92,7 +94,7 @@ def read_segments(
             elif link in SUPPORTED:
                 at = _network(link, data)
                 if at < 0:
-                    tally.passed_over += 1
+                    _pass_over(tally, _link_protocol(link, data))
                     continue
             else:
                 reason = f"packets of unknown link type {link}"
@@ -113,7 +115,7 @@ def read_segments(
                 common = False
             if common:
                 if protocol != TCP:
-                    tally.passed_over += 1
+                    _pass_over(tally, _protocol(protocol, data, at + 20))
                     continue
                 start = at + 20 + (flags >> 12) * 4
                 end = at + total if total else wire
@@ -134,7 +136,9 @@ def read_segments(
             else:
                 general = _general(time_ns, position, data, at, wire, number)
                 if general is None:
-                    tally.passed_over += 1
+                    six = data[at] >> 4 == 6
+                    start = at + (40 if six else (data[at] & 15) * 4)
+                    _pass_over(tally, _protocol(data[at + (6 if six else 9)], data, start))
                     continue
                 segment = general
         except _Bad as bad:
@@ -145,6 +149,29 @@ def read_segments(
         yield segment
     if foreign is not None:
         yield foreign
+
+
+def _pass_over(tally: CaptureCounts, protocol: str) -> None:
+    tally.passed_over += 1
+    tally.others[protocol] += 1
+
+
+def _link_protocol(link: int, data: bytes) -> str:
+    """What a packet without IP holds."""
+    if link == ETHERNET:
+        kind = _SHORT(data, 12)[0]
+    elif link in (COOKED, COOKED2):
+        kind = _SHORT(data, 14 if link == COOKED else 0)[0]
+    else:
+        return "other packets"
+    return ETHER_TYPES.get(kind, f"Ethernet type 0x{kind:04x}")
+
+
+def _protocol(protocol: int, data: bytes, start: int) -> str:
+    """What an IP packet holds; its bytes begin at `start`."""
+    if protocol == UDP and len(data) >= start + 4:
+        return f"UDP port {min(_SHORT(data, start)[0], _SHORT(data, start + 2)[0])}"
+    return IP_PROTOCOLS.get(protocol, f"IP protocol {protocol}")
 
 
 def _need(data: bytes, end: int, what: str) -> None:

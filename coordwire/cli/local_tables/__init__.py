@@ -19,10 +19,11 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, BinaryIO
 
+from coordwire.capture.rotation import rotated
 from coordwire.cli import Failure
 from coordwire.cli.inputs import opened, shown
 from coordwire.cli.termination import terminable
-from coordwire.errors import CoordwireError
+from coordwire.errors import CoordwireError, DecodeError
 
 if TYPE_CHECKING:
     from coordwire.cli.local_tables.tables_format import TablesFormat
@@ -50,6 +51,8 @@ def wanted(options: argparse.Namespace) -> bool:
         return False
     if options.format not in (None, *FORMATS):
         raise Failure(f"--out writes tables: expected --format parquet or csv, got {options.format}")
+    if options.fields is not None:
+        raise Failure("--fields chooses columns for standard output; the tables of --out have their own")
     if options.deep:
         raise Failure("--deep has no place in tables: use --format json or tree, without --out")
     if options.format != "csv" and find_spec("pyarrow") is None:
@@ -79,9 +82,7 @@ def writing(options: argparse.Namespace) -> Iterator[TablesFormat]:
 
 def chains(names: Sequence[str]) -> list[list[str]]:
     """The inputs, with the files of one rotated capture together, as the pipeline reads them."""
-    from coordwire.spark.readers.parts import rotated_chains
-
-    return rotated_chains(names)
+    return rotated(names, str)
 
 
 @contextmanager
@@ -99,7 +100,11 @@ def opened_chain(names: Sequence[str]) -> Iterator[BinaryIO]:
             troubles.append(str(trouble))
             raise OSError(str(trouble)) from None
 
-    with ExitStack() as stack, joined(names, lambda path, error: None, opener) as stream:
+    def failed(path: str, error: OSError | DecodeError) -> None:
+        if isinstance(error, DecodeError):  # compressed content that ends early
+            troubles.append(f"{shown(path)}: {error.reason}")
+
+    with ExitStack() as stack, joined(names, failed, opener) as stream:
         yield stream
     if troubles:
         raise Failure("; ".join(troubles))

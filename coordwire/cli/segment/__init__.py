@@ -13,17 +13,18 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from coordwire.cli import Failure
-from coordwire.cli.inputs import failure, shown
+from coordwire.cli.inputs import PlainFile, failure, is_compressed, note, plain_file, shown
 from coordwire.cli.segment import segment_dump
 from coordwire.cli.segment.segment_files import partitions
 from coordwire.cli.termination import terminable
 from coordwire.errors import CodecUnavailable, CoordwireError, counted
-from coordwire.segments import Fault, Indexes, Segment, SegmentCounts, rebuild, recover
+from coordwire.segments import Fault, Indexes, Recovered, Segment, SegmentCounts, rebuild, recover
 from coordwire.segments.names import log_name
 from coordwire.segments.partition import producers_before
 from coordwire.segments.rebuilding import INTERVAL
@@ -104,10 +105,10 @@ def _verify(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
         before: SegmentCounts | None = None
         for path in paths:
             tally, count = SegmentCounts(), 0
-            with Segment(path) as segment:
-                for fault in _faults(segment, tally, before, options):
+            with plain_file(path) as plain, Segment(plain.path) as segment:
+                for fault in _faults(segment, tally, before, options, plain):
                     count += 1
-                    place = str(folder / fault.file)
+                    place = str(path if fault.file == plain.path.name else folder / fault.file)
                     where = f"{shown(place)}: {counted(fault.length, 'byte')} at {fault.position}"
                     words = f"{where}: {shown(fault.reason)}"
                     yield 1, words, {"file": place, **fault._asdict() | {"file": place}}
@@ -122,10 +123,16 @@ def _verify(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
 
 
 def _faults(
-    segment: Segment, tally: SegmentCounts, before: SegmentCounts | None, options: argparse.Namespace
+    segment: Segment,
+    tally: SegmentCounts,
+    before: SegmentCounts | None,
+    options: argparse.Namespace,
+    plain: PlainFile,
 ) -> Iterator[Fault]:
     with suppress(CodecUnavailable):  # the tally says so
         yield from segment.verify(check_records=not options.quick, tally=tally)
+    if plain.fault:
+        yield Fault(segment.path.name, segment.size, 0, plain.fault)
     first = tally.first_offset
     if (
         before is not None
@@ -159,12 +166,12 @@ def _recover(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
         if len(found) > 1:
             out = _below(out, folder)
         try:
-            for one in recover(paths, out, interval=options.index_interval):
+            for one, is_whole in _recovered(paths, out, options.index_interval):
                 words = f"{shown(str(one.log))}: {counted(one.batches, 'batch')}, {counted(one.size, 'byte')}"
                 if one.ranges:
                     bad = f"{counted(one.bad_bytes, 'byte')} in {counted(one.ranges, 'range')}"
                     words += f"; {bad} copied to {one.log.name}.quarantine"
-                yield int(one.ranges > 0), words, {
+                yield int(one.ranges > 0 or not is_whole), words, {
                     "file": str(one.source), "log": str(one.log), "batches": one.batches, "size": one.size,
                     "quarantined": one.ranges, "badBytes": one.bad_bytes,
                     "files": [str(file) for file in one.files],
@@ -173,6 +180,20 @@ def _recover(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
             raise Failure(str(error)) from None
         except CoordwireError as error:
             raise Failure(f"{shown(str(folder))}: {error}") from None
+
+
+def _recovered(paths: list[Path], out: Path, interval: int) -> Iterator[tuple[Recovered, bool]]:
+    """What `recover` makes of the logs, decompressed, and whether all of their content was there."""
+    with ExitStack() as stack:
+        copies: dict[Path, tuple[Path, bool]] = {}
+        for path in paths:
+            plain = stack.enter_context(plain_file(path))
+            copies[plain.path] = path, not plain.fault
+            if plain.fault:
+                note(f"{shown(str(path))}: {plain.fault}")
+        for one in recover(list(copies), out, interval=interval):
+            source, is_whole = copies[one.source]
+            yield replace(one, source=source), is_whole
 
 
 def _below(out: Path, partition: Path) -> Path:
@@ -191,6 +212,11 @@ def _index(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
     if options.check and (options.out or options.replace):
         raise Failure("segment index: --check writes nothing; it cannot be combined with --out or --replace")
     found = partitions(options.paths)
+    for path in (path for _, paths in found for path in paths):
+        if is_compressed(path):
+            raise Failure(
+                f"{shown(str(path))}: compressed; an index is of the log itself: decompress it first"
+            )
     for folder, paths in found:
         out = folder if options.out is None else Path(options.out)
         if options.out is not None and len(found) > 1:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from coordwire.capture.formats.compressed import SUFFIXES
 from coordwire.cli import Failure
+from coordwire.cli.coordinator_files import refuse_capture
 from coordwire.cli.inputs import failure, shown
 from coordwire.segments.names import file_name
 from coordwire.segments.partition import logs
@@ -24,7 +26,7 @@ def expanded(names: Sequence[str]) -> Iterator[Path]:
             continue
         found = False
         try:
-            for log in logs(path):
+            for log in logs(path, suffixes=SUFFIXES):
                 found = True
                 yield log
         except OSError as error:
@@ -45,6 +47,7 @@ def partitions(names: Sequence[str]) -> list[tuple[Path, list[Path]]]:
 
 
 def _log(path: Path) -> Path:
+    refuse_capture(path)
     name = file_name(path.name)
     if name is None or name.kind in ("log", "checkpoint"):
         return path

@@ -2,8 +2,8 @@
 
 Strategy: `coordwire.capture.reader.Capture` gives entries; a frame becomes a row, an unreadable range goes to
 quarantine. What only the JSON line knows is taken from it (`frame_form`), and only where a column needs it.
-The files of a rotated capture are read as one stream: later pcap headers are left out, pcapng sections may
-follow each other anyway. Rules: a row says what `coordwire decode --format json` says of the same frame.
+The files of a rotated capture are read as one stream (`coordwire.capture.rotation`). Rules: a row says what
+`coordwire decode --format json` says of the same frame.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.formats.pcap import MAGICS
 from coordwire.capture.jsonlines import encode, frame_form, text
 from coordwire.capture.reader import Capture
+from coordwire.capture.rotation import RotatedFiles
 from coordwire.errors import DecodeError, Malformed, UnreadableRange
 from coordwire.spark.columns import FRAMES, arrow_schema
 from coordwire.spark.options import Options
@@ -29,78 +29,20 @@ from coordwire.spark.readers.rows import KEPT, Bad, Builder, microseconds
 if TYPE_CHECKING:
     import pyarrow
 
-PCAP_HEADER = 24
 NINE = 9
 """Decimals of a second; the JSON line's own time isn't used."""
 
 
 Open = Callable[[str], BinaryIO]
-Failed = Callable[[str, OSError], None]
-
-
-class _Joined(io.RawIOBase):
-    """Several files, one after the other; of a later pcap without its header if the first has the same."""
-
-    def __init__(self, paths: Sequence[str], failed: Failed, opener: Open) -> None:
-        self._paths = list(paths)
-        self._failed = failed
-        self._open = opener
-        self._streams: list[BinaryIO] = []
-        self._header = b""
-        self._fresh = False
-
-    def close(self) -> None:
-        for stream in self._streams:
-            stream.close()
-        super().close()
-
-    def _next(self) -> bool:
-        """Open the next file that can be opened; whether there is one."""
-        while self._paths:
-            path = self._paths.pop(0)
-            try:
-                self._streams.append(self._open(path))
-            except OSError as error:
-                self._failed(path, error)
-                continue
-            self._fresh = True
-            return True
-        return False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer)
-        while self._streams or self._next():
-            data = self._head() if self._fresh else b""
-            data = data or self._streams[0].read(len(view))
-            if data:
-                taken = data[: len(view)]
-                if len(taken) < len(data):
-                    self._streams.insert(0, io.BytesIO(data[len(taken) :]))
-                view[: len(taken)] = taken
-                return len(taken)
-            self._streams.pop(0).close()
-        return 0
-
-    def _head(self) -> bytes:
-        """What is at a new file's start, without a header that says nothing new."""
-        self._fresh = False
-        head = self._streams[0].read(PCAP_HEADER)
-        if not self._header:
-            self._header = head
-            return head
-        same = head[:4] == self._header[:4] and head[20:] == self._header[20:]  # byte order and link type
-        return b"" if head[:4] in MAGICS and same else head
+Failed = Callable[[str, OSError | DecodeError], None]
 
 
 def joined(paths: Sequence[str], failed: Failed, opener: Open = open_stream) -> BinaryIO:
     """The files of a rotated capture as one stream, opened one at a time: there may be thousands.
 
-    failed: is given those that can't be opened.
+    failed: is given those that can't be opened, and those whose compressed content ends early.
     """
-    return cast(BinaryIO, io.BufferedReader(_Joined(paths, failed, opener), 1 << 18))
+    return cast(BinaryIO, io.BufferedReader(RotatedFiles(paths, opener, failed), 1 << 18))
 
 
 def entries(part: Part, options: Options, failed: Failed) -> Iterator[Entry]:
@@ -130,10 +72,10 @@ def read_frames(
     builder = Builder(schema, options.batch_size)
     missing: list[Bad] = []
 
-    def failed(path: str, error: OSError) -> None:
+    def failed(path: str, error: OSError | DecodeError) -> None:
         if options.failfast:
             raise error
-        missing.append(Bad(path, 0, 0, error.strerror or str(error)))
+        missing.append(Bad(path, 0, 0, getattr(error, "strerror", None) or str(error)))
 
     try:
         for entry in entries(part, options, failed):

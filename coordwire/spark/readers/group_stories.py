@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from coordwire.capture.jsonlines import text
 from coordwire.errors import UnreadableRange
 from coordwire.groups.coordinator_log import LogItem, read_records
-from coordwire.groups.log_timeline import log_timeline
+from coordwire.groups.log_events import log_timeline
 from coordwire.groups.timeline_events import EVENTS, GroupEvent, LagMeasured, OffsetCommitted
 from coordwire.spark.columns import TABLES, arrow_schema
 from coordwire.spark.readers.files import open_bytes

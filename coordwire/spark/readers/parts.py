@@ -9,12 +9,12 @@ file join without a gap, so that every batch has one owner, whatever the size.
 
 from __future__ import annotations
 
-__all__ = ["Part", "capture_parts", "grouped", "rotated_chains", "segment_parts"]
+__all__ = ["Part", "capture_parts", "grouped", "segment_parts"]
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from coordwire.capture.rotation import rotated
 from coordwire.spark.options import MEBI, Options
 from coordwire.spark.readers.files import File, Kind, is_uri
 
@@ -23,10 +23,6 @@ OPENING = MEBI
 
 LEAST_GROUP, MOST_GROUPS = 4 * MEBI, 64
 """Small files are grouped to this size at least, while there are more parts than that."""
-
-# tcpdump -C: x.pcap, x.pcap1, x.pcap2; dumpcap: x_00001_20240131120000.pcapng
-_TCPDUMP = re.compile(r"(?P<stem>.+\.(?:pcap|pcapng|cap))(?P<number>\d*)")
-_DUMPCAP = re.compile(r"(?P<stem>.+)_(?P<number>\d{5})_\d{14}(?P<end>\.\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +67,13 @@ def capture_parts(files: Iterable[File], options: Options) -> list[Part]:
     parts = []
     files = list(files)
     sound, others = [file for file in files if not file.trouble], [file for file in files if file.trouble]
-    by_path = {file.path: file for file in sound}
-    chains = [[path] for path in by_path] if not options.join_rotated else rotated_chains(by_path)
-    for chain in [*([by_path[path] for path in chain] for chain in chains), *([file] for file in others)]:
+    joined = rotated(sound, lambda file: file.path)
+    chains = joined if options.join_rotated else [[file] for file in sound]
+    for chain in [*chains, *([file] for file in others)]:
         size = sum(file.size for file in chain)
         rest = tuple(file.path for file in chain[1:])
         parts.append(Part("capture", chain[0].path, size, 0, size, rest=rest, trouble=chain[0].trouble))
     return parts
-
-
-def rotated_chains(paths: Iterable[str]) -> list[list[str]]:
-    """Files of one rotated capture together and in order, by the names that tcpdump and dumpcap give them;
-    any other by itself."""
-    chains: dict[tuple[str, ...], list[tuple[int, str]]] = {}
-    for path in paths:
-        found = _DUMPCAP.fullmatch(path) or _TCPDUMP.fullmatch(path)
-        if found is None:
-            chains[path, "", ""] = [(0, path)]
-        else:
-            key = (found["stem"], found.groupdict().get("end") or "", "rotated")
-            chains.setdefault(key, []).append((int(found["number"] or 0), path))
-    return [[path for _, path in sorted(chain)] for chain in chains.values()]
 
 
 def grouped(parts: Sequence[Part], options: Options) -> list[tuple[Part, ...]]:
