@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TO_FOLLOW = ("coordwire/groups", "coordwire/cli/timeline")
+TO_FOLLOW: tuple[str, ...] = ()
 GENERATED = "coordwire/messages"
 
 WORDS = {

@@ -20,7 +20,7 @@ from coordwire.dialects.grammar import Dialect
 from coordwire.enums import ErrorCode
 from coordwire.groups.commits import Commits
 from coordwire.groups.draft_groups import DraftGroups
-from coordwire.groups.group_table import AnyGroup, GroupTable, TopicNames
+from coordwire.groups.group_table import AnyGroup, GroupTable, TopicsById
 from coordwire.groups.member_death import KnownTimeouts
 from coordwire.groups.seen import Seen, remember
 from coordwire.groups.timeline_events import CoordinatorFound, ErrorMet, GroupEvent, Kind, Unanswered
@@ -63,7 +63,7 @@ class Timeline:
     """As `timeline`, entry by entry."""
 
     def __init__(self) -> None:
-        self._names = TopicNames()
+        self._names = TopicsById()
         self._timeouts = KnownTimeouts()
         self._groups = GroupTable(self._names, self._timeouts)
         self._commits = Commits(self._names.name_of)

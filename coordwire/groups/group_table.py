@@ -20,7 +20,7 @@ from coordwire.groups.modern import ModernGroup
 from coordwire.groups.seen import Seen, remember
 from coordwire.groups.timeline_events import Kind
 
-__all__ = ["AnyGroup", "GroupTable", "TopicNames"]
+__all__ = ["AnyGroup", "GroupTable", "TopicsById"]
 
 MOST_GROUPS = 10_000
 MOST_TOPICS = 100_000
@@ -29,7 +29,7 @@ AnyGroup = ClassicGroup | ModernGroup
 G = TypeVar("G", ClassicGroup, ConsumerGroup)
 
 
-class TopicNames:
+class TopicsById:
     """Topics by their ids and by their names, as far as something said both."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class TopicNames:
 class GroupTable:
     """The groups by their ids. names: of topics; known: of session timeouts."""
 
-    def __init__(self, names: TopicNames, known: KnownTimeouts) -> None:
+    def __init__(self, names: TopicsById, known: KnownTimeouts) -> None:
         self._names, self._known = names, known
         self._groups: OrderedDict[tuple[str, Kind], AnyGroup] = OrderedDict()
 

@@ -20,7 +20,7 @@ import pytest
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.groups.capture_timeline import timeline
-from coordwire.groups.group_table import TopicNames
+from coordwire.groups.group_table import TopicsById
 from coordwire.groups.timeline_events import (
     GroupConverted,
     GroupEvent,
@@ -51,7 +51,7 @@ class Recorded(NamedTuple):
     """A capture's timeline of its group, and what the coordinator logged meanwhile."""
 
     events: list[GroupEvent]
-    names: TopicNames
+    names: TopicsById
     log: list[Line]
 
 
@@ -70,7 +70,7 @@ def logged() -> dict[str, list[Line]]:
 def recorded(name: str) -> Recorded:
     data = lzma.decompress((DATA / f"kafka-4.4.0__{name}.pcap.xz").read_bytes())
     entries = list(Capture(BytesIO(data), name).entries())
-    names = TopicNames()
+    names = TopicsById()
     for entry in entries:
         if isinstance(entry, FrameEntry) and isinstance(entry.message, MetadataResponse):
             names.learn(entry.message)
@@ -246,7 +246,7 @@ def test_assignments(name: str) -> None:
     assert checked >= 3
 
 
-def assigned(text: str, names: TopicNames) -> dict[str, set[tuple[str, int]]]:
+def assigned(text: str, names: TopicsById) -> dict[str, set[tuple[str, int]]]:
     """The log's assignment of each member: {member=MemberAssignment(partitions={topic=[0, 1]})}, of a streams
     group {member=(active=[0-0, 0-1], …)}."""
     found = {}
