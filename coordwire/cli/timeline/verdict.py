@@ -2,8 +2,8 @@
 
     5 rebalances in 23 s, all from c's restarts; 1.9 s without consumption
 
-Rules: a client that caused half of them or more is named, with what it did; "without consumption" is the time in
-which at least one partition that had a consumer had none; the records that waited are those that a group's
+Rules: a client that caused half of them or more is named, with what it did; "without consumption" is the time
+in which at least one partition that had a consumer had none; the records that waited are those that a group's
 lag grew by meanwhile, where it was measured.
 """
 
