@@ -318,8 +318,11 @@ class ModernGroup(Group):
         if even is None or _earlier(place, rebalance.began):
             return  # an answer that comes late, after a lost packet, says nothing of what began since
         renewed = rebalance.joined_ns is not None or cause == "static_member_returned"
-        if renewed and progress.is_complete and (progress.has_owners or cause not in JOINS):
+        assigned = progress.has_owners or cause not in JOINS
+        if renewed and progress.is_complete and assigned:
             self.close("steady", place)
+        elif self.kind == "streams" and not assigned:
+            return  # tasks come after the group's initial delay, and after the internal topics
         elif progress.is_confirmed and (renewed or cause in KEEPS_EPOCH or _later(even, place)):
             self.close("steady", even)
 

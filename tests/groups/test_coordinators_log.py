@@ -243,7 +243,7 @@ def test_assignments(name: str) -> None:
             ours: dict[str, Any] = {one.member_id: {*map(tuple, one.partitions)} for one in event.assignments}
             assert ours == targets[event.generation], event.generation
             checked += 1
-    assert checked >= 4
+    assert checked >= 3
 
 
 def assigned(text: str, names: TopicNames) -> dict[str, set[tuple[str, int]]]:
