@@ -52,7 +52,7 @@ def _span(story: GroupStory) -> str:
 
 
 def _blame(story: GroupStory) -> str:
-    """Who caused them, and by what; in how many ways a client did it decides whether that is said."""
+    """Who caused them, and by what."""
     clients = story.caused
     if not clients:
         return ""

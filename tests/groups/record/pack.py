@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +18,8 @@ from tests.groups.record.judge import facts
 
 __all__ = ["pack"]
 
+_NAMED = re.compile(r"for partition ([\w-]{22})-(.+)-\d+ from member")
+
 
 def pack(folder: Path, out: Path) -> None:
     for log in sorted(folder.glob("*.log")):
@@ -24,15 +27,18 @@ def pack(folder: Path, out: Path) -> None:
         if not pcap.exists():
             continue
         did: dict[str, Any] = json.loads(log.with_suffix(".did.json").read_text())
-        groups = facts(log.read_text().splitlines(), did["topics"])
+        lines = log.read_text().splitlines()
+        # A topic that was made anew, or by the broker itself, has its name where its offsets are committed.
+        named = filter(None, map(_NAMED.search, lines))
+        groups = facts(lines, {**{found[1]: found[2] for found in named}, **did["topics"]})
         end = round(datetime.fromisoformat(did["did"][-1]["time"]).timestamp() * 1000)
         groups = {name: _until(group, end) for name, group in groups.items() if group["joined"]}
         (out / f"{log.stem}.pcap.xz").write_bytes(
             lzma.compress(pcap.read_bytes(), preset=9 | lzma.PRESET_EXTREME)
         )
-        lines = [f' "{key}": {_rows(did[key], 2)}' for key in ("did", "assigned")]
-        lines.append(' "groups": {\n' + ",\n".join(_group(*one) for one in groups.items()) + "\n }")
-        (out / f"{log.stem}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+        parts = [f' "{key}": {_rows(did[key], 2)}' for key in ("did", "assigned")]
+        parts.append(' "groups": {\n' + ",\n".join(_group(*one) for one in groups.items()) + "\n }")
+        (out / f"{log.stem}.json").write_text("{\n" + ",\n".join(parts) + "\n}\n")
 
 
 def _until(group: dict[str, Any], end: int) -> dict[str, Any]:
