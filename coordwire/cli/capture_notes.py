@@ -22,7 +22,7 @@ BROKERS = range(9090, 9100)
 """Ports that brokers usually listen on, also with a digit before them, as 19092 and 29092."""
 
 DECRYPT = (
-    "coordwire does not decrypt: capture where TLS has ended (a PLAINTEXT listener, behind a proxy), or "
+    "coordwire does not decrypt: capture where TLS has ended (a PLAINTEXT listener, after a proxy), or "
     "decrypt first: record the keys with SSLKEYLOGFILE, add them with "
     "editcap --inject-secrets tls,KEYS IN OUT and read OUT in Wireshark"
 )

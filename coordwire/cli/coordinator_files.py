@@ -1,4 +1,4 @@
-"""The logs of coordinators that the user named: read, decompressed, and told from what is something else."""
+"""The logs of coordinators that the user named: read, decompressed, and kept apart from other files."""
 
 from __future__ import annotations
 

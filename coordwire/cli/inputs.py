@@ -2,7 +2,7 @@
 
 Rules: "-" is standard input; what is compressed with gzip, xz or zstd is read as what is inside it; whatever
 the system refuses becomes a `Failure` with the file's name; progress goes to standard error, only where that
-is a terminal that shows nothing else, and only for large files. Whoever maps a file gets a
+is a terminal that shows nothing else, and only for large files. A caller that maps a file gets a
 temporary copy of a compressed one.
 """
 

@@ -82,7 +82,7 @@ class LiveCapture:
 
     def conclude(self, packets: int) -> None:
         """Judge how the program ended, once its stream has. Raises `Failure` if it captured nothing at all
-        and says that it failed."""
+        and reports that it failed."""
         status = self._process.wait()
         self._log.seek(0)
         said = self._log.read(1 << 20).decode("utf-8", "replace")

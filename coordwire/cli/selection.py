@@ -64,8 +64,8 @@ def epilog() -> str:
 
 
 class Selection:
-    """--packets and --filter of a command line, over all inputs. `passed_over`: entries of which nobody can
-    say."""
+    """--packets and --filter of a command line, over all inputs. `passed_over`: entries that could not be
+    judged."""
 
     def __init__(self, options: argparse.Namespace, names: TopicNames) -> None:
         self.passed_over = 0

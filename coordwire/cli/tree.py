@@ -41,7 +41,7 @@ STYLES = {
 }  # fmt: skip
 SLOW_NS = 1_000_000_000
 _FORCING = ("FORCE_COLOR", "TTY_COMPATIBLE")
-"""Variables by which rich takes what is no terminal for one."""
+"""Variables by which rich takes something else for a terminal."""
 
 
 class TreeFormat:

@@ -1,8 +1,8 @@
 """What groups' commits, and the transactions that some of them are part of, say on the wire.
 
 Strategy: one function an answer, each a generator of the events that it makes. Rules: an answer's positions
-are matched with the request's by topic and partition, not by their order; what was refused is told with its
-code.
+are matched with the request's by topic and partition, not by their order; what was refused is reported with
+its code.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Commits:
         self, name: str, step: str, producer_id: int, epoch: int, error: int, place: Seen,
         added: tuple[TopicPartition, ...] = (),
     ) -> Iterator[GroupEvent]:  # fmt: skip
-        """One step, told for every group that the transaction commits offsets of."""
+        """One step, reported for every group that the transaction commits offsets of."""
         for group in self._groups.get(name) or {"": None}:
             yield TransactionStep(
                 group=group, **place._asdict(), transactional_id=name, step=step, producer_id=producer_id,

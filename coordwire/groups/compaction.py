@@ -2,9 +2,9 @@
 
 Strategy: `decide` remembers a transaction's commits and hands them to the marker that ends it. `latest` keeps
 the last value of each key, as the coordinator does when it loads its log: a transaction's commit counts from
-its marker on, and only where no later one stands; a tombstone takes away what was there and what is pending.
-Rules: both follow the items' order, so the segments of a partition come in theirs. What is pending is
-bounded; what `latest` keeps is as large as the coordinator's own state.
+its marker on, and only where there is no later one; a tombstone takes away what was there and what is
+pending. Rules: both follow the items' order, so the segments of a partition come in theirs. What is pending
+is bounded; what `latest` keeps is as large as the coordinator's own state.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Latest:
     """What is at the end of some segments.
 
     records: the last of each key, and all of a log without keys, in the order in which they were written.
-    pending: of transactions that nobody ended. removed: keys that a tombstone took away. no_ops: the metadata
-    log's records that say nothing, which are left out.
+    pending: of transactions that were not ended. removed: keys that a tombstone took away. no_ops: the
+    metadata log's records that say nothing, which are left out.
     """
 
     records: list[CoordinatorRecord] = field(default_factory=list)

@@ -53,7 +53,7 @@ class Refusal(NamedTuple):
 class CoordinatorRecord:
     """A record of a coordinator's log.
 
-    file, log, log_partition: where it is; None for a partition that no name tells. log_offset: its
+    file, log, log_partition: where it is; None for a partition that no name gives. log_offset: its
     offset there; timestamp_ms: since 1970 UTC, -1 for none.
     type: the record type, None where the metadata log's frame isn't known; version: the value's, None for a
     tombstone. kind: the type in Kafka's words ("OffsetCommit", "GroupMetadata", …), None if unknown.
@@ -142,7 +142,7 @@ class Marker:
     """A control record: the end of a producer's transaction in this partition, or what the quorum notes.
 
     kind: "commit" or "abort"; else the control type's name in lower case, or its number where it isn't known.
-    coordinator_epoch: of the transaction coordinator; -1 where none is told.
+    coordinator_epoch: of the transaction coordinator; -1 where none is given.
     decided: the commits that it decides, as far as they were remembered (`compaction.decide` fills it in).
     """
 
@@ -249,7 +249,7 @@ def _coordinator_record(
 
 
 def _kind(record: LogRecord) -> str | None:
-    """A record type in Kafka's words: its class without what says that it is a key or a record."""
+    """A record type in Kafka's words: its class without the part for a key or a record."""
     if isinstance(record.key, Message):
         return type(record.key).__name__.removesuffix("Key")
     if record.log == "metadata" and record.type in RECORD_TYPES[record.log]:

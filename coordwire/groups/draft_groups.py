@@ -1,8 +1,8 @@
-"""Groups of the draft coordinators, told by Register, Stop, Start and Ping (and draft-3's JoinGroup).
+"""Groups of the draft coordinators, from Register, Stop, Start and Ping (and draft-3's JoinGroup).
 
 Strategy: a consumer has one connection, and its registration names its group; from the coordinator's Stop to
-the answer of the last Start the group rebalances. Rules: what comes over a connection on which nobody
-registered says nothing of a group; the offsets that a consumer tells when it is pinged or stopped count as
+the answer of the last Start the group rebalances. Rules: what comes over a connection on which no consumer
+registered says nothing of a group; the offsets that a consumer reports when it is pinged or stopped count as
 committed.
 """
 
@@ -117,7 +117,7 @@ class DraftGroups:
 
 
 def _said(group: str, consumer_id: str, entry: FrameEntry, message: Any, place: Seen) -> Iterator[GroupEvent]:
-    """The error that an answer carries, and the offsets that a consumer tells."""
+    """The error that an answer carries, and the offsets that a consumer reports."""
     code = getattr(message, "error_code", 0)
     if code:
         yield ErrorMet(

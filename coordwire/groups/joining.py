@@ -56,7 +56,7 @@ class Joining:
         return self._all.pop(place, None)
 
     def forget_before(self, time_ns: int) -> None:
-        """Whoever asked before a generation was formed, and isn't in it, waits no more."""
+        """The members that asked before a generation was formed, and isn't in it, waits no more."""
         while self._first and self._first[0][0] < time_ns:
             self.pop(heappop(self._first)[3])
 

@@ -1,6 +1,7 @@
-"""How far groups are behind: committed offsets held against the ends of partitions, as both are seen.
+"""How many records groups have left to read: committed offsets held against the ends of partitions, as both
+are seen.
 
-Strategy: a commit, or one that the coordinator tells of, is compared with the newest end of its partition; an
+Strategy: a commit, or one that the coordinator reports, is compared with the newest end of its partition; an
 end that moves, with what groups have committed there, at most once a second for each. Rules: memory is
 bounded, the oldest is forgotten; a commit in a transaction counts from its end on; no lag is below 0, since
 the end was then seen before the commit.
@@ -24,7 +25,7 @@ MOST_AT_ONCE = 100
 """So many groups are compared with an end that moves; of more, those whose turn was longest ago."""
 
 APART_NS = 1_000_000_000
-"""Between two lags that only the partition's end tells apart."""
+"""Between two lags that differ only by the partition's end."""
 
 Commit = tuple[str, TopicPartition]
 
@@ -39,7 +40,7 @@ class Lag:
         self._open: OrderedDict[str, OrderedDict[Commit, int]] = OrderedDict()
 
     def committed(self, group: str, where: TopicPartition, offset: int, place: Seen) -> Iterator[LagMeasured]:
-        """A group committed, or was told what it had."""
+        """A group committed, or was given what it had."""
         if offset < 0:
             return
         groups = self._committed.get(where)

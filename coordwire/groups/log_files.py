@@ -1,8 +1,8 @@
 """Which segments hold what coordinators wrote, in a broker's directories.
 
 Strategy: a partition's directory bears the topic's name ("__consumer_offsets-12"), its segments their base
-offset; a file elsewhere is told by its own name, else by its first records. Rules: a directory gives the
-segments of the coordinators' topics below it, or, if its name says nothing, all that stand right in it; a
+offset; a file elsewhere is recognised by its own name, else by its first records. Rules: a directory gives
+the segments of the coordinators' topics below it, or, if its name says nothing, all that are right in it; a
 file named by the user is taken as it is. The segments of one partition come in the order of their offsets.
 """
 

@@ -1,8 +1,8 @@
 """Which members are gone without a word, and since when: inferred, since nothing on the wire says it.
 
-A member whose coordinator hears nothing from it for the session timeout is removed. A classic member says its
-timeout in JoinGroup. In groups whose coordinator assigns (KIP-848, share, streams) the timeout is a setting
-of the group or the broker. It is taken from, the first that is known:
+A member whose coordinator receives nothing from it for the session timeout is removed. A classic member says
+its timeout in JoinGroup. In groups whose coordinator assigns (KIP-848, share, streams) the timeout is a
+setting of the group or the broker. It is taken from, the first that is known:
 
 1. the group's or the broker's configuration, where DescribeConfigs or IncrementalAlterConfigs showed it;
 2. what was learned from this group, else from others of the same kind: a member whose removal showed was

@@ -327,7 +327,7 @@ class ModernGroup(Group):
             self.close("steady", even)
 
     def _partitions(self, message: Any) -> Owned | None:
-        """What a heartbeat says that its member owns, or its answer that it shall own; None for no change."""
+        """What its member owns, by a heartbeat, or its answer that it shall own; None for no change."""
         if self.kind == "streams":
             tasks = message.active_tasks
             return None if tasks is None else owned((one.subtopology_id, one.partitions) for one in tasks)

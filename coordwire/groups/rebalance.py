@@ -76,7 +76,7 @@ class Rebalance:
 
     @property
     def last_to_join(self) -> str | None:
-        """Whom the others waited for; a member that is alone keeps nobody waiting."""
+        """Whom the others waited for; a member that is alone keeps no other waiting."""
         if self.slowest is not None:
             return self.slowest
         if len(self.joined) < 2:

@@ -62,7 +62,8 @@ def of_join(group: Group, member: Member, *, moved_coordinator: bool, known_from
 
 
 def of_generation(rebalance: Rebalance) -> Why:
-    """The cause, once the generation and its members are known: whether whoever came first was the first."""
+    """The cause, once the generation and its members are known: whether the one who came first was the
+    first."""
     why = rebalance.why
     if why.cause == "first_member" and why.inferred and rebalance.members:
         if rebalance.generation is not None and rebalance.generation <= FIRST_GENERATION:

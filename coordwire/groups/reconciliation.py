@@ -2,7 +2,7 @@
 
 Strategy: counters that each change keeps up to date, so that no question looks at all members. The group is
 even when all members are in one epoch and have reported to own what they were given. It is also complete when
-no partition waits for its next owner; a partition may stay without one (nobody subscribes to its topic any
+no partition waits for its next owner; a partition may stay without one (no member subscribes to its topic any
 longer), so that each member's next heartbeat without a change counts as well.
 """
 

@@ -68,7 +68,7 @@ asked to rejoin, and the capture doesn't show why.
 
 Outcome = Literal["steady", "superseded", "not_needed", "empty", "unfinished"]
 """How a rebalance ended: all who were seen had their assignment; another one began before that; the
-generation stayed; nobody was left; the input ended."""
+generation stayed; no member was left; the input ended."""
 
 Leaving = Literal["left", "left_for_now", "session_timeout", "removed", "fenced", "not_rejoined"]
 
@@ -145,8 +145,9 @@ class MemberJoined(GroupEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberLeft(GroupEvent):
-    """A member is out. how: "left" by itself or an operator (`reason` where told), "left_for_now" as a static
-    member does; "session_timeout", "removed", "not_rejoined" are inferred; "fenced" it was told."""
+    """A member is out. how: "left" by itself or an operator (`reason` where given), "left_for_now" as a
+    static
+    member does; "session_timeout", "removed", "not_rejoined" are inferred; "fenced" it was answered."""
 
     member_id: str
     client_id: str | None
@@ -253,7 +254,8 @@ class OffsetCommitted(GroupEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagMeasured(GroupEvent):
-    """How far a group is behind. end_offset: the newest high watermark seen; committed: the offset last
+    """How many records a group has left to read. end_offset: the newest high watermark seen; committed: the
+    offset last
     committed, or fetched from the coordinator; lag: the records between, 0 where the end is the older."""
 
     topic: str
@@ -290,7 +292,7 @@ class Unanswered(GroupEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionStep(GroupEvent):
     """What a transactional producer did. step: "init", "add_partitions", "add_offsets", "commit", "abort".
-    partitions: those added. producer_id, producer_epoch: -1 where not told."""
+    partitions: those added. producer_id, producer_epoch: -1 where not given."""
 
     transactional_id: str
     step: str

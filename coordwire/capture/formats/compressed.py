@@ -36,7 +36,7 @@ SUFFIXES: dict[str, Compression] = {".gz": "gzip", ".xz": "xz", ".zst": "zstd"}
 """How the names of such files end."""
 
 MAGIC = 6
-"""Bytes by which the formats are told apart."""
+"""Bytes by which the formats are recognised."""
 
 MOST_RATIO = 256
 """Bytes of content for each compressed byte, on top of the budget; real captures reach 10 to 30."""
@@ -286,7 +286,7 @@ class _Tapped:
 
 
 class _ZstdFrames:
-    """Where frames end, told from the headers of their blocks (RFC 8878) as the bytes pass by."""
+    """Where frames end, found by the headers of their blocks (RFC 8878) as the bytes pass by."""
 
     def __init__(self) -> None:
         self._skip = 0

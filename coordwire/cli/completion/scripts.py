@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from coordwire.cli.completion.words import Option, Words
 
 FILES = "@files"
-"""Stands for files among the words that are offered."""
+"""Represents files among the words that are offered."""
 
 
 def _values(choices: Iterable[str], files: bool) -> str:

@@ -68,6 +68,6 @@ def words_of(parser: argparse.ArgumentParser, name: tuple[str, ...] = (), help: 
 
 
 def _files(action: argparse.Action) -> bool:
-    """Whether a value may be a file's name, by the word that stands for it in the help."""
+    """Whether a value may be a file's name, by its word in the help."""
     metavar = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
     return not action.choices and _FILES.search(metavar) is not None

@@ -4,7 +4,7 @@ Strategy: the syntax tree becomes functions of an entry's fields, once; what can
 without a frame (a field that isn't there, a text compared with a number, a bad pattern) is said then. Rules:
 
 - A comparison is true where any value of the field meets it: `body.topics[].name == "a"` where any topic is
-  a, `!=` where any isn't. `not (… == …)` says that none is.
+  a, `!=` where any isn't. `not (… == …)` means that none is.
 - A field that a frame doesn't have, null and what is redacted have no value: no comparison is true of them
   but `== null`; `!= null` is true where there is a value.
 - A field alone is true where it has a value that is not false.

@@ -263,7 +263,7 @@ class _Builder:
         return self._same(self._sign(char, start))
 
     def _sign(self, char: str, start: int) -> str:
-        """What an escape stands for that is one character."""
+        """The character that an escape means, if it is one."""
         if char == "x":
             digits = self.text[self.at : self.at + 2]
             try:

@@ -43,7 +43,7 @@ LEAVINGS: dict[Leaving, str] = {
 
 
 def short_names(events: Iterable[GroupEvent]) -> dict[str, str]:
-    """Member ids as they are shown: the client's name and some characters, where that tells them apart."""
+    """Member ids as they are shown: the client's name and some characters, where that distinguishes them."""
     clients = {
         event.member_id: event.client_id or ""
         for event in events
