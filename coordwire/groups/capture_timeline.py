@@ -268,7 +268,7 @@ class Timeline:
 
 
 def _place(entry: FrameEntry) -> Seen:
-    return Seen(entry.time_ns, entry.capture, entry.number)
+    return Seen(entry.time_ns, entry.capture, entry.number, entry.packet)
 
 
 def _host(entry: FrameEntry) -> str | None:

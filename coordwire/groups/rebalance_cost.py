@@ -65,7 +65,7 @@ class Costs:
                 before[where] = lag
         if not before:
             return
-        place = Seen(event.time_ns, event.source, event.number)
+        place = Seen(event.time_ns, event.source, event.number, event.packet)
         if len(self._open) >= MOST_GROUPS:
             self._forget(next(iter(self._open)))
         remember(self._open, event.group, _Open(place, event.generation, before), MOST_GROUPS)

@@ -12,11 +12,12 @@ V = TypeVar("V")
 
 
 class Seen(NamedTuple):
-    """When and where something was seen."""
+    """When and where something was seen. number: of the frame in its source; packet: in the capture."""
 
     time_ns: int | None
     source: str
     number: int
+    packet: int | None = None
 
     def at(self, time_ns: int | None) -> Seen:
         """The same place at another time, for what must have happened earlier; never later than seen."""

@@ -108,12 +108,15 @@ class Idle(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupEvent(RichDisplay):
-    """What all events say. group: its id, "" for a transaction that no group is known of."""
+    """What all events have. group: its id, "" for a transaction that no group is known of; number: of the
+    frame that shows it in `source`; packet: of that frame's last byte, as Wireshark counts packets, None
+    where there are none."""
 
     group: str
     time_ns: int | None
     source: str
     number: int
+    packet: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

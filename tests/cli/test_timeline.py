@@ -17,7 +17,7 @@ from tests.cli.conftest import Run
 from tests.groups.logs import commit, plain
 
 GROUP = "kpy__tansu__group-range.pcap"
-BASE = ["event", "group", "time", "source", "number"]
+BASE = ["event", "group", "time", "source", "number", "packet"]
 KEYS = {
     "coordinatorFound": ["nodeId", "host", "port", "moved"],
     "memberJoined": [

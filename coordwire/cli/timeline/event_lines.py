@@ -44,19 +44,26 @@ MOST_GAPS = 4
 
 
 class EventLines:
-    """names: short ones of members; one_day: whether all events are of one day, so that times suffice."""
+    """names: short ones of members; one_day: whether all events are of one day, so that times suffice;
+    packet_width: of the column of packet numbers, 0 for none."""
 
-    def __init__(self, names: Mapping[str, str], *, one_day: bool) -> None:
+    def __init__(self, names: Mapping[str, str], *, one_day: bool, packet_width: int = 0) -> None:
         self._names = names
         self._one_day = one_day
+        self._packet_width = packet_width
 
     def time(self, event: GroupEvent) -> Pieces:
+        """The time, and the packet that shows the event."""
+        packet = "" if event.packet is None else str(event.packet)
+        column = f"{packet:>{self._packet_width}}  " if self._packet_width else ""
+        return [(f"   {self.clock(event)}  {column}", "time")]
+
+    def clock(self, event: GroupEvent) -> str:
+        """The time alone, or the number where there is none."""
         if event.time_ns is None:
-            return [(f"   #{event.number}  ", "time")]
+            return f"#{event.number}"
         time = stamp(event.time_ns)
-        if self._one_day:
-            time = time.partition(" ")[2]
-        return [(f"   {time}  ", "time")]
+        return time.partition(" ")[2] if self._one_day else time
 
     def pieces(self, event: GroupEvent) -> Pieces:
         match event:

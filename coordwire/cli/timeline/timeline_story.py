@@ -57,9 +57,6 @@ ALIKE = 3
 REPEATED = (ErrorMet, Unanswered, TransactionStep, OffsetCommitted)
 """What a client that retries does over and over; whatever else happens ends the stretch."""
 
-HANGING = 19
-"""Columns before an event's words: margin, time, sign."""
-
 
 class StoryFormat:
     """Writes blocks to standard output, at the end."""
@@ -98,10 +95,11 @@ class StoryFormat:
         for number, (group, events) in enumerate(self._events.items()):
             if number:
                 self._console.print()
-            for line in self._block(group, events).lines():
+            block = self._block(group, events)
+            for line in block.lines():
                 text = Text.assemble(*((text, STYLES[style]) for text, style in line))
                 if self._console.is_terminal:
-                    self._hang(text)
+                    self._hang(text, block.margin)
                 else:
                     self._console.print(text, soft_wrap=True)
         if self._count > MOST_EVENTS:
@@ -113,7 +111,7 @@ class StoryFormat:
     def _block(self, group: str, events: list[GroupEvent]) -> _Block:
         return _Block(self._stories[group], events, self._members.get(group, []), self._width)
 
-    def _hang(self, text: Text) -> None:
+    def _hang(self, text: Text, margin: int) -> None:
         """A line; what has no room in it goes on under its words, not under its time."""
         from rich.padding import Padding
 
@@ -121,7 +119,7 @@ class StoryFormat:
         self._console.print(first)
         rest = text.plain[len(first.plain) :].lstrip()
         if rest:
-            self._console.print(Padding(text[-len(rest) :], (0, 0, 0, HANGING), expand=False))
+            self._console.print(Padding(text[-len(rest) :], (0, 0, 0, margin), expand=False))
 
 
 class _Block:
@@ -134,7 +132,11 @@ class _Block:
         self._events = sorted(events, key=lambda event: event.time_ns or 0)
         self._width = width
         days = {day(event.time_ns) for event in events if event.time_ns is not None}
-        self._of = EventLines(short_names(members), one_day=len(days) == 1)
+        packets = max((event.packet or 0 for event in events), default=0)
+        width = len(str(packets)) if packets else 0
+        self._of = EventLines(short_names(members), one_day=len(days) == 1, packet_width=width)
+        self.margin = 19 + (width + 2 if width else 0)
+        """Columns before an event's words: margin, time, packet, sign."""
 
     def lines(self) -> Iterator[Pieces]:
         yield from self._head()
@@ -172,7 +174,7 @@ class _Block:
                 continue
             line = [*self._of.time(event), *pieces]
             if counts[text] >= ALIKE:
-                until = self._of.time(last[text])[0][0].strip()
+                until = self._of.clock(last[text])
                 line.append((f"  × {counts[text]:,} until {until}", "busy"))
                 counts[text] = 0
             yield line
