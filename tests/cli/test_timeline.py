@@ -206,4 +206,6 @@ def test_long_lines_hang_on_a_terminal(run: Run, captures: Path, monkeypatch: py
     assert max(map(len, lines)) <= 72 < max(map(len, piped.splitlines()))
     letters = [re.sub(r"[\s─]", "", text) for text in ("".join(lines), piped)]
     assert letters[0] == letters[1]
-    assert all(re.match(r"──|   \S| {19}\S", line) for line in lines)
+    margins = {found.end() for line in lines if (found := re.match(r"   [\d:.]+ +\d+  \S ", line))}
+    assert len(margins) == 1
+    assert all(re.match(rf"──|   \S| {{{max(margins)}}}\S", line) for line in lines)
