@@ -98,6 +98,7 @@ class _Looking:
         self.topics = TopicNames()
         self.chosen = selection.Selection(options, self.topics)
         self.digits = 0
+        self._ranges = 0
 
     def _entries(self) -> Iterator[Entry]:
         """The entries of all inputs once more; what can't be read is reported elsewhere."""
@@ -107,12 +108,14 @@ class _Looking:
 
     def saw(self, entry: Entry, wanted: bool) -> bool:
         """Take an entry in; gives `wanted`."""
-        if self.survey is None or isinstance(entry, UnreadableRange):
-            return wanted
-        return self.survey.saw(entry, wanted)
+        if isinstance(entry, UnreadableRange):
+            self._ranges += wanted
+        elif self.survey is not None:
+            self.survey.saw(entry, wanted)
+        return wanted
 
     def report(self) -> None:
-        if self.survey is not None:
+        if self.survey is not None and not self._ranges:
             files = self._options.files
             where = f"{len(files)} inputs" if len(files) > 1 else shown(self._options.interface or files[0])
             self.survey.report(where, self.digits)
