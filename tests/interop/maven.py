@@ -2,9 +2,9 @@
 
 Strategy: `mvn dependency:copy-dependencies` on a project in java/, into a folder beside the final one that is
 renamed when it is whole; so a run that is cut short leaves nothing that looks finished. The folder bears
-the checksum of the pom too, so that a changed one is fetched anew. Three projects: "classes", kafka-clients
-and what is opaque to it; "records", what is in brokers' own logs; "broker", a whole broker with its
-tools.
+the checksum of the pom too, so that a changed one is fetched anew. Four projects: "classes", kafka-clients
+and what is opaque to it; "records", what is in brokers' own logs; "coordinator", the group coordinator;
+"broker", a whole broker with its tools.
 
 Rules: `Unavailable` says in one line why the jars can't be had (no mvn, no net, no such release), and after a
 failure no other fetch is tried in this process: a machine without a net pays for it once.
@@ -37,8 +37,13 @@ FIRST_LOGS = "4.0.0"
 PREVIOUS = "3.9.2"
 """The release that judges the versions that 4.x dropped."""
 
-Project = Literal["broker", "classes", "records"]
-POMS: dict[Project, str] = {"broker": "broker.xml", "classes": "pom.xml", "records": "records.xml"}
+Project = Literal["broker", "classes", "coordinator", "records"]
+POMS: dict[Project, str] = {
+    "broker": "broker.xml",
+    "classes": "pom.xml",
+    "coordinator": "coordinator.xml",
+    "records": "records.xml",
+}
 WAIT = 90
 """Seconds for one fetch, Maven's own plugins included."""
 
