@@ -1,0 +1,129 @@
+"""The write path: state first, then append, then commit, then answer (P1, P2).
+
+    run(operation)   the operation changes the state and gives records; with records it waits for their append,
+                     without it waits for the appends before it, as what it read may not be durable yet
+    appended         everything up to that append is durable: whoever waited for it is answered
+    failed           the append and those after it are taken back: whoever waited for them gets the error
+    too slow         an operation that is not durable in time is answered with an error, and stays in the log
+
+Rules: effects come out in order. Appends are confirmed in order; confirming one confirms those before it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from coordwire.coordinator.effects import Append, Effect
+from coordwire.coordinator.loading import replay
+from coordwire.coordinator.refusal import Refusal
+from coordwire.coordinator.state import Result, State
+from coordwire.enums import ErrorCode
+
+__all__ = ["Writes"]
+
+Completed = Callable[[int, Result], None]
+"""Called once with 0 or an error code, and what the operation gave."""
+
+
+class _Operation:
+    """One operation that waits for the log."""
+
+    __slots__ = ("completed", "done", "key", "result")
+
+    def __init__(self, key: str, completed: Completed) -> None:
+        self.key = key
+        self.completed = completed
+        self.result = Result()
+        self.done = False
+
+
+class Writes:
+    """Operations in the order of the log."""
+
+    def __init__(self, state: State, effects: deque[Effect], end_offset: int) -> None:
+        self._state = state
+        self._effects = effects
+        self._committed = end_offset
+        self._written = end_offset
+        self._waiting: deque[tuple[int, _Operation]] = deque()
+        self._appends: deque[Append] = deque()
+        self._number = 0
+        state.snapshots.begin(end_offset)
+
+    def run(self, operation: Callable[[], Result], completed: Completed) -> None:
+        self._number += 1
+        waiting = _Operation(f"write-{self._number}", completed)
+        try:
+            waiting.result = operation()
+        except Refusal as refusal:
+            self._complete(waiting, refusal.code)
+            return
+        if waiting.result.records:
+            self._append(waiting)
+        elif self._committed < self._written:
+            self._wait(self._written, waiting)
+        else:
+            self._complete(waiting, 0)
+
+    def _append(self, waiting: _Operation) -> None:
+        result = waiting.result
+        records = tuple(result.records)
+        if result.replay:
+            for record in records:
+                replay(self._state, record)
+        append = Append(number=self._number, base_offset=self._written, records=records)
+        self._written += len(records)
+        self._state.snapshots.begin(self._written)
+        self._appends.append(append)
+        self._effects.append(append)
+        self._wait(self._written, waiting)
+
+    def _wait(self, offset: int, waiting: _Operation) -> None:
+        self._waiting.append((offset, waiting))
+
+        def too_slow() -> Result:
+            self._complete(waiting, int(ErrorCode.REQUEST_TIMED_OUT))
+            return Result()
+
+        self._state.set_timer(waiting.key, self._state.config.write_timeout_ms, too_slow)
+
+    def _complete(self, waiting: _Operation, error: int) -> None:
+        if waiting.done:
+            return
+        waiting.done = True
+        self._state.timers.cancel(waiting.key)
+        if waiting.result.on_append is not None:
+            waiting.result.on_append(error)
+        waiting.completed(error, waiting.result)
+
+    def appended(self, number: int) -> None:
+        """This append is durable, and with it those before it. One that is no longer pending is ignored."""
+        while self._appends and self._appends[0].number <= number:
+            append = self._appends.popleft()
+            self._committed = append.base_offset + len(append.records)
+        self._state.snapshots.commit(self._committed)
+        while self._waiting and self._waiting[0][0] <= self._committed:
+            self._complete(self._waiting.popleft()[1], 0)
+
+    def failed(self, number: int, error: int) -> None:
+        """This append failed: it and those after it, which built on it, are taken back."""
+        base = None
+        while self._appends and self._appends[-1].number >= number:
+            base = self._appends.pop().base_offset
+        if base is None:
+            return
+        self._written = base
+        self._state.snapshots.revert(base)
+        failed = []
+        while self._waiting and self._waiting[-1][0] > base:
+            failed.append(self._waiting.pop()[1])
+        for waiting in reversed(failed):
+            self._complete(waiting, error)
+
+    def fail_all(self, error: int) -> None:
+        """The shard gives up its partition: nobody is told that anything was done."""
+        waiting, self._waiting = self._waiting, deque()
+        self._appends.clear()
+        for _, operation in waiting:
+            self._complete(operation, error)
