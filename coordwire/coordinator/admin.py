@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from coordwire.coordinator.classic.records import group_tombstone
 from coordwire.coordinator.model.classic_group import ClassicGroup
 from coordwire.coordinator.model.classic_member import ClassicMember
-from coordwire.coordinator.classic.records import group_tombstone
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.committed_offsets import offset_tombstone
 from coordwire.coordinator.state import Result, State

@@ -14,10 +14,10 @@ class CoordinatorConfig:
     """Times are in milliseconds, sizes in characters or members.
 
     min_session_timeout_ms, max_session_timeout_ms: what a classic member may ask for.
-    initial_rebalance_delay_ms: how long an empty group waits for more members, and again after each that comes.
-    new_member_join_timeout_ms: how long a member without an id known to its client may stay parked in JoinGroup.
-    group_max_size: of a classic group. offset_metadata_max_size: of the text that goes with a committed offset.
-    offsets_retention_ms, offsets_retention_check_interval_ms: KIP-211's expiry.
+    initial_rebalance_delay_ms: how long an empty group waits for more members, and again after each that
+    comes. new_member_join_timeout_ms: how long a member without an id known to its client may stay parked
+    in JoinGroup. group_max_size: of a classic group. offset_metadata_max_size: of the text that goes with a
+    committed offset. offsets_retention_ms, offsets_retention_check_interval_ms: KIP-211's expiry.
     write_timeout_ms: an operation whose records are not durable by then is answered with an error.
     """
 

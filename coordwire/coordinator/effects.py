@@ -27,7 +27,7 @@ class RequestContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Append:
-    """Records that belong at the end of the log, as one batch: confirm with `Shard.appended` or `Shard.failed`.
+    """Records for the end of the log, as one batch: confirm with `Shard.appended` or `Shard.failed`.
 
     base_offset: the first record's offset, if the shard has the log to itself.
     producer_id, producer_epoch: of the transaction that the batch is part of; -1 outside of one.

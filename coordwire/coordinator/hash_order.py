@@ -1,11 +1,12 @@
 """The order in which Java's HashMap goes over its keys, where a coordinator's outcome depends on it.
 
-Kafka elects the first member of a HashMap as leader and breaks a tie of votes in a HashMap's order. Members of
-one group must read the same outcome from any coordinator, so that order is part of the behaviour.
+Kafka elects the first member of a HashMap as leader and breaks a tie of votes in a HashMap's order. Members
+of one group must read the same outcome from any coordinator, so that order is part of the behaviour.
 
-Strategy: a table of 16 buckets that doubles when it is three quarters full and never shrinks; a key's bucket is
-given by the string's hash, and keys of one bucket keep the order in which they came, as Python's dict does.
-Buckets of 8 keys and more become trees in Java, which keep that order too, except for the tree's root.
+Strategy: a table of 16 buckets that doubles when it is three quarters full and never shrinks; a key's
+bucket is given by the string's hash, and keys of one bucket keep the order in which they came, as Python's
+dict does. Buckets of 8 keys and more become trees in Java, which keep that order too, except for the tree's
+root.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coordwire.enums import ErrorCode
 
-__all__ = ["Refusal", "translated"]
+__all__ = ["Refusal", "translated", "translated_for_fetch"]
 
 _TRANSLATED = {
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -31,3 +31,10 @@ class Refusal(Exception):
 def translated(error: int) -> int:
     """The error code for a client, where an operation failed with this one."""
     return int(_TRANSLATED.get(ErrorCode(error), error))
+
+
+def translated_for_fetch(error: int) -> int:
+    """The same for OffsetFetch, whose clients look for the coordinator anew only where that code says so."""
+    found = translated(error)
+    moved = found == ErrorCode.COORDINATOR_NOT_AVAILABLE and found != error
+    return int(ErrorCode.NOT_COORDINATOR) if moved else found

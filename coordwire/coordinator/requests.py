@@ -1,8 +1,8 @@
-"""From a request to an operation, and from its outcome to the version's answer: what a broker does around its
-coordinator.
+"""From a request to an operation, and from its outcome to an answer: what a broker does around it.
 
-Rules: what is wrong with a request whatever the group is like is refused here. A write is answered after it is
-durable; DescribeGroups, ListGroups and OffsetFetch without `require_stable` read what is durable at once.
+Rules: what is wrong with a request whatever the group is like is refused here. A write is answered after it
+is durable; DescribeGroups, ListGroups and OffsetFetch without `require_stable` read what is durable at
+once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from coordwire.coordinator.effects import RequestContext
 from coordwire.coordinator.offsets.commit import commit, refused_commit, resolve_commit
 from coordwire.coordinator.offsets.delete import delete_offsets, resolve_delete
 from coordwire.coordinator.offsets.fetch import fetch, fetch_response, refused_fetch, requested_groups
-from coordwire.coordinator.refusal import translated
+from coordwire.coordinator.refusal import translated, translated_for_fetch
 from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.state import Result, State
 from coordwire.coordinator.writes import Writes
@@ -72,15 +72,20 @@ class Call:
     context: RequestContext
     reply: Reply
 
-    def write(self, operation: Callable[[], Result], on_error: Callable[[int], Message]) -> None:
-        """Run an operation and answer when it is durable; `on_error` words an error."""
+    def write(
+        self,
+        operation: Callable[[], Result],
+        on_error: Callable[[int], Message],
+        translate: Callable[[int], int] = translated,
+    ) -> None:
+        """Run an operation and answer when it is durable; `on_error` words a translated error."""
         if self.error:
             self.reply.send(on_error(self.error))
             return
 
         def completed(error: int, result: Result) -> None:
             if error:
-                self.reply.send(on_error(translated(error)))
+                self.reply.send(on_error(translate(error)))
             elif result.response is not None:
                 self.reply.send(result.response)
 
@@ -219,6 +224,7 @@ def _fetch(call: Call) -> None:
     call.write(
         operation,
         lambda error: fetch_response([refused_fetch(asked, error, version) for asked in groups], version),
+        translated_for_fetch,
     )
 
 
@@ -263,7 +269,18 @@ def _delete_groups(call: Call) -> None:
             results=[DeletableGroupResult(group_id=name, error_code=error) for name in names]
         )
 
-    call.write(lambda: delete_groups(call.state, names), on_error)
+    # What is in the log on its way decides whether a group is empty: wait for it first.
+    if call.error:
+        call.reply.send(on_error(call.error))
+        return
+
+    def settled(error: int, _: Result) -> None:
+        if error:
+            call.reply.send(on_error(translated(error)))
+        else:
+            call.write(lambda: delete_groups(call.state, names), on_error)
+
+    call.writes.run(Result, settled)
 
 
 _HANDLERS: dict[type[Message], Callable[[Call], None]] = {

@@ -5,8 +5,8 @@
     shard.next_deadline(); shard.advance(now)  time is an input
     shard.load(records); shard.unload()        the partition comes and goes
 
-Rules: nothing that a client sends raises. An answer leaves after its records are durable, so `effects` is asked
-after each call. One call at a time: a shard is not for several threads.
+Rules: nothing that a client sends raises. An answer leaves after its records are durable, so `effects` is
+asked after each call. One call at a time: a shard is not for several threads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from enum import Enum
 from coordwire.codec import Message
 from coordwire.coordinator.classic.rebalance import keep_alive, prepare_rebalance
 from coordwire.coordinator.config import CoordinatorConfig
-from coordwire.coordinator.effects import Answer, Effect, RequestContext
+from coordwire.coordinator.effects import Answer, Append, Effect, RequestContext
 from coordwire.coordinator.loading import replay
 from coordwire.coordinator.model.classic_group import ClassicGroup
 from coordwire.coordinator.model.classic_states import GroupState
@@ -27,7 +27,7 @@ from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.requests import Call, route
 from coordwire.coordinator.state import Result, State
 from coordwire.coordinator.topics import Topics
-from coordwire.coordinator.writes import Writes
+from coordwire.coordinator.writes import WRITE_TIMER, Writes
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import JoinGroupResponse, SyncGroupResponse
@@ -135,13 +135,26 @@ class Shard:
         """When `advance` has something to do next."""
         return self._state.timers.next_deadline()
 
-    def advance(self, now: int) -> None:
-        """Time has come to this point; timers that are due run, each at its own time."""
+    def deadlines(self) -> dict[str, int]:
+        """When which timer of the groups and their members is due."""
+        return {
+            key: due for key, due in self._state.timers.deadlines().items() if not key.startswith(WRITE_TIMER)
+        }
+
+    def advance(self, now: int) -> bool:
+        """Time has come to this point; timers that are due run, each at its own time.
+
+        False if there is more to do: an append came up, and what comes after it depends on its outcome. Take
+        the effects, confirm the append or fail it, and call again.
+        """
         state = self._state
         while (deadline := state.timers.next_deadline()) is not None and deadline <= now:
             state.now = max(state.now, deadline)
             self._writes.run(state.timers.pop(), _nobody_waits)
+            if self._effects and isinstance(self._effects[-1], Append):
+                return False
         state.now = max(state.now, now)
+        return True
 
     def set_topics(self, topics: Topics) -> None:
         """The cluster's topics are these now; the offsets of those that are gone are removed."""

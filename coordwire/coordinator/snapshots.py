@@ -1,7 +1,8 @@
 """Dictionaries that can be read as of the last durable write and taken back to before a failed one.
 
-Strategy: one `Snapshots` for a shard; each write that is handed to the log ends an epoch, named by the log's end
-offset after it. The first change of a key in an epoch keeps the value that the key had when the epoch began.
+Strategy: one `Snapshots` for a shard; each write that is handed to the log ends an epoch, named by the
+log's end offset after it. The first change of a key in an epoch keeps the value that the key had when the
+epoch began.
 
     changes:   epoch 0 | epoch 5 | epoch 9 (now)
     revert(5): undoes all that epoch 5 and 9 changed

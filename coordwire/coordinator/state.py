@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from coordwire.codec import Message
-from coordwire.coordinator.model.classic_group import ClassicGroup
 from coordwire.coordinator.config import CoordinatorConfig
+from coordwire.coordinator.model.classic_group import ClassicGroup
 from coordwire.coordinator.model.committed_offsets import OffsetStore
 from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
@@ -24,7 +24,8 @@ class Result:
 
     response: the answer, once the records are durable; None where none is due, or a `Reply` is sent instead.
     on_append: called with 0 when the records are durable, with an error code when they could not be appended.
-    replay: whether the records change the state, as loading them does; False where the operation did so itself.
+    replay: whether the records change the state, as loading them does; False where the operation did so
+    itself.
     """
 
     records: Sequence[LogRecord] = ()

@@ -1,6 +1,7 @@
 """The write path: state first, then append, then commit, then answer (P1, P2).
 
-    run(operation)   the operation changes the state and gives records; with records it waits for their append,
+    run(operation)   the operation changes the state and gives records; with records it waits for their
+    append,
                      without it waits for the appends before it, as what it read may not be durable yet
     appended         everything up to that append is durable: whoever waited for it is answered
     failed           the append and those after it are taken back: whoever waited for them gets the error
@@ -12,7 +13,7 @@ Rules: effects come out in order. Appends are confirmed in order; confirming one
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from coordwire.coordinator.effects import Append, Effect
 from coordwire.coordinator.loading import replay
@@ -20,7 +21,10 @@ from coordwire.coordinator.refusal import Refusal
 from coordwire.coordinator.state import Result, State
 from coordwire.enums import ErrorCode
 
-__all__ = ["Writes"]
+__all__ = ["WRITE_TIMER", "Writes"]
+
+WRITE_TIMER = "write-"
+"""What the keys of the timers begin with that limit how long an operation waits for the log."""
 
 Completed = Callable[[int, Result], None]
 """Called once with 0 or an error code, and what the operation gave."""
@@ -49,11 +53,23 @@ class Writes:
         self._waiting: deque[tuple[int, _Operation]] = deque()
         self._appends: deque[Append] = deque()
         self._number = 0
+        self._completing = False
+        self._queue: deque[tuple[Callable[[], Result], Completed]] = deque()
         state.snapshots.begin(end_offset)
 
     def run(self, operation: Callable[[], Result], completed: Completed) -> None:
+        """Run an operation; one that the completion of another leads to runs after all that complete now."""
+        self._queue.append((operation, completed))
+        if not self._completing:
+            self._run_queue()
+
+    def _run_queue(self) -> None:
+        while self._queue:
+            self._run(*self._queue.popleft())
+
+    def _run(self, operation: Callable[[], Result], completed: Completed) -> None:
         self._number += 1
-        waiting = _Operation(f"write-{self._number}", completed)
+        waiting = _Operation(f"{WRITE_TIMER}{self._number}", completed)
         try:
             waiting.result = operation()
         except Refusal as refusal:
@@ -103,8 +119,10 @@ class Writes:
             append = self._appends.popleft()
             self._committed = append.base_offset + len(append.records)
         self._state.snapshots.commit(self._committed)
+        done = []
         while self._waiting and self._waiting[0][0] <= self._committed:
-            self._complete(self._waiting.popleft()[1], 0)
+            done.append(self._waiting.popleft()[1])
+        self._complete_all(done, 0)
 
     def failed(self, number: int, error: int) -> None:
         """This append failed: it and those after it, which built on it, are taken back."""
@@ -118,12 +136,18 @@ class Writes:
         failed = []
         while self._waiting and self._waiting[-1][0] > base:
             failed.append(self._waiting.pop()[1])
-        for waiting in reversed(failed):
-            self._complete(waiting, error)
+        self._complete_all(failed[::-1], error)
 
     def fail_all(self, error: int) -> None:
         """The shard gives up its partition: nobody is told that anything was done."""
         waiting, self._waiting = self._waiting, deque()
         self._appends.clear()
-        for _, operation in waiting:
+        self._queue.clear()
+        self._complete_all([operation for _, operation in waiting], error)
+
+    def _complete_all(self, waiting: Iterable[_Operation], error: int) -> None:
+        self._completing = True
+        for operation in waiting:
             self._complete(operation, error)
+        self._completing = False
+        self._run_queue()

@@ -1,8 +1,8 @@
 """Kafka's own group coordinator on a mock clock, without a broker: one JVM, commands and answers as lines.
 
-Strategy: the sources in oracle/ run Kafka's `GroupCoordinatorService` and `CoordinatorRuntime` on a log, a clock
-and random ids of their own; they are compiled once against the release's jars and kept beside these. Commands
-go in batches, so that a whole history costs one round trip.
+Strategy: the sources in oracle/ run Kafka's `GroupCoordinatorService` and `CoordinatorRuntime` on a log, a
+clock and random ids of their own; they are compiled once against the release's jars and kept beside these.
+Commands go in batches, so that a whole history costs one round trip.
 
 Rules: a JVM that dies or hangs is an `OracleError`, never a test that waits. `Unavailable` if there is no JDK
 (17 or later) or no jars.

@@ -1,8 +1,6 @@
-"""The oracle's own promises: chosen ids, a clock that stands still, appends that fail, a log that it loads."""
+"""The oracle's own promises: chosen ids, a clock that stands still, failing appends, a log to load."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import pytest
 
@@ -19,13 +17,13 @@ MEMBER = "till-00000000-0000-4000-8000-000000000001"
 
 
 @pytest.fixture
-def kafka() -> Iterator[CoordinatorOracle]:
+def kafka() -> CoordinatorOracle:
     try:
         found = oracle()
     except Unavailable as error:
         give_up(error)
     found.run(["new"])
-    yield found
+    return found
 
 
 def request(ticket: int, message: Message, version: int) -> str:

@@ -6,8 +6,6 @@ KIP-345: a static member without an id takes the place of the member with its in
 
 from __future__ import annotations
 
-from coordwire.coordinator.model.classic_group import ClassicGroup
-from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
 from coordwire.coordinator.classic.rebalance import (
     find_classic,
     keep_alive,
@@ -15,9 +13,11 @@ from coordwire.coordinator.classic.rebalance import (
     rebalance_or_complete,
 )
 from coordwire.coordinator.classic.records import empty_group
-from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.classic.static_members import replace_static_member
 from coordwire.coordinator.effects import RequestContext
+from coordwire.coordinator.model.classic_group import ClassicGroup
+from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
+from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.refusal import Refusal, translated
 from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.state import NOTHING, Result, State

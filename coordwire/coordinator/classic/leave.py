@@ -1,14 +1,14 @@
-"""LeaveGroup: members go by themselves, or an operator removes static ones by their instance ids (KIP-345)."""
+"""LeaveGroup: members go by themselves, or an operator removes static ones by instance id (KIP-345)."""
 
 from __future__ import annotations
 
-from coordwire.coordinator.model.classic_group import ClassicGroup
 from coordwire.coordinator.classic.rebalance import (
     cancel_session,
     complete_if_all_joined,
     find_classic,
     rebalance_or_complete,
 )
+from coordwire.coordinator.model.classic_group import ClassicGroup
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.refusal import Refusal
 from coordwire.coordinator.state import NOTHING, Result, State

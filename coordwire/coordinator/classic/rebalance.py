@@ -1,6 +1,6 @@
 """A rebalance: from the first sign to the new generation, with the timers that bound it.
 
-    Empty -> PreparingRebalance      wait the initial delay, again for each that joins, at most the rebalance time-out
+    Empty -> PreparingRebalance      wait the initial delay, longer while members join
     Stable, Completing -> Preparing  wait until all members have joined, at most the rebalance time-out
     all joined -> Completing         answer every JoinGroup; members have the rebalance time-out for SyncGroup
 
@@ -9,9 +9,9 @@ Members that fail are found here too: a session that ends may begin a rebalance,
 
 from __future__ import annotations
 
+from coordwire.coordinator.classic.records import group_metadata
 from coordwire.coordinator.model.classic_group import ClassicGroup
 from coordwire.coordinator.model.classic_member import ClassicMember
-from coordwire.coordinator.classic.records import group_metadata
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.enums import ErrorCode
@@ -158,7 +158,7 @@ def _limit_join(state: State, group: ClassicGroup) -> None:
 
 
 def _complete_join(state: State, group: ClassicGroup) -> Result:
-    """End the join phase: who has not joined is out, if it is a dynamic member; the others get a generation."""
+    """End the join phase: dynamic members that have not joined are out, the others get a generation."""
     state.timers.cancel(_join_key(group))
     absent = [
         member

@@ -1,14 +1,12 @@
 """A static member comes back without its id: the new id takes the old one's place (KIP-345, KIP-814).
 
 In a stable group whose protocol stays the same nobody else notices: the answer has the current generation, as
-soon as the new id is durable. A leader older than version 9 would compute an assignment, so it is given the id
-of its predecessor as the leader's; from version 9 it is told to skip that.
+soon as the new id is durable. A leader older than version 9 would compute an assignment, so it is given the
+id of its predecessor as the leader's; from version 9 it is told to skip that.
 """
 
 from __future__ import annotations
 
-from coordwire.coordinator.model.classic_group import ClassicGroup
-from coordwire.coordinator.model.classic_member import Protocols
 from coordwire.coordinator.classic.rebalance import (
     complete_if_all_joined,
     keep_alive,
@@ -16,6 +14,8 @@ from coordwire.coordinator.classic.rebalance import (
     rebalance_or_complete,
 )
 from coordwire.coordinator.classic.records import group_metadata
+from coordwire.coordinator.model.classic_group import ClassicGroup
+from coordwire.coordinator.model.classic_member import Protocols
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.refusal import Refusal, translated
 from coordwire.coordinator.reply import Reply

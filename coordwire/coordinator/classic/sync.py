@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from coordwire.coordinator.model.classic_group import ClassicGroup
 from coordwire.coordinator.classic.rebalance import (
     cancel_sync_timer,
     find_classic,
@@ -11,6 +10,7 @@ from coordwire.coordinator.classic.rebalance import (
     refuse_parked_syncs,
 )
 from coordwire.coordinator.classic.records import group_metadata
+from coordwire.coordinator.model.classic_group import ClassicGroup
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.refusal import Refusal, translated
 from coordwire.coordinator.reply import Reply

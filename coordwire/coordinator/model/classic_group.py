@@ -1,16 +1,17 @@
-"""A classic group: its members, its state and its generation; what follows from a change is decided elsewhere.
+"""A classic group: its members, state and generation; what follows from a change is decided elsewhere.
 
-Rules: a group is mutated in place, as Kafka's is: when an append fails, the operation itself takes back what it
-did (see `sync` and `static_members`), and the shard only forgets groups that the append would have created.
+Rules: a group is mutated in place, as Kafka's is: when an append fails, the operation itself takes back
+what it did (see `sync` and `static_members`), and the shard only forgets groups that the append would have
+created.
 """
 
 from __future__ import annotations
 
+from coordwire.coordinator.hash_order import MIN_CAPACITY, capacity_for, in_hash_order
 from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
 from coordwire.coordinator.model.classic_states import ENTERED_FROM, GroupState
 from coordwire.coordinator.model.subscription import subscribed_topics
 from coordwire.coordinator.model.vote import elected_protocol
-from coordwire.coordinator.hash_order import MIN_CAPACITY, capacity_for, in_hash_order
 from coordwire.coordinator.refusal import Refusal
 from coordwire.coordinator.reply import Reply
 from coordwire.enums import ErrorCode
@@ -159,7 +160,7 @@ class ClassicGroup:
         member.parked_join = parked
 
     def replace_static(self, instance_id: str, old_id: str, new_id: str) -> ClassicMember:
-        """Give a static member a new id; requests parked under the old one are answered as fenced (KIP-345)."""
+        """Give a static member a new id; requests parked under the old one are fenced (KIP-345)."""
         old = self.members.pop(old_id)
         fenced = int(ErrorCode.FENCED_INSTANCE_ID)
         self.answer_join(old, JoinGroupResponse(member_id=old_id, protocol_name=None, error_code=fenced))

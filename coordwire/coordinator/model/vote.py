@@ -1,11 +1,11 @@
-"""The choice of an assignment protocol: each member votes for the first on its list that all members support."""
+"""The choice of a protocol: each member votes for the first on its list that all members support."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from coordwire.coordinator.model.classic_member import ClassicMember
 from coordwire.coordinator.hash_order import MIN_CAPACITY, capacity_for, in_hash_order
+from coordwire.coordinator.model.classic_member import ClassicMember
 from coordwire.coordinator.refusal import Refusal
 from coordwire.enums import ErrorCode
 

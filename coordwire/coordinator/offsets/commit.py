@@ -1,13 +1,13 @@
 """OffsetCommit: who may commit, and what is stored.
 
-A group that uses a coordinator for offsets only ("simple") commits without a generation; it comes into being with
-its first commit. From version 10 topics are named by id (KIP-848).
+A group that uses a coordinator for offsets only ("simple") commits without a generation; it comes into
+being with its first commit. From version 10 topics are named by id (KIP-848).
 """
 
 from __future__ import annotations
 
-from coordwire.coordinator.model.classic_group import ClassicGroup
 from coordwire.coordinator.classic.rebalance import keep_alive
+from coordwire.coordinator.model.classic_group import ClassicGroup
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.committed_offsets import CommittedOffset, offset_record
 from coordwire.coordinator.refusal import Refusal
@@ -71,10 +71,19 @@ def _add(
     topic.partitions.append(OffsetCommitResponsePartition(partition_index=partition, error_code=error))
 
 
+def _copy(response: OffsetCommitResponse) -> OffsetCommitResponse:
+    topics = [
+        OffsetCommitResponseTopic(name=one.name, topic_id=one.topic_id, partitions=list(one.partitions))
+        for one in response.topics
+    ]
+    return OffsetCommitResponse(topics=topics)
+
+
 def refused_commit(
     topics: list[OffsetCommitRequestTopic], response: OffsetCommitResponse, error: int, version: int
 ) -> OffsetCommitResponse:
     """An answer with one error for every partition that exists."""
+    response = _copy(response)
     for topic in topics:
         for partition in topic.partitions:
             _add(response, topic.name, topic.topic_id, partition.partition_index, error, version)
@@ -85,10 +94,12 @@ def commit(
     state: State,
     request: OffsetCommitRequest,
     topics: list[OffsetCommitRequestTopic],
-    response: OffsetCommitResponse,
+    refused: OffsetCommitResponse,
     version: int,
 ) -> Result:
+    """Store what exists of a commit; `refused` has the rest's errors."""
     _validate(state, request, version)
+    response = _copy(refused)
     now = state.now
     retention = request.retention_time_ms
     expires_at = -1 if retention == _NO_RETENTION else now + retention

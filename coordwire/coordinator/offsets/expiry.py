@@ -1,15 +1,16 @@
-"""Offsets end with their retention or their topic (KIP-211), and a group without any ends with its last offset."""
+"""Offsets end with their retention or their topic (KIP-211), an empty group with its last offset."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coordwire.coordinator.model.classic_group import ClassicGroup
 from coordwire.coordinator.classic.records import group_tombstone
+from coordwire.coordinator.model.classic_group import ClassicGroup
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.committed_offsets import CommittedOffset, offset_tombstone
 from coordwire.coordinator.state import Result, State
 from coordwire.coordinator.topics import NO_TOPIC_ID, Topic
+from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 
 __all__ = ["expire_offsets", "remove_topics", "schedule_expiry"]
@@ -23,13 +24,18 @@ def schedule_expiry(state: State) -> None:
 
 
 def expire_offsets(state: State) -> Result:
-    """Remove what has expired; the check comes again after its interval."""
+    """Remove what has expired; the next check comes an interval after this one, or after its failure."""
     records: list[LogRecord] = []
     for group_id, group in state.groups.items():
         if _expire_group(state, group, records) and group.state is GroupState.EMPTY:
             records.append(group_tombstone(group_id))
     schedule_expiry(state)
-    return Result(records)
+
+    def appended(error: int) -> None:
+        if error and error != ErrorCode.NOT_COORDINATOR:
+            schedule_expiry(state)
+
+    return Result(records, on_append=appended)
 
 
 def _expire_group(state: State, group: ClassicGroup, records: list[LogRecord]) -> bool:
@@ -60,7 +66,7 @@ def _may_expire(group: ClassicGroup) -> bool:
 
 
 def _since(group: ClassicGroup, committed: CommittedOffset) -> int:
-    """What the retention counts from: the moment in which a group with a type became empty, else the commit."""
+    """What the retention counts from: the moment in which a typed group became empty, else the commit."""
     if group.protocol_type is None or group.state is not GroupState.EMPTY or group.state_since is None:
         return committed.committed_at
     return group.state_since

@@ -208,7 +208,7 @@ public final class Oracle {
     public static void main(String[] given) throws Exception {
         OracleIds.install();
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII), 1 << 16);
-        PrintStream out = new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), false, "US-ASCII");
+        PrintStream out = new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), false, "UTF-8");
         Oracle oracle = null;
         for (String line = input.readLine(); line != null; line = input.readLine()) {
             String[] words = line.split(" ");
