@@ -18,7 +18,7 @@ from enum import Enum
 from coordwire.codec import Message
 from coordwire.coordinator.classic.rebalance import keep_alive, prepare_rebalance
 from coordwire.coordinator.config import CoordinatorConfig
-from coordwire.coordinator.effects import Answer, Append, Effect, RequestContext
+from coordwire.coordinator.effects import Answer, Effect, RequestContext
 from coordwire.coordinator.loading import replay
 from coordwire.coordinator.model.classic_group import ClassicGroup
 from coordwire.coordinator.model.classic_states import GroupState
@@ -150,8 +150,9 @@ class Shard:
         state = self._state
         while (deadline := state.timers.next_deadline()) is not None and deadline <= now:
             state.now = max(state.now, deadline)
+            appends = self._writes.appends
             self._writes.run(state.timers.pop(), _nobody_waits)
-            if self._effects and isinstance(self._effects[-1], Append):
+            if self._writes.appends != appends:
                 return False
         state.now = max(state.now, now)
         return True

@@ -43,7 +43,7 @@ class _Operation:
 
 
 class Writes:
-    """Operations in the order of the log."""
+    """Operations in the order of the log. appends: how many there were."""
 
     def __init__(self, state: State, effects: deque[Effect], end_offset: int) -> None:
         self._state = state
@@ -51,8 +51,9 @@ class Writes:
         self._committed = end_offset
         self._written = end_offset
         self._waiting: deque[tuple[int, _Operation]] = deque()
-        self._appends: deque[Append] = deque()
+        self._pending: deque[Append] = deque()
         self._number = 0
+        self.appends = 0
         self._completing = False
         self._queue: deque[tuple[Callable[[], Result], Completed]] = deque()
         state.snapshots.begin(end_offset)
@@ -89,9 +90,10 @@ class Writes:
             for record in records:
                 replay(self._state, record)
         append = Append(number=self._number, base_offset=self._written, records=records)
+        self.appends += 1
         self._written += len(records)
         self._state.snapshots.begin(self._written)
-        self._appends.append(append)
+        self._pending.append(append)
         self._effects.append(append)
         self._wait(self._written, waiting)
 
@@ -115,8 +117,8 @@ class Writes:
 
     def appended(self, number: int) -> None:
         """This append is durable, and with it those before it. One that is no longer pending is ignored."""
-        while self._appends and self._appends[0].number <= number:
-            append = self._appends.popleft()
+        while self._pending and self._pending[0].number <= number:
+            append = self._pending.popleft()
             self._committed = append.base_offset + len(append.records)
         self._state.snapshots.commit(self._committed)
         done = []
@@ -127,8 +129,8 @@ class Writes:
     def failed(self, number: int, error: int) -> None:
         """This append failed: it and those after it, which built on it, are taken back."""
         base = None
-        while self._appends and self._appends[-1].number >= number:
-            base = self._appends.pop().base_offset
+        while self._pending and self._pending[-1].number >= number:
+            base = self._pending.pop().base_offset
         if base is None:
             return
         self._written = base
@@ -141,7 +143,7 @@ class Writes:
     def fail_all(self, error: int) -> None:
         """The shard gives up its partition: nobody is told that anything was done."""
         waiting, self._waiting = self._waiting, deque()
-        self._appends.clear()
+        self._pending.clear()
         self._queue.clear()
         self._complete_all([operation for _, operation in waiting], error)
 

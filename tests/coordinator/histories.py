@@ -212,10 +212,11 @@ def _sort_deleted(response: Any) -> None:
 
 
 def _sort_fetched(response: Any) -> None:
+    # Kafka gives a topic or partition twice that was replaced twice by appends on their way.
     for owner in (response, *response.groups):
-        owner.topics.sort(key=lambda topic: (topic.name, getattr(topic, "topic_id", 0)))
+        topics = {(topic.name, getattr(topic, "topic_id", None)): topic for topic in owner.topics}
+        owner.topics = [topics[key] for key in sorted(topics, key=repr)]
         for topic in owner.topics:
-            # Kafka gives a partition twice whose offset was replaced twice by appends on their way.
             found = {partition.partition_index: partition for partition in topic.partitions}
             topic.partitions = [found[index] for index in sorted(found)]
 

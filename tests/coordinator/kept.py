@@ -4,8 +4,8 @@
     0000 topics +AAAAAAAAAAEAAAAAAAAABw:3:orders
     9c1e request 1 11 4 …
 
-Rules: the checksum is of the outcome without the order of hash tables (`Outcome.sorted`). It says that something
-differs; `python -m tests.coordinator.compare SEED 1` shows what, and needs Java.
+Rules: the checksum is of the outcome without the order of hash tables (`Outcome.sorted`). It says that
+something differs; `python -m tests.coordinator.compare SEED 1` shows what, and needs Java.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from tests.interop.conftest import give_up
 from tests.interop.maven import Unavailable
 
 FRESH = 20
-"""Histories that are compared with Kafka's own coordinator; `python -m tests.coordinator.compare` takes more."""
+"""Histories that Kafka's own coordinator judges; `python -m tests.coordinator.compare` takes more."""
 
 
 def test_kept_histories_come_out_as_kafka_made_them() -> None:
@@ -33,14 +33,14 @@ def test_histories_reach_what_they_are_for() -> None:
     for seed in range(30):
         history(seed, 200, coverage)
     for api, codes in {
-        "JoinGroup": {"NONE", "UNKNOWN_MEMBER_ID", "INCONSISTENT_GROUP_PROTOCOL",
-                      "INVALID_SESSION_TIMEOUT", "MEMBER_ID_REQUIRED", "GROUP_MAX_SIZE_REACHED", "FENCED_INSTANCE_ID"},
+        "JoinGroup": {"NONE", "UNKNOWN_MEMBER_ID", "INCONSISTENT_GROUP_PROTOCOL", "MEMBER_ID_REQUIRED",
+                      "INVALID_SESSION_TIMEOUT", "GROUP_MAX_SIZE_REACHED", "FENCED_INSTANCE_ID"},
         "SyncGroup": {"NONE", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS",
                       "INCONSISTENT_GROUP_PROTOCOL", "NOT_COORDINATOR"},
         "Heartbeat": {"NONE", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS"},
         "LeaveGroup": {"NONE", "UNKNOWN_MEMBER_ID"},
-        "OffsetCommit": {"NONE", "OFFSET_METADATA_TOO_LARGE", "UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID",
-                         "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS",
+        "OffsetCommit": {"NONE", "OFFSET_METADATA_TOO_LARGE", "UNKNOWN_TOPIC_OR_PARTITION",
+                         "UNKNOWN_TOPIC_ID", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS",
                          "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"},
         "OffsetDelete": {"NONE", "GROUP_SUBSCRIBED_TO_TOPIC", "GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP"},
         "DeleteGroups": {"NONE", "NON_EMPTY_GROUP", "GROUP_ID_NOT_FOUND"},

@@ -130,7 +130,10 @@ public final class Oracle {
             case "topics" -> topics(words);
             case "end" -> runtime.scheduleTransactionCompletion("end", PARTITION, Long.parseLong(words[1]),
                 Short.parseShort(words[2]), 0, TransactionResult.valueOf(words[3]), (short) 0);
-            case "unload" -> runtime.scheduleUnloadOperation(PARTITION, OptionalInt.of(epoch++));
+            case "unload" -> {
+                runtime.scheduleUnloadOperation(PARTITION, OptionalInt.of(epoch++));
+                clock.beginTerm();
+            }
             case "load" -> load(words);
             case "timers" -> clock.forEach((time, key) ->
                 output.append("timer ").append(time).append(' ').append(key).append('\n'));

@@ -31,6 +31,7 @@ final class OracleClock implements Time, Timer {
     private final TreeMap<Due, TimerTaskEntry> tasks = new TreeMap<>();
     private long now;
     private long number = 0;
+    private long current = 0;
 
     OracleClock(long now) {
         this.now = now;
@@ -39,6 +40,11 @@ final class OracleClock implements Time, Timer {
     @Override
     public void add(TimerTask task) {
         tasks.put(new Due(now + task.delayMs, number++), new TimerTaskEntry(task, now + task.delayMs));
+    }
+
+    /** What is set from now on belongs to a new term of the coordinator; timers of the old one fire without effect. */
+    void beginTerm() {
+        current = number;
     }
 
     /** Run what is due up to a point in time, each task at its own. */
@@ -58,7 +64,7 @@ final class OracleClock implements Time, Timer {
     /** What the coordinator's own timers wait for; the runtime's time limits of writes have no key. */
     void forEach(BiConsumer<Long, String> action) {
         tasks.forEach((due, entry) -> {
-            if (!entry.cancelled()) {
+            if (!entry.cancelled() && due.number >= current) {
                 try {
                     Field key = entry.timerTask.getClass().getDeclaredField("val$key");
                     key.setAccessible(true);
