@@ -221,7 +221,7 @@ class ClassicGroup:
             return frozenset()
         if self.protocol is None:
             return None
-        return subscribed_topics(member.metadata(self.protocol) for member in self.members.values())
+        return subscribed_topics(member.metadata(self.protocol) for member in self.members_in_order())
 
     # --- parked requests ---
 
