@@ -20,8 +20,8 @@ _VERSION_BYTES = 2
 def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
     """All topics of all members; None if one member's metadata ends early.
 
-    Raises `Refusal` where Apache Kafka fails too: for a length that no subscription can have. The first member
-    whose metadata can't be read decides.
+    Raises `Refusal` where Apache Kafka fails too: for a length that no subscription can have. The first
+    member whose metadata can't be read decides.
     """
     found: set[str] = set()
     for data in metadata:
