@@ -8,7 +8,7 @@ record.
 from coordwire.coordinator.config import CoordinatorConfig
 from coordwire.coordinator.effects import Answer, Append, Effect, RequestContext
 from coordwire.coordinator.shard import Shard, ShardStatus
-from coordwire.coordinator.topics import Topic, Topics
+from coordwire.coordinator.topics import TopicImage, TopicsImage
 
 __all__ = [
     "Answer",
@@ -18,6 +18,6 @@ __all__ = [
     "RequestContext",
     "Shard",
     "ShardStatus",
-    "Topic",
-    "Topics",
+    "TopicImage",
+    "TopicsImage",
 ]

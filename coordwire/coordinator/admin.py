@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coordwire.coordinator.classic.records import group_tombstone
-from coordwire.coordinator.model.classic_group import ClassicGroup
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_member import ClassicMember
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.committed_offsets import offset_tombstone
@@ -39,7 +39,7 @@ def describe_group(state: State, group_id: str, version: int) -> DescribedGroup:
     )
 
 
-def _member(member: ClassicMember, stable: ClassicGroup | None) -> DescribedGroupMember:
+def _member(member: ClassicMember, stable: ClassicGroupModel | None) -> DescribedGroupMember:
     return DescribedGroupMember(
         member_id=member.member_id, group_instance_id=member.instance_id, client_id=member.client_id,
         client_host=member.client_host, member_assignment=member.assignment,

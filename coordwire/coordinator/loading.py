@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coordwire.coordinator.classic.records import group_from_record
-from coordwire.coordinator.model.classic_group import ClassicGroup
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.state import State
 from coordwire.logs import LogRecord
 from coordwire.messages import (
@@ -40,5 +40,5 @@ def replay(state: State, record: LogRecord) -> None:
 
 def _replay_offset(state: State, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
     if value is not None and key.group not in state.groups:
-        state.groups[key.group] = ClassicGroup(key.group, state.now)
+        state.groups[key.group] = ClassicGroupModel(key.group, state.now)
     state.offsets.replay(key, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coordwire.enums import ErrorCode
 
-__all__ = ["Refusal", "translated", "translated_for_fetch"]
+__all__ = ["OperationRefused", "translated", "translated_for_fetch"]
 
 _TRANSLATED = {
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -20,7 +20,7 @@ _TRANSLATED = {
 """What the log says, and what the client reads: it shall look for the coordinator, not for a topic."""
 
 
-class Refusal(Exception):
+class OperationRefused(Exception):
     """An operation ends with an error code, and writes nothing."""
 
     def __init__(self, code: int) -> None:

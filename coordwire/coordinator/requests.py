@@ -51,7 +51,7 @@ from coordwire.messages.describe_groups import DescribedGroup
 from coordwire.messages.leave_group import MemberResponse
 from coordwire.messages.offset_fetch import OffsetFetchResponseGroup
 
-__all__ = ["Call", "route"]
+__all__ = ["IncomingRequest", "route"]
 
 _INVALID_GROUP_ID = int(ErrorCode.INVALID_GROUP_ID)
 _PROTOCOL_IN_SYNC = 5
@@ -61,7 +61,7 @@ _LEAVE_BATCHES = 3
 
 
 @dataclass(slots=True)
-class Call:
+class IncomingRequest:
     """A request on its way. error: why the shard has no service now, 0 if it has."""
 
     state: State
@@ -92,7 +92,7 @@ class Call:
         self.writes.run(operation, completed)
 
 
-def route(call: Call) -> None:
+def route(call: IncomingRequest) -> None:
     """Handle a request; every type that a shard takes is in `_HANDLERS`."""
     handler = _HANDLERS.get(type(call.request))
     if handler is None:
@@ -103,7 +103,7 @@ def route(call: Call) -> None:
 # --- classic groups ---
 
 
-def _join(call: Call) -> None:
+def _join(call: IncomingRequest) -> None:
     request, version, send = call.request, call.version, call.reply
 
     def shaped(response: Message) -> None:
@@ -132,7 +132,7 @@ def _join(call: Call) -> None:
     )
 
 
-def _sync(call: Call) -> None:
+def _sync(call: IncomingRequest) -> None:
     request: SyncGroupRequest = call.request
     missing = request.protocol_type is None or request.protocol_name is None
     if call.version >= _PROTOCOL_IN_SYNC and missing:
@@ -145,7 +145,7 @@ def _sync(call: Call) -> None:
         )
 
 
-def _heartbeat(call: Call) -> None:
+def _heartbeat(call: IncomingRequest) -> None:
     request: HeartbeatRequest = call.request
     if not request.group_id:
         call.reply.send(HeartbeatResponse(error_code=_INVALID_GROUP_ID))
@@ -159,7 +159,7 @@ def _heartbeat(call: Call) -> None:
     call.write(lambda: heartbeat(call.state, request), on_error)
 
 
-def _leave(call: Call) -> None:
+def _leave(call: IncomingRequest) -> None:
     request, version, send = call.request, call.version, call.reply
 
     def shaped(response: Message) -> None:
@@ -192,7 +192,7 @@ def _leave(call: Call) -> None:
 # --- offsets ---
 
 
-def _commit(call: Call) -> None:
+def _commit(call: IncomingRequest) -> None:
     request: OffsetCommitRequest = call.request
     topics, response = resolve_commit(call.state, request, call.version)
     if not topics:
@@ -204,7 +204,7 @@ def _commit(call: Call) -> None:
     )
 
 
-def _fetch(call: Call) -> None:
+def _fetch(call: IncomingRequest) -> None:
     request, version = call.request, call.version
     groups = requested_groups(request, version)
     found: list[OffsetFetchResponseGroup] = []
@@ -228,7 +228,7 @@ def _fetch(call: Call) -> None:
     )
 
 
-def _delete_offsets(call: Call) -> None:
+def _delete_offsets(call: IncomingRequest) -> None:
     request: OffsetDeleteRequest = call.request
     topics, response = resolve_delete(call.state, request)
     if not request.group_id:
@@ -243,7 +243,7 @@ def _delete_offsets(call: Call) -> None:
 # --- groups as a whole ---
 
 
-def _describe(call: Call) -> None:
+def _describe(call: IncomingRequest) -> None:
     request: DescribeGroupsRequest = call.request
     if call.error:
         groups = [DescribedGroup(group_id=one, error_code=call.error) for one in request.groups]
@@ -252,7 +252,7 @@ def _describe(call: Call) -> None:
     call.reply.send(DescribeGroupsResponse(groups=groups))
 
 
-def _list(call: Call) -> None:
+def _list(call: IncomingRequest) -> None:
     if call.error == ErrorCode.NOT_COORDINATOR:
         call.reply.send(ListGroupsResponse())
     elif call.error:
@@ -261,7 +261,7 @@ def _list(call: Call) -> None:
         call.reply.send(list_groups(call.state, call.request))
 
 
-def _delete_groups(call: Call) -> None:
+def _delete_groups(call: IncomingRequest) -> None:
     names = list(dict.fromkeys(call.request.groups_names))
 
     def on_error(error: int) -> DeleteGroupsResponse:
@@ -283,7 +283,7 @@ def _delete_groups(call: Call) -> None:
     call.writes.run(Result, settled)
 
 
-_HANDLERS: dict[type[Message], Callable[[Call], None]] = {
+_HANDLERS: dict[type[Message], Callable[[IncomingRequest], None]] = {
     JoinGroupRequest: _join,
     SyncGroupRequest: _sync,
     HeartbeatRequest: _heartbeat,

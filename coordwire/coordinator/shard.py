@@ -19,14 +19,15 @@ from coordwire.codec import Message
 from coordwire.coordinator.classic.rebalance import keep_alive, prepare_rebalance
 from coordwire.coordinator.config import CoordinatorConfig
 from coordwire.coordinator.effects import Answer, Effect, RequestContext
+from coordwire.coordinator.hash_order import in_timeline_order
 from coordwire.coordinator.loading import replay
-from coordwire.coordinator.model.classic_group import ClassicGroup
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.offsets.expiry import remove_topics, schedule_expiry
 from coordwire.coordinator.reply import Reply
-from coordwire.coordinator.requests import Call, route
+from coordwire.coordinator.requests import IncomingRequest, route
 from coordwire.coordinator.state import Result, State
-from coordwire.coordinator.topics import Topics
+from coordwire.coordinator.topics import TopicsImage
 from coordwire.coordinator.writes import WRITE_TIMER, Writes
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
@@ -54,7 +55,7 @@ class Shard:
         self._tickets = 0
 
     @property
-    def groups(self) -> dict[str, ClassicGroup]:
+    def groups(self) -> dict[str, ClassicGroupModel]:
         """The groups as they are now, durable or not: to look at, not to change."""
         return dict(self._state.groups.items())
 
@@ -68,7 +69,7 @@ class Shard:
         self._tickets += 1
         ticket = self._tickets
         reply = Reply(lambda response: self._effects.append(Answer(ticket=ticket, response=response)))
-        route(Call(self._state, self._writes, self._error, request, version, context, reply))
+        route(IncomingRequest(self._state, self._writes, self._error, request, version, context, reply))
         return ticket
 
     @property
@@ -97,15 +98,18 @@ class Shard:
     def load(self, records: Iterable[LogRecord]) -> None:
         """Take the partition with all records of its log; members' sessions begin now."""
         state = self._state = State(self._state.config, self._state.now, self._state.topics)
-        count = 0
+        count = peak = 0
         for record in records:
             replay(state, record)
             count += 1
+            peak = max(peak, len(state.groups))
         self._writes = Writes(state, self._effects, count)
         state.snapshots.commit(count)
         self.status = ShardStatus.ACTIVE
-        for group in state.groups.values():
-            for member in group.members.values():
+        for group_id in in_timeline_order(state.groups, peak):
+            group = state.groups.get(group_id)
+            assert group is not None
+            for member in group.members_in_order():
                 keep_alive(state, group, member)
             if len(group.members) > state.config.group_max_size:
                 prepare_rebalance(state, group)
@@ -157,7 +161,7 @@ class Shard:
         state.now = max(state.now, now)
         return True
 
-    def set_topics(self, topics: Topics) -> None:
+    def set_topics(self, topics: TopicsImage) -> None:
         """The cluster's topics are these now; the offsets of those that are gone are removed."""
         gone = self._state.topics.missing_from(topics)
         self._state.topics = topics

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from coordwire.codec import Message
 from coordwire.coordinator.config import CoordinatorConfig
-from coordwire.coordinator.model.classic_group import ClassicGroup
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.committed_offsets import OffsetStore
 from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
 from coordwire.coordinator.timers import Timers
-from coordwire.coordinator.topics import Topics
+from coordwire.coordinator.topics import TopicsImage
 from coordwire.logs import LogRecord
 
 __all__ = ["NOTHING", "Reply", "Result", "State"]
@@ -43,10 +43,10 @@ class State:
 
     config: CoordinatorConfig
     now: int
-    topics: Topics = field(default_factory=Topics)
+    topics: TopicsImage = field(default_factory=TopicsImage)
     snapshots: Snapshots = field(default_factory=Snapshots)
     timers: Timers[Result] = field(default_factory=Timers)
-    groups: SnapshotDict[str, ClassicGroup] = field(init=False)
+    groups: SnapshotDict[str, ClassicGroupModel] = field(init=False)
     offsets: OffsetStore = field(init=False)
 
     def __post_init__(self) -> None:

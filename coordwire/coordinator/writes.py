@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 
 from coordwire.coordinator.effects import Append, Effect
 from coordwire.coordinator.loading import replay
-from coordwire.coordinator.refusal import Refusal
+from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import Result, State
 from coordwire.enums import ErrorCode
 
@@ -73,7 +73,7 @@ class Writes:
         waiting = _Operation(f"{WRITE_TIMER}{self._number}", completed)
         try:
             waiting.result = operation()
-        except Refusal as refusal:
+        except OperationRefused as refusal:
             self._complete(waiting, refusal.code)
             return
         if waiting.result.records:
@@ -128,11 +128,15 @@ class Writes:
 
     def failed(self, number: int, error: int) -> None:
         """This append failed: it and those after it, which built on it, are taken back."""
-        base = None
+        taken_back = []
         while self._pending and self._pending[-1].number >= number:
-            base = self._pending.pop().base_offset
-        if base is None:
+            taken_back.append(self._pending.pop())
+        if not taken_back:
             return
+        base = taken_back[-1].base_offset
+        for append in taken_back:
+            if append in self._effects:
+                self._effects.remove(append)
         self._written = base
         self._state.snapshots.revert(base)
         failed = []

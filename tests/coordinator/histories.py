@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.codec import Message
-from coordwire.coordinator import Append, CoordinatorConfig, RequestContext, Shard, Topic, Topics
+from coordwire.coordinator import Append, CoordinatorConfig, RequestContext, Shard, TopicImage, TopicsImage
 from coordwire.enums import ErrorCode
 from coordwire.logs import decode_log_record
 from coordwire.messages import (
@@ -84,7 +84,7 @@ class Replayer:
         self.shard.load([])
         self.requests: dict[int, tuple[int, int]] = {}
         self.log: list[Record] = []
-        self.topics: dict[str, Topic] = {}
+        self.topics: dict[str, TopicImage] = {}
         self.now = START
         self._tickets: dict[int, int] = {}
         self._held = False
@@ -161,10 +161,10 @@ class Replayer:
         for change in changes:
             topic_id, *rest = change[1:].split(":", 2)
             if change[0] == "+":
-                self.topics[topic_id] = Topic(_uuid(topic_id), rest[1], int(rest[0]))
+                self.topics[topic_id] = TopicImage(_uuid(topic_id), rest[1], int(rest[0]))
             else:
                 del self.topics[topic_id]
-        self.shard.set_topics(Topics(self.topics.values()))
+        self.shard.set_topics(TopicsImage(self.topics.values()))
 
     def _unload(self) -> None:
         self._pending.clear()

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from coordwire.codec import Message
-from coordwire.coordinator import Answer, Append, RequestContext, Shard, Topic, Topics
+from coordwire.coordinator import Answer, Append, RequestContext, Shard, TopicImage, TopicsImage
 from coordwire.coordinator.hash_order import capacity_for, in_hash_order
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
@@ -25,7 +25,7 @@ from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from coordwire.messages.offset_fetch import OffsetFetchRequestGroup
 
-ORDERS = Topic(UUID(int=7), "orders", 3)
+ORDERS = TopicImage(UUID(int=7), "orders", 3)
 
 
 class Desk:
@@ -33,7 +33,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.shard = Shard()
-        self.shard.set_topics(Topics([ORDERS]))
+        self.shard.set_topics(TopicsImage([ORDERS]))
         self.shard.load([])
         self.answers: dict[int, Any] = {}
         self.appends: list[Append] = []

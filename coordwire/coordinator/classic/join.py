@@ -15,10 +15,10 @@ from coordwire.coordinator.classic.rebalance import (
 from coordwire.coordinator.classic.records import empty_group
 from coordwire.coordinator.classic.static_members import replace_static_member
 from coordwire.coordinator.effects import RequestContext
-from coordwire.coordinator.model.classic_group import ClassicGroup
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
 from coordwire.coordinator.model.classic_states import GroupState
-from coordwire.coordinator.refusal import Refusal, translated
+from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.enums import ErrorCode
@@ -38,7 +38,7 @@ def join(
     if group is None:
         if request.member_id:
             return _refuse(reply, request.member_id, ErrorCode.UNKNOWN_MEMBER_ID)
-        group = ClassicGroup(request.group_id, state.now)
+        group = ClassicGroupModel(request.group_id, state.now)
         state.groups[request.group_id] = group
     if not _has_room(state, group, request.member_id):
         group.remove(request.member_id)
@@ -57,7 +57,7 @@ def join(
     return result
 
 
-def _has_room(state: State, group: ClassicGroup, member_id: str) -> bool:
+def _has_room(state: State, group: ClassicGroupModel, member_id: str) -> bool:
     """Whether one more fits; while members join, those that did are counted."""
     limit = state.config.group_max_size
     if group.state is GroupState.PREPARING_REBALANCE:
@@ -70,7 +70,7 @@ def _has_room(state: State, group: ClassicGroup, member_id: str) -> bool:
 
 def _join_new(
     state: State,
-    group: ClassicGroup,
+    group: ClassicGroupModel,
     request: JoinGroupRequest,
     version: int,
     context: RequestContext,
@@ -98,7 +98,7 @@ def _join_new(
 
 def _join_known(
     state: State,
-    group: ClassicGroup,
+    group: ClassicGroupModel,
     request: JoinGroupRequest,
     version: int,
     context: RequestContext,
@@ -112,11 +112,11 @@ def _join_known(
         return _refuse(reply, member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if member_id in group.pending_joins:
         if request.group_instance_id is not None:
-            raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
         return _add(state, group, request, context, member_id, reply)
     try:
         group.validate_member(member_id, request.group_instance_id)
-    except Refusal as refusal:
+    except OperationRefused as refusal:
         reply.send(JoinGroupResponse(member_id=member_id, error_code=refusal.code, protocol_name=None))
         return NOTHING
     member = group.members[member_id]
@@ -135,7 +135,9 @@ def _join_known(
     return rebalance_or_complete(state, group)
 
 
-def _current_generation(group: ClassicGroup, member_id: str, reply: Reply, *, with_members: bool) -> Result:
+def _current_generation(
+    group: ClassicGroupModel, member_id: str, reply: Reply, *, with_members: bool
+) -> Result:
     reply.send(
         JoinGroupResponse(
             members=group.joined_members() if with_members else [], member_id=member_id,
@@ -148,7 +150,7 @@ def _current_generation(group: ClassicGroup, member_id: str, reply: Reply, *, wi
 
 def _add(
     state: State,
-    group: ClassicGroup,
+    group: ClassicGroupModel,
     request: JoinGroupRequest,
     context: RequestContext,
     member_id: str,

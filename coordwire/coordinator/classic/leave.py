@@ -8,9 +8,9 @@ from coordwire.coordinator.classic.rebalance import (
     find_classic,
     rebalance_or_complete,
 )
-from coordwire.coordinator.model.classic_group import ClassicGroup
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_states import GroupState
-from coordwire.coordinator.refusal import Refusal
+from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.enums import ErrorCode
 from coordwire.messages import JoinGroupResponse, LeaveGroupRequest, LeaveGroupResponse
@@ -31,7 +31,7 @@ def leaving_members(request: LeaveGroupRequest, version: int) -> list[MemberIden
 def leave(state: State, request: LeaveGroupRequest, version: int) -> Result:
     group = find_classic(state, request.group_id)
     if group is None:
-        raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID)
+        raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
     if group.state is GroupState.DEAD:
         return Result(response=LeaveGroupResponse(error_code=int(ErrorCode.COORDINATOR_NOT_AVAILABLE)))
     members = [
@@ -52,7 +52,7 @@ def leave(state: State, request: LeaveGroupRequest, version: int) -> Result:
     return Result(result.records, response, result.on_append, result.replay)
 
 
-def _leave(state: State, group: ClassicGroup, identity: MemberIdentity) -> int:
+def _leave(state: State, group: ClassicGroupModel, identity: MemberIdentity) -> int:
     member_id, instance_id = identity.member_id, identity.group_instance_id
     if not member_id:
         known = None if instance_id is None else group.static_members.get(instance_id)
@@ -66,7 +66,7 @@ def _leave(state: State, group: ClassicGroup, identity: MemberIdentity) -> int:
     else:
         try:
             group.validate_member(member_id, instance_id)
-        except Refusal as refusal:
+        except OperationRefused as refusal:
             return refusal.code
     cancel_session(state, group, member_id)
     # Its JoinGroup may be parked still; its client shall join anew if it is alive.

@@ -10,7 +10,7 @@ Members that fail are found here too: a session that ends may begin a rebalance,
 from __future__ import annotations
 
 from coordwire.coordinator.classic.records import group_metadata
-from coordwire.coordinator.model.classic_group import ClassicGroup
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_member import ClassicMember
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.state import NOTHING, Result, State
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def find_classic(state: State, group_id: str) -> ClassicGroup | None:
+def find_classic(state: State, group_id: str) -> ClassicGroupModel | None:
     return state.groups.get(group_id)
 
 
@@ -44,7 +44,7 @@ def _session_key(group_id: str, member_id: str) -> str:
 
 
 def keep_alive(
-    state: State, group: ClassicGroup, member: ClassicMember, timeout_ms: int | None = None
+    state: State, group: ClassicGroupModel, member: ClassicMember, timeout_ms: int | None = None
 ) -> None:
     """Begin a member's session anew; by default with the time-out that it asked for."""
     keep_pending_alive(
@@ -52,14 +52,14 @@ def keep_alive(
     )
 
 
-def keep_pending_alive(state: State, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
+def keep_pending_alive(state: State, group: ClassicGroupModel, member_id: str, timeout_ms: int) -> None:
     """Begin the session of a member, or of an id that was given out and has not joined."""
     group_id = group.group_id
     key = _session_key(group_id, member_id)
     state.set_timer(key, timeout_ms, lambda: expire_session(state, group_id, member_id))
 
 
-def cancel_session(state: State, group: ClassicGroup, member_id: str) -> None:
+def cancel_session(state: State, group: ClassicGroupModel, member_id: str) -> None:
     state.timers.cancel(_session_key(group.group_id, member_id))
 
 
@@ -90,18 +90,18 @@ def expire_session(state: State, group_id: str, member_id: str) -> Result:
 # --- the join phase ---
 
 
-def _join_key(group: ClassicGroup) -> str:
+def _join_key(group: ClassicGroupModel) -> str:
     return f"join-{group.group_id}"
 
 
-def rebalance_or_complete(state: State, group: ClassicGroup) -> Result:
+def rebalance_or_complete(state: State, group: ClassicGroupModel) -> Result:
     """Begin a rebalance; in one that is under way, complete the join phase if nobody is missing."""
     if group.can_rebalance:
         return prepare_rebalance(state, group)
     return complete_if_all_joined(state, group)
 
 
-def prepare_rebalance(state: State, group: ClassicGroup) -> Result:
+def prepare_rebalance(state: State, group: ClassicGroupModel) -> Result:
     if group.state is GroupState.COMPLETING_REBALANCE:
         refuse_parked_syncs(state, group, int(ErrorCode.REBALANCE_IN_PROGRESS))
     group.pending_syncs.clear()
@@ -119,7 +119,7 @@ def prepare_rebalance(state: State, group: ClassicGroup) -> Result:
     return NOTHING
 
 
-def complete_if_all_joined(state: State, group: ClassicGroup) -> Result:
+def complete_if_all_joined(state: State, group: ClassicGroupModel) -> Result:
     if (
         group.state is not GroupState.PREPARING_REBALANCE
         or group.previous_state is GroupState.EMPTY
@@ -129,7 +129,7 @@ def complete_if_all_joined(state: State, group: ClassicGroup) -> Result:
     return _complete_join(state, group)
 
 
-def _delay_join(state: State, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
+def _delay_join(state: State, group: ClassicGroupModel, delay_ms: int, remaining_ms: int) -> None:
     """Give an empty group time for more members to come."""
     group_id = group.group_id
 
@@ -147,7 +147,7 @@ def _delay_join(state: State, group: ClassicGroup, delay_ms: int, remaining_ms: 
     state.set_timer(_join_key(group), delay_ms, over)
 
 
-def _limit_join(state: State, group: ClassicGroup) -> None:
+def _limit_join(state: State, group: ClassicGroupModel) -> None:
     group_id = group.group_id
 
     def over() -> Result:
@@ -157,7 +157,7 @@ def _limit_join(state: State, group: ClassicGroup) -> None:
     state.set_timer(_join_key(group), group.rebalance_timeout_ms, over)
 
 
-def _complete_join(state: State, group: ClassicGroup) -> Result:
+def _complete_join(state: State, group: ClassicGroupModel) -> Result:
     """End the join phase: dynamic members that have not joined are out, the others get a generation."""
     state.timers.cancel(_join_key(group))
     absent = [
@@ -196,15 +196,15 @@ def _complete_join(state: State, group: ClassicGroup) -> Result:
 # --- the sync phase ---
 
 
-def _sync_key(group: ClassicGroup) -> str:
+def _sync_key(group: ClassicGroupModel) -> str:
     return f"sync-{group.group_id}"
 
 
-def cancel_sync_timer(state: State, group: ClassicGroup) -> None:
+def cancel_sync_timer(state: State, group: ClassicGroupModel) -> None:
     state.timers.cancel(_sync_key(group))
 
 
-def _limit_sync(state: State, group: ClassicGroup) -> None:
+def _limit_sync(state: State, group: ClassicGroupModel) -> None:
     group_id, generation = group.group_id, group.generation
 
     def over() -> Result:
@@ -224,20 +224,20 @@ def _limit_sync(state: State, group: ClassicGroup) -> None:
     state.set_timer(_sync_key(group), group.rebalance_timeout_ms, over)
 
 
-def refuse_parked_syncs(state: State, group: ClassicGroup, error: int) -> None:
+def refuse_parked_syncs(state: State, group: ClassicGroupModel, error: int) -> None:
     """Take back all assignments; members that wait for theirs get an error."""
     for member in group.members.values():
         member.assignment = b""
     _answer_syncs(state, group, error)
 
 
-def propagate_assignments(state: State, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
+def propagate_assignments(state: State, group: ClassicGroupModel, assignments: dict[str, bytes]) -> None:
     for member in group.members.values():
         member.assignment = assignments.get(member.member_id, b"")
     _answer_syncs(state, group, 0)
 
 
-def _answer_syncs(state: State, group: ClassicGroup, error: int) -> None:
+def _answer_syncs(state: State, group: ClassicGroupModel, error: int) -> None:
     for member in group.members_in_order():
         response = SyncGroupResponse(
             protocol_name=None if error else group.protocol,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coordwire.coordinator.model.classic_group import ClassicGroup
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_member import ClassicMember
 from coordwire.coordinator.model.classic_states import GroupState
-from coordwire.coordinator.refusal import Refusal
+from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import GroupMetadataKey, GroupMetadataValue
@@ -19,12 +19,12 @@ _TYPE = 2
 _VERSION = 3
 
 
-def group_metadata(group: ClassicGroup, assignments: Mapping[str, bytes]) -> LogRecord:
+def group_metadata(group: ClassicGroupModel, assignments: Mapping[str, bytes]) -> LogRecord:
     """A group with all members, each of which has an assignment here."""
     members = []
     for member in group.members_in_order():
         if group.protocol is None:
-            raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
         members.append(
             MemberMetadata(
                 member_id=member.member_id,
@@ -44,7 +44,7 @@ def group_metadata(group: ClassicGroup, assignments: Mapping[str, bytes]) -> Log
     return _record(group.group_id, value)
 
 
-def empty_group(group: ClassicGroup) -> LogRecord:
+def empty_group(group: ClassicGroupModel) -> LogRecord:
     """A group that has just been made, so that the log knows of it."""
     value = GroupMetadataValue(
         protocol_type="", generation=0, protocol=None, leader=None, current_state_timestamp=_since(group),
@@ -62,14 +62,14 @@ def _record(group_id: str, value: GroupMetadataValue) -> LogRecord:
     return LogRecord(log="consumer_offsets", type=_TYPE, key=key, value=value, version=_VERSION)
 
 
-def _since(group: ClassicGroup) -> int:
+def _since(group: ClassicGroupModel) -> int:
     return -1 if group.state_since is None else group.state_since
 
 
-def group_from_record(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
+def group_from_record(group_id: str, value: GroupMetadataValue) -> ClassicGroupModel:
     """The group that a record says; its members support the one protocol that the record names."""
     since = value.current_state_timestamp
-    group = ClassicGroup(
+    group = ClassicGroupModel(
         group_id,
         None if since == -1 else since,
         state=GroupState.STABLE if value.members else GroupState.EMPTY,

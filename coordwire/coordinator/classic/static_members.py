@@ -14,10 +14,10 @@ from coordwire.coordinator.classic.rebalance import (
     rebalance_or_complete,
 )
 from coordwire.coordinator.classic.records import group_metadata
-from coordwire.coordinator.model.classic_group import ClassicGroup
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_member import Protocols
 from coordwire.coordinator.model.classic_states import GroupState
-from coordwire.coordinator.refusal import Refusal, translated
+from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.state import Result, State
 from coordwire.enums import ErrorCode
@@ -30,7 +30,7 @@ _SKIPS_ASSIGNMENT = 9
 
 def replace_static_member(
     state: State,
-    group: ClassicGroup,
+    group: ClassicGroupModel,
     request: JoinGroupRequest,
     version: int,
     old_id: str,
@@ -49,7 +49,7 @@ def replace_static_member(
         # The leader may have been given the old id to assign to.
         return prepare_rebalance(state, group)
     if group.state in (GroupState.EMPTY, GroupState.DEAD):
-        raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     if group.state is GroupState.PREPARING_REBALANCE:
         return complete_if_all_joined(state, group)
     if (group.protocol or "") != group.selected_protocol():

@@ -10,9 +10,9 @@ from coordwire.coordinator.classic.rebalance import (
     refuse_parked_syncs,
 )
 from coordwire.coordinator.classic.records import group_metadata
-from coordwire.coordinator.model.classic_group import ClassicGroup
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_states import GroupState
-from coordwire.coordinator.refusal import Refusal, translated
+from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.enums import ErrorCode
@@ -44,12 +44,12 @@ def sync(state: State, request: SyncGroupRequest, reply: Reply) -> Result:
     return _store(state, group, request) if group.is_leader(request.member_id) else NOTHING
 
 
-def _error(group: ClassicGroup, request: SyncGroupRequest) -> int:
+def _error(group: ClassicGroupModel, request: SyncGroupRequest) -> int:
     if group.state is GroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     try:
         group.validate_member(request.member_id, request.group_instance_id)
-    except Refusal as refusal:
+    except OperationRefused as refusal:
         return refusal.code
     if request.generation_id != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
@@ -62,13 +62,13 @@ def _error(group: ClassicGroup, request: SyncGroupRequest) -> int:
     return 0
 
 
-def _synced(state: State, group: ClassicGroup, member_id: str) -> None:
+def _synced(state: State, group: ClassicGroupModel, member_id: str) -> None:
     group.pending_syncs.discard(member_id)
     if not group.pending_syncs:
         cancel_sync_timer(state, group)
 
 
-def _store(state: State, group: ClassicGroup, request: SyncGroupRequest) -> Result:
+def _store(state: State, group: ClassicGroupModel, request: SyncGroupRequest) -> Result:
     """Write the leader's assignments; members get theirs once they are durable."""
     generation = request.generation_id
     assignments = {given.member_id: given.assignment for given in request.assignments}

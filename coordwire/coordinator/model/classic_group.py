@@ -12,18 +12,18 @@ from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
 from coordwire.coordinator.model.classic_states import ENTERED_FROM, GroupState
 from coordwire.coordinator.model.subscription import subscribed_topics
 from coordwire.coordinator.model.vote import elected_protocol
-from coordwire.coordinator.refusal import Refusal
+from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.reply import Reply
 from coordwire.enums import ErrorCode
 from coordwire.messages import JoinGroupResponse, SyncGroupResponse
 from coordwire.messages.join_group import JoinGroupResponseMember
 
-__all__ = ["CONSUMER_PROTOCOL_TYPE", "ClassicGroup"]
+__all__ = ["CONSUMER_PROTOCOL_TYPE", "ClassicGroupModel"]
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 
 
-class ClassicGroup:
+class ClassicGroupModel:
     """The state of one group.
 
     state_since: when it entered its state, in milliseconds; None where an old record does not say.
@@ -99,25 +99,25 @@ class ClassicGroup:
         if instance_id is not None:
             existing = self.static_members.get(instance_id)
             if existing is None:
-                raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID)
+                raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
             if existing != member_id:
-                raise Refusal(ErrorCode.FENCED_INSTANCE_ID)
+                raise OperationRefused(ErrorCode.FENCED_INSTANCE_ID)
         if member_id not in self.members:
-            raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID)
+            raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
 
     # --- members come and go ---
 
     def add(self, member: ClassicMember, parked: Reply | None = None) -> None:
         if member.instance_id is not None:
             if member.instance_id in self.static_members:
-                raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+                raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
             self.static_members[member.instance_id] = member.member_id
         if not self.members:
             self.protocol_type = member.protocol_type
         if self.protocol_type != member.protocol_type or not self.supports(
             member.protocol_type, member.protocols
         ):
-            raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
         if self.leader is None:
             self.leader = member.member_id
         self._put(member)
@@ -195,7 +195,7 @@ class ClassicGroup:
 
     def enter(self, state: GroupState, now: int) -> None:
         if self.state not in ENTERED_FROM[state]:
-            raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
         self.previous_state = self.state
         self.state = state
         self.state_since = now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coordwire.coordinator.refusal import Refusal
+from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.reply import Reply
 from coordwire.enums import ErrorCode
 
@@ -44,4 +44,4 @@ class ClassicMember:
         for name, metadata in self.protocols:
             if name == protocol:
                 return metadata
-        raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from coordwire.coordinator.hash_order import MIN_CAPACITY, capacity_for, in_hash_order
 from coordwire.coordinator.model.classic_member import ClassicMember
-from coordwire.coordinator.refusal import Refusal
+from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode
 
 __all__ = ["elected_protocol"]
@@ -24,7 +24,7 @@ def elected_protocol(members: Iterable[ClassicMember], supported: Mapping[str, i
                 votes[name] = votes.get(name, 0) + 1
                 break
         else:
-            raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     most = max(votes.values())
     ordered = in_hash_order(votes, capacity_for(len(votes), MIN_CAPACITY))
     return next(name for name in ordered if votes[name] == most)

@@ -7,10 +7,10 @@ being with its first commit. From version 10 topics are named by id (KIP-848).
 from __future__ import annotations
 
 from coordwire.coordinator.classic.rebalance import keep_alive
-from coordwire.coordinator.model.classic_group import ClassicGroup
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.committed_offsets import CommittedOffset, offset_record
-from coordwire.coordinator.refusal import Refusal
+from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import Result, State
 from coordwire.coordinator.topics import NO_TOPIC_ID
 from coordwire.enums import ErrorCode
@@ -133,24 +133,24 @@ def _validate(state: State, request: OffsetCommitRequest, version: int) -> None:
     if group is None:
         if generation >= 0:
             newer = version >= _NEWER_ERRORS
-            raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND if newer else ErrorCode.ILLEGAL_GENERATION)
-        group = ClassicGroup(request.group_id, state.now)
+            raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND if newer else ErrorCode.ILLEGAL_GENERATION)
+        group = ClassicGroupModel(request.group_id, state.now)
         state.groups[request.group_id] = group
     _validate_member(group, request, generation)
     if group.state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE):
         keep_alive(state, group, group.members[request.member_id])
 
 
-def _validate_member(group: ClassicGroup, request: OffsetCommitRequest, generation: int) -> None:
+def _validate_member(group: ClassicGroupModel, request: OffsetCommitRequest, generation: int) -> None:
     if group.state is GroupState.DEAD:
-        raise Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        raise OperationRefused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if generation < 0 and group.state is GroupState.EMPTY:
         return  # an operator's, or a consumer's that does without a membership
     if generation >= 0 or request.member_id or request.group_instance_id is not None:
         group.validate_member(request.member_id, request.group_instance_id)
         if generation != group.generation:
-            raise Refusal(ErrorCode.ILLEGAL_GENERATION)
+            raise OperationRefused(ErrorCode.ILLEGAL_GENERATION)
     elif group.state is not GroupState.EMPTY:
-        raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID)
+        raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
     if group.state is GroupState.COMPLETING_REBALANCE:
-        raise Refusal(ErrorCode.REBALANCE_IN_PROGRESS)
+        raise OperationRefused(ErrorCode.REBALANCE_IN_PROGRESS)

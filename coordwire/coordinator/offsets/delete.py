@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.committed_offsets import offset_tombstone
-from coordwire.coordinator.refusal import Refusal
+from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import Result, State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
@@ -56,9 +56,9 @@ def delete_offsets(
 ) -> Result:
     group = state.groups.get(request.group_id)
     if group is None or group.state is GroupState.DEAD:
-        raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND)
+        raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND)
     if group.state is not GroupState.EMPTY and not group.is_consumer:
-        raise Refusal(ErrorCode.NON_EMPTY_GROUP)
+        raise OperationRefused(ErrorCode.NON_EMPTY_GROUP)
     offsets = state.offsets.groups.get(request.group_id)
     records: list[LogRecord] = []
     for topic in topics:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from coordwire.coordinator.classic.records import group_tombstone
-from coordwire.coordinator.model.classic_group import ClassicGroup
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.committed_offsets import CommittedOffset, offset_tombstone
 from coordwire.coordinator.state import Result, State
-from coordwire.coordinator.topics import NO_TOPIC_ID, Topic
+from coordwire.coordinator.topics import NO_TOPIC_ID, TopicImage
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 
@@ -38,7 +38,7 @@ def expire_offsets(state: State) -> Result:
     return Result(records, on_append=appended)
 
 
-def _expire_group(state: State, group: ClassicGroup, records: list[LogRecord]) -> bool:
+def _expire_group(state: State, group: ClassicGroupModel, records: list[LogRecord]) -> bool:
     """Whether the group is left without offsets."""
     offsets = state.offsets.groups.get(group.group_id)
     if offsets is None:
@@ -56,7 +56,7 @@ def _expire_group(state: State, group: ClassicGroup, records: list[LogRecord]) -
     return not left
 
 
-def _may_expire(group: ClassicGroup) -> bool:
+def _may_expire(group: ClassicGroupModel) -> bool:
     """Offsets of a group with members expire only where the coordinator knows what these subscribe to."""
     return (
         group.protocol_type is None
@@ -65,14 +65,14 @@ def _may_expire(group: ClassicGroup) -> bool:
     )
 
 
-def _since(group: ClassicGroup, committed: CommittedOffset) -> int:
+def _since(group: ClassicGroupModel, committed: CommittedOffset) -> int:
     """What the retention counts from: the moment in which a typed group became empty, else the commit."""
     if group.protocol_type is None or group.state is not GroupState.EMPTY or group.state_since is None:
         return committed.committed_at
     return group.state_since
 
 
-def remove_topics(state: State, topics: Iterable[Topic]) -> Result:
+def remove_topics(state: State, topics: Iterable[TopicImage]) -> Result:
     """Remove all groups' offsets of topics that were deleted."""
     gone = {topic.name: topic.id for topic in topics}
     records = [
