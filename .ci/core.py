@@ -28,7 +28,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = [line for line in (ROOT / ".ci" / "pythons").read_text().splitlines() if not line.startswith("#")]
 EXTRAS = ("arrow", "cli", "compression")
-FOLDERS = ("conformance", "codec", "records", "segments", "capture", "groups", "enums", "cli", "testing")
+FOLDERS = ("conformance", "codec", "records", "segments", "capture", "groups", "enums", "cli", "testing", "notebook")
 SLOW = (
     "tests/capture/test_bounds.py::test_memory_is_bounded",
     "tests/codec/test_compiler.py::test_its_code_is_typed",

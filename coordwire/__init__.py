@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         SentRequest,
         TokenReceived,
         VersionsRefused,
+        is_response_to,
     )
     from coordwire.frames import (
         RequestFrame,
@@ -91,6 +92,7 @@ _LAZY = {
     "encode_response": "frames",
     "explain": "spans",
     "from_json": "jsonform",
+    "is_response_to": "events",
     "negotiate": "versions",
     "open_embedded": "embedded",
     "to_json": "jsonform",
@@ -140,6 +142,7 @@ __all__ = [
     "find_message",
     "from_json",
     "implementation",
+    "is_response_to",
     "limits",
     "negotiate",
     "open_embedded",

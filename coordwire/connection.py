@@ -66,7 +66,7 @@ class Connection:
                 Grammar(dialect, type_ids), self.role.value, auto_commit, strict=strict
             )  # fmt: skip
         elif type_ids is not None or auto_commit is not None:
-            raise ValueError("type_ids and auto_commit belong to other dialects than Kafka's")
+            raise ValueError("type_ids and auto_commit apply to dialects other than Kafka's")
         elif self.role is Role.CLIENT:
             self._endpoint = KafkaClient(client_id, strict=strict)
         else:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Generic, Literal
 
 from coordwire.codec import Message
+from coordwire.codec.message import M_co
 from coordwire.errors import Deviation, OutOfRange
 from coordwire.messages import find_message
 
@@ -60,7 +61,7 @@ class Call:
         return self.known_by == "type"
 
     def message(self, direction: Direction) -> type[Message]:
-        """The class of the request or of the response. Raises `KeyError` where there is no response."""
+        """The class of the request or of the response. Raises `KeyError` without a response."""
         name = self.request if direction == "request" else self.response
         if name is None:
             raise KeyError((self.name, direction))
@@ -72,7 +73,7 @@ class Call:
         body = message.encode(version=version)
         size = len(head) + len(body)
         if size > 0x7FFF_FFFF:
-            raise OutOfRange(f"a frame of {size} bytes is beyond its size prefix")
+            raise OutOfRange(f"a frame of {size} bytes is too long for its size prefix")
         return b"".join((_SIZE.pack(size), head, body))
 
 
@@ -82,7 +83,7 @@ def other(side: Side) -> Side:
 
 
 @dataclass(slots=True, kw_only=True)
-class DraftFrame:
+class DraftFrame(Generic[M_co]):
     """A received request or response of a dialect other than Kafka's; `size` counts its bytes after the
     prefix.
 
@@ -93,7 +94,7 @@ class DraftFrame:
     dialect: Dialect
     call: Call
     direction: Direction
-    message: Message
+    message: M_co
     version: int
     size: int
     correlation_id: int = -1

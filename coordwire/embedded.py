@@ -99,20 +99,20 @@ def _open(field: Field, data: Any, kind: str | None) -> Embedded | None:
     if not isinstance(data, bytes):
         return None
     for wanted, name in field.embedded:
-        told = wanted in ("", kind)
-        if told or kind is None:
-            found = _read(find_message(name), data, told=told)
+        known = wanted in ("", kind)
+        if known or kind is None:
+            found = _read(find_message(name), data, known=known)
             if found is not None:
                 return found
     return None
 
 
-def _read(cls: type[Message], data: bytes, *, told: bool) -> Embedded | None:
-    """These bytes as such a message. told: whether it is known to be one; else a newer version, or none, is
-    no evidence."""
+def _read(cls: type[Message], data: bytes, *, known: bool) -> Embedded | None:
+    """These bytes as such a message. known: whether it is known to be one; else a newer version, or none,
+    isn't evidence."""
     newest = cls.versions[-1]
-    for version, start in _versions(cls, data, told):
-        if version < cls.versions[0] or (version > newest and not told):
+    for version, start in _versions(cls, data, known):
+        if version < cls.versions[0] or (version > newest and not known):
             continue
         try:
             message = cls.decode(data[start:], version=min(version, newest), strict=version <= newest)
@@ -122,10 +122,10 @@ def _read(cls: type[Message], data: bytes, *, told: bool) -> Embedded | None:
     return None
 
 
-def _versions(cls: type[Message], data: bytes, told: bool) -> Iterator[tuple[int, int]]:
+def _versions(cls: type[Message], data: bytes, known: bool) -> Iterator[tuple[int, int]]:
     """The versions that these bytes may be of, and where the message begins."""
     if cls.__name__ in _UNVERSIONED:
-        if told:
+        if known:
             yield from ((version, 0) for version in reversed(cls.versions))
     elif cls._layout_.fields[0].name == "version":  # Streams' own, whose newer ones can't be read
         if len(data) >= _INT32.size and (version := _INT32.unpack_from(data)[0]) in cls.versions:

@@ -42,6 +42,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
+def counted(count: int, noun: str, form: str = "") -> str:
+    """A number with its noun, for the text of an error: "1 byte", "2 batches". form: the number's format."""
+    plural = "" if count == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{count:{form}} {noun}{plural}"
+
+
 class CoordwireError(Exception):
     """What all errors of coordwire have in common: a `reason` in words."""
 
@@ -152,7 +158,9 @@ class UnreadableRange(NamedTuple):
     The other fields say where the bytes belong, as far as the reader knows. file: the name of the file or
     capture. flow: the direction of a connection in a capture, if `position` counts from the start of its
     stream and not of the file. time_ns: of the last of the bytes, in nanoseconds since 1970 UTC. log,
-    log_partition: which of a coordinator's logs, and its partition.
+    log_partition: which of a coordinator's logs, and its partition. packet, first_packet: the packets of a
+    capture that hold the last and the first of the bytes, counted from 1 as Wireshark does; tcp_stream: the
+    connection's number, as Wireshark's tcp.stream.
     """
 
     position: int
@@ -164,3 +172,6 @@ class UnreadableRange(NamedTuple):
     time_ns: int | None = None
     log: str | None = None
     log_partition: int | None = None
+    packet: int | None = None
+    first_packet: int | None = None
+    tcp_stream: int | None = None

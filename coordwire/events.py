@@ -3,17 +3,24 @@
 Rules: an event carries the frame or error that it is about. In the dialects other than Kafka's, where either
 side may send requests, "server" and "client" below are the side that answers and the side that asked; frames
 are `DraftFrame`s, and their type ids take the place of api keys. Events are plain slotted classes, not frozen
-ones, which take several times as long to make; nobody but their owner changes them.
+ones, which take several times as long to make; only their owner changes them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, TypeGuard, TypeVar
 
-from coordwire.codec import Message
+from coordwire.codec import Message, Request, Response
+from coordwire.codec.message import M_co
 from coordwire.draft_frames import DraftFrame
 from coordwire.errors import DecodeError, Deviation
 from coordwire.frames import RequestFrame, ResponseFrame
+
+if TYPE_CHECKING:
+    from coordwire.messages.api_versions import ApiVersionsResponse
+
+R = TypeVar("R", bound=Response)
 
 __all__ = [
     "ConnectionClosed",
@@ -25,6 +32,7 @@ __all__ = [
     "SentRequest",
     "TokenReceived",
     "VersionsRefused",
+    "is_response_to",
 ]
 
 
@@ -58,14 +66,15 @@ class RequestReceived:
 
 
 @dataclass(slots=True)
-class ResponseReceived:
-    """A client received the response to `request`."""
+class ResponseReceived(Generic[M_co]):
+    """A client received the response to `request`. For type checkers, `ResponseReceived[M]` holds a response
+    of class M; `is_response_to` finds one."""
 
     request: SentRequest
-    frame: ResponseFrame | DraftFrame
+    frame: ResponseFrame[M_co] | DraftFrame[M_co]
 
     @property
-    def response(self) -> Message:
+    def response(self) -> M_co:
         """The response itself."""
         return self.frame.message
 
@@ -86,7 +95,7 @@ class VersionsRefused:
 
     request: SentRequest
     retry_with: int
-    response: Message | None
+    response: ApiVersionsResponse | None
     error: DecodeError | None = None
     deviations: list[Deviation] = field(default_factory=list)
 
@@ -140,3 +149,17 @@ Event = (
     | ConnectionFailed
     | ConnectionClosed
 )
+
+
+def is_response_to(
+    event: Event | None, request: Request[R] | type[Request[R]]
+) -> TypeGuard[ResponseReceived[R]]:
+    """Whether an event is the response to this request, or to a request of this class.
+
+    A type checker then knows the class of `event.response`. For Kafka's own requests only: those of the other
+    dialects do not name a response.
+    """
+    if not isinstance(event, ResponseReceived):
+        return False
+    sent = event.request.message
+    return isinstance(sent, request) if isinstance(request, type) else sent is request

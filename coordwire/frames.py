@@ -13,13 +13,13 @@ import struct
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from coordwire._speedups import native
-from coordwire.codec import Message
+from coordwire.codec import Message, Request, Response
 from coordwire.codec.backends import decoder
 from coordwire.codec.interpreter.decoder import Mark, Reader
-from coordwire.codec.message import Buffer, no_version
+from coordwire.codec.message import Buffer, M_co, no_version
 from coordwire.codec.program import message_program
 from coordwire.errors import (
     DecodeError,
@@ -31,16 +31,20 @@ from coordwire.errors import (
     Truncated,
     UnknownApi,
     UnsupportedVersion,
+    counted,
 )
 from coordwire.limits import current
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader, ResponseHeader
+from coordwire.rich_display import RichDisplay
 from coordwire.versions import API_VERSIONS, UNSUPPORTED_VERSION, api_name, header_version
 
 if TYPE_CHECKING:
     from coordwire._speedups import _native
 
 H = TypeVar("H", RequestHeader, ResponseHeader)
+M = TypeVar("M", bound=Message)
+R = TypeVar("R", bound=Response)
 
 _SIZE = struct.Struct(">i")
 _PEEK = struct.Struct(">hh")
@@ -50,11 +54,11 @@ PREFIX = 4
 
 
 @dataclass(slots=True, kw_only=True)
-class _Frame(Generic[H]):
+class _Frame(RichDisplay, Generic[H, M_co]):
     """What requests and responses have in common."""
 
     header: H
-    message: Message
+    message: M_co
     api_key: int
     api_version: int
     size: int
@@ -70,7 +74,7 @@ class _Frame(Generic[H]):
 
 
 @dataclass(slots=True, kw_only=True)
-class RequestFrame(_Frame[RequestHeader]):
+class RequestFrame(_Frame[RequestHeader, Request[Response]]):
     """A request as it came: `header`, `message`, and its `size` in bytes after the prefix."""
 
     @property
@@ -79,9 +83,10 @@ class RequestFrame(_Frame[RequestHeader]):
 
 
 @dataclass(slots=True, kw_only=True)
-class ResponseFrame(_Frame[ResponseHeader]):
+class ResponseFrame(_Frame[ResponseHeader, M_co], Generic[M_co]):
     """A response as it came. `api_version` is the request's; `body_version` that of the body, which differs
-    only where a broker refuses an ApiVersions request with error 35."""
+    only where a broker refuses an ApiVersions request with error 35. For type checkers, `ResponseFrame[M]`
+    holds a message of class M."""
 
     body_version: int
 
@@ -106,16 +111,49 @@ def decode_request(data: Buffer, *, strict: bool = True) -> RequestFrame:
     return _read_request(_body(data), strict, None)
 
 
-def decode_response(data: Buffer, *, api_key: int, version: int, strict: bool = True) -> ResponseFrame:
-    """The response that these bytes hold, size prefix included; `api_key` and `version` are its request's.
+@overload
+def decode_response(
+    data: Buffer, *, api_key: int, version: int, strict: bool = True
+) -> ResponseFrame[Response]: ...
+@overload
+def decode_response(
+    data: Buffer, *, request_class: type[Request[R]], version: int, strict: bool = True
+) -> ResponseFrame[R]: ...
+def decode_response(
+    data: Buffer,
+    *,
+    api_key: int | None = None,
+    request_class: type[Request[Any]] | None = None,
+    version: int,
+    strict: bool = True,
+) -> ResponseFrame[Any]:
+    """The response that these bytes hold, size prefix included.
 
-    As `decode_request` otherwise.
+    api_key, version: its request's. request_class: the request's class, in place of the api key; type
+    checkers then know the class of the response. As `decode_request` otherwise. Raises `TypeError` unless
+    exactly one of `api_key` and `request_class` is given.
     """
+    if request_class is not None or api_key is None:
+        api_key = _request_key(api_key, request_class)
     if _responses is not None:
-        frame: ResponseFrame | None = _responses.read(data, True, api_key, version)
+        frame: ResponseFrame[Response] | None = _responses.read(data, True, api_key, version)
         if frame is not None:
             return frame
     return _read_response(_body(data), api_key, version, strict, None)
+
+
+def _request_key(api_key: int | None, request_class: type[Request[Any]] | None) -> int:
+    """The api key of the class, where no key is given."""
+    if api_key is not None or request_class is None:
+        raise TypeError("expected either api_key or request_class")
+    is_class = isinstance(request_class, type)
+    key: int | None = (
+        getattr(request_class, "api_key", None) if is_class and issubclass(request_class, Request) else None
+    )
+    if key is None:
+        name = request_class.__name__ if is_class else f"{type(request_class).__name__} object"
+        raise TypeError(f"expected a request's class, got {name}")
+    return key
 
 
 def _body(data: Buffer) -> bytes:
@@ -125,9 +163,11 @@ def _body(data: Buffer) -> bytes:
     (size,) = _SIZE.unpack_from(wire)
     check_size(size)
     if size > len(wire) - PREFIX:
-        raise Truncated(f"the frame claims {size} bytes, {len(wire) - PREFIX} given", len(wire) - PREFIX)
+        raise Truncated(
+            f"the frame claims {counted(size, 'byte')}, {len(wire) - PREFIX} given", len(wire) - PREFIX
+        )
     if size < len(wire) - PREFIX:
-        raise Malformed(f"{len(wire) - PREFIX - size} bytes behind the frame", size)
+        raise Malformed(f"{counted(len(wire) - PREFIX - size, 'byte')} after the frame", size)
     return wire[PREFIX:]
 
 
@@ -185,14 +225,14 @@ def encode_response(
 
 def _key_of(message: Message, direction: str) -> int:
     if message.api_key is None or message.direction != direction:
-        raise NotInVersion(f"{type(message).__name__} is no {direction}")
+        raise NotInVersion(f"expected a {direction}, got {type(message).__name__}")
     return message.api_key
 
 
 def _framed(body: bytes, header: bytes) -> bytes:
     size = len(header) + len(body)
     if size > 0x7FFF_FFFF:
-        raise OutOfRange(f"a frame of {size} bytes is beyond its size prefix")
+        raise OutOfRange(f"a frame of {size} bytes is too long for its size prefix")
     return b"".join((_SIZE.pack(size), header, body))
 
 
@@ -210,7 +250,7 @@ def read_request(body: bytes, *, strict: bool = True, marks: list[Mark] | None =
 
 def _read_request(body: bytes, strict: bool, marks: list[Mark] | None) -> RequestFrame:
     if len(body) < _PEEK.size:
-        raise Truncated(f"a request header needs {_PEEK.size} bytes at least, {len(body)} given", len(body))
+        raise Truncated(f"a request header needs at least {_PEEK.size} bytes, {len(body)} given", len(body))
     key, version = _PEEK.unpack_from(body)
     deviations: list[Deviation] = []
     try:
@@ -248,10 +288,10 @@ def _unknown_version(
 
 def read_response(
     body: bytes, api_key: int, version: int, *, strict: bool = True, marks: list[Mark] | None = None
-) -> ResponseFrame:
+) -> ResponseFrame[Response]:
     """`decode_response` of what follows the size prefix."""
     if _responses is not None and marks is None:
-        frame: ResponseFrame | None = _responses.read(body, False, api_key, version)
+        frame: ResponseFrame[Response] | None = _responses.read(body, False, api_key, version)
         if frame is not None:
             return frame
     return _read_response(body, api_key, version, strict, marks)
@@ -259,14 +299,15 @@ def read_response(
 
 def _read_response(
     body: bytes, api_key: int, version: int, strict: bool, marks: list[Mark] | None
-) -> ResponseFrame:
+) -> ResponseFrame[Response]:
     if not isinstance(api_key, int):
-        raise UnknownApi(f"an api key is an int, got {type(api_key).__name__}", 0)
+        raise UnknownApi(f"expected an int as api key, got {type(api_key).__name__}", 0)
     try:
         cls = find_message(api_key, "response")
     except KeyError:
         raise UnknownApi(f"api key {api_key} is unknown", 0) from None
-    if version not in cls.versions:
+    refused = api_key == API_VERSIONS and is_unsupported_version(body)
+    if version not in cls.versions and not refused:  # a refusal can be read whatever the request's version
         raise _unknown_version(cls, version, None, at=0, path="")
     deviations: list[Deviation] = []
     header, at = _header(
@@ -325,14 +366,14 @@ def _header(
 
 
 def _message(
-    cls: type[Message],
+    cls: type[M],
     body: bytes,
     at: int,
     version: int,
     strict: bool,
     deviations: list[Deviation],
     marks: list[Mark] | None,
-) -> Message:
+) -> M:
     if marks is None:
         return cls._decode_at(body, at, version, strict, deviations)
     return Reader(body, at, version, strict=strict, deviations=deviations, marks=marks).message(cls)
@@ -341,7 +382,7 @@ def _message(
 # --- in native code ---
 
 
-def _framer(frame: type[_Frame[Any]], header: type[Message], direction: str) -> _native.Framer | None:
+def _framer(frame: type[_Frame[Any, Any]], header: type[Message], direction: str) -> _native.Framer | None:
     """What reads and writes a direction's frames in one call, where the native engine runs: None where it
     doesn't, and for a frame that is left to the functions above, which word what is wrong."""
 

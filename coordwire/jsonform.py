@@ -144,7 +144,7 @@ class _Form:
         out: dict[str, Json] = {}
         for tag, data in tags.items():
             if not isinstance(tag, int) or isinstance(tag, bool):
-                raise wrong("int as tag", tag)
+                raise wrong("int as a tag", tag)
             self.check_tag(tag)
             try:
                 out[str(int(tag))] = write_bytes(data)
@@ -177,7 +177,7 @@ class _Form:
                     missing, name = name, ""
                     self.refuse_unknown(form)  # a misspelt name says more than the one that it leaves out
                     name = missing
-                    raise WrongType(f'missing: "{key}" wanted')
+                    raise WrongType(f'missing: expected "{key}"')
                 else:
                     setattr(value, name, default())
             if found != len(form):
@@ -213,7 +213,7 @@ class _Form:
         found: dict[int, bytes] = {}
         for key, data in tags.items():
             if not isinstance(key, str) or not key.isascii() or not key.isdecimal():
-                raise WrongType("a tag is a number in decimal digits")
+                raise WrongType("expected a tag in decimal digits")
             tag = int(key) if len(key) <= 10 else _MAX_TAG + 1
             self.check_tag(tag)
             if str(tag) != key:

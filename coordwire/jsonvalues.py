@@ -41,7 +41,7 @@ _FROM_URL = str.maketrans("-_+/", "+/!!")  # what isn't base64url must not pass 
 
 def wrong(wanted: str, value: object) -> WrongType:
     """The error for a value of another type."""
-    return WrongType(f"{wanted} wanted, not {type(value).__name__}")
+    return WrongType(f"expected {wanted}, got {type(value).__name__}")
 
 
 def within(step: str | int, error: EncodeError) -> EncodeError:
@@ -113,7 +113,7 @@ def _read_uuid(value: Any) -> UUID:
     except ValueError:
         data = b""
     if len(data) != 16 or data[15:] != _last_byte(value):
-        raise OutOfRange("not a uuid: 22 characters of base64url wanted")
+        raise OutOfRange("not a uuid: expected 22 characters of base64url")
     return as_uuid(data)
 
 
@@ -145,7 +145,7 @@ def _read_float(value: Any) -> float:
             return float(_FLOATS[value])
         if len(value) == 20 and value.startswith("NaN:"):
             return _read_nan(value[4:])
-        raise OutOfRange('not a float: a number, "NaN", "Infinity" or "-Infinity" wanted')
+        raise OutOfRange('not a float: expected a number, "NaN", "Infinity" or "-Infinity"')
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise wrong("number", value)
     try:

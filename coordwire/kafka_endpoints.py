@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from coordwire._speedups import native
 from coordwire.codec import Message
@@ -42,6 +42,9 @@ from coordwire.messages.headers import RequestHeader
 from coordwire.receive_buffer import ReceiveBuffer
 from coordwire.sasl_phase import SASL_HANDSHAKE, after_handshake, starts_handshake
 from coordwire.versions import API_VERSIONS, VersionRange, known_versions
+
+if TYPE_CHECKING:
+    from coordwire.messages.api_versions import ApiVersionsResponse
 
 __all__ = ["KafkaClient", "KafkaServer", "is_fire_and_forget"]
 
@@ -108,14 +111,18 @@ class KafkaClient(Endpoint):
             frame = read_response(body, request.api_key, request.version, strict=self.strict)
         except DecodeError as error:
             if refused:
-                partial = error.partial if isinstance(error.partial, Message) else None
-                return VersionsRefused(request=request, retry_with=0, response=partial, error=error)
+                return VersionsRefused(
+                    request=request, retry_with=0, response=_versions(error.partial), error=error
+                )
             number = request.correlation_id
             return FrameRefused(body=body, error=error, request=request, correlation_id=number)
         if refused:
-            retry = _retry_version(frame.message)
+            answer = _versions(frame.message)
             return VersionsRefused(
-                request=request, retry_with=retry, response=frame.message, deviations=frame.deviations
+                request=request,
+                retry_with=_retry_version(answer),
+                response=answer,
+                deviations=frame.deviations,
             )
         return ResponseReceived(request, frame)
 
@@ -252,10 +259,17 @@ def is_fire_and_forget(message: Message) -> bool:
     return message.api_key == PRODUCE and getattr(message, "acks", None) == 0
 
 
-def _retry_version(message: Message) -> int:
+def _versions(message: object) -> ApiVersionsResponse | None:
+    """An answer to ApiVersions, None if not even a part of one was read."""
+    from coordwire.messages.api_versions import ApiVersionsResponse  # as late as any message's module
+
+    return message if isinstance(message, ApiVersionsResponse) else None
+
+
+def _retry_version(answer: ApiVersionsResponse | None) -> int:
     """The newest version of ApiVersions that a refusal offers and we know, else 0."""
     ours = known_versions(API_VERSIONS)
-    for offered in getattr(message, "api_keys", ()):
+    for offered in answer.api_keys if answer is not None else ():
         if offered.api_key == API_VERSIONS:
             common = ours & VersionRange(offered.min_version, offered.max_version)
             return common.last if common else 0

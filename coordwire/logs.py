@@ -150,7 +150,7 @@ def decode_log_record(
     if log == "metadata":
         return _metadata_record(None if key is None else _plain(key), data, how)
     if key is None:
-        raise Malformed(f"a record of {TOPICS[log]} has a key", 0, "key")
+        raise Malformed(f"a record of {TOPICS[log]} needs a key", 0, "key")
     start = _plain(key)
     record_type = _int16(start, "key", "the record type")
     if record_type not in types:
@@ -182,7 +182,7 @@ class _How(NamedTuple):
 
 def _metadata_record(key: bytes | None, data: bytes | None, how: _How) -> LogRecord:
     if data is None:
-        raise Malformed(f"a record of {TOPICS['metadata']} has a value", 0, "value")
+        raise Malformed(f"a record of {TOPICS['metadata']} needs a value", 0, "value")
     record = LogRecord(log="metadata", type=None, key=key)
     record.frame_version, pos = _uvarint(data, 0, "the frame version", how)
     if record.frame_version != _FRAME_VERSION:
@@ -202,7 +202,7 @@ def _metadata_record(key: bytes | None, data: bytes | None, how: _How) -> LogRec
 
 
 def _value(record: LogRecord, cls: type[Message], version: int, data: bytes, pos: int, how: _How) -> None:
-    """Fill in the value that stands after its version."""
+    """Fill in the value that follows its version."""
     known = cls.versions
     record.version = version
     if version in known:
@@ -265,13 +265,13 @@ def encode_log_record(record: LogRecord) -> tuple[bytes | None, bytes | None]:
     `Message.encode` raises, with a path that begins with "key" or "value".
     """
     if record.log not in RECORD_TYPES:
-        raise WrongType(f"there is no log {record.log!r}", "log")
+        raise WrongType(f"unknown log {record.log!r}", "log")
     if record.log == "metadata":
         return _metadata_bytes(record)
     if record.type is None:
-        raise WrongType(f"a record of {TOPICS[record.log]} has a type", "type")
+        raise WrongType(f"a record of {TOPICS[record.log]} needs a type", "type")
     if record.key is None:
-        raise WrongType(f"a record of {TOPICS[record.log]} has a key", "key")
+        raise WrongType(f"a record of {TOPICS[record.log]} needs a key", "key")
     key = _prefix(record.type, "type") + _part(record, record.key, 0, "key")
     if record.value is None:
         return key, None
@@ -284,9 +284,9 @@ def encode_log_record(record: LogRecord) -> tuple[bytes | None, bytes | None]:
 
 def _metadata_bytes(record: LogRecord) -> tuple[bytes | None, bytes]:
     if record.value is None:
-        raise WrongType(f"a record of {TOPICS['metadata']} has a value", "value")
+        raise WrongType(f"a record of {TOPICS['metadata']} needs a value", "value")
     if isinstance(record.key, Message):
-        raise WrongType(f"the keys of {TOPICS['metadata']} are no messages", "key")
+        raise WrongType(f"expected bytes as a key of {TOPICS['metadata']}, got a message", "key")
     parts = [_number(record.frame_version, "frame_version")]
     if record.type is not None:
         parts.append(_number(record.type, "type"))
@@ -305,16 +305,20 @@ def _part(record: LogRecord, part: Message | bytes, version: int, name: str) -> 
         try:
             return bytes(memoryview(part))
         except TypeError:
-            raise WrongType(f"{type(part).__name__} is neither a message nor bytes", name) from None
+            raise WrongType(f"expected a message or bytes, got {type(part).__name__}", name) from None
     assert record.type is not None
     try:
         classes = find_record(record.log, record.type)
     except KeyError:
-        raise WrongType(f"record type {record.type} is unknown: its parts are bytes", name) from None
+        raise WrongType(
+            f"record type {record.type} is unknown: expected bytes, got {type(part).__name__}", name
+        ) from None
     wanted = classes.key if name == "key" else classes.value
     if type(part) is not wanted:
-        told = wanted.__name__ if wanted else "nothing"
-        raise WrongType(f"{type(part).__name__} is not what type {record.type} has: {told}", name)
+        expected = wanted.__name__ if wanted else "nothing"
+        raise WrongType(
+            f"expected {expected} in a record of type {record.type}, got {type(part).__name__}", name
+        )
     try:
         return part.encode(version=version)
     except EncodeError as error:
@@ -331,7 +335,7 @@ def _prefix(number: int, path: str) -> bytes:
 
 def _number(number: int, path: str) -> bytes:
     if not isinstance(number, int):
-        raise WrongType(f"{number!r} is no number", path)
+        raise WrongType(f"expected an int, got {type(number).__name__}", path)
     if not 0 <= number <= _MAX_UVARINT:
         raise OutOfRange(f"{number} is beyond an unsigned varint of 32 bits", path)
     return uvarint(number)

@@ -1,9 +1,9 @@
 """What SASL's bytes say: SCRAM's messages, PLAIN's credentials, OAUTHBEARER's token.
 
 Sources: RFC 5802 (SCRAM; Kafka's `tokenauth` is an extension of KIP-48), RFC 4616 (PLAIN), RFC 7628
-(OAUTHBEARER). Strategy: they are texts, told apart by how they begin and by who sent them; a mechanism that
-is known (from the SaslHandshake before) leaves only its own. Rules: nothing raises; what isn't understood,
-GSSAPI's tokens for one, is None. Each class names the fields that must not be shown.
+(OAUTHBEARER). Strategy: they are texts, distinguished by how they begin and by who sent them; a mechanism
+that is known (from the SaslHandshake before) leaves only its own. Rules: nothing raises; what isn't
+understood, GSSAPI's tokens for one, is None. Each class names the fields that must not be shown.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ _READERS: list[tuple[str, Sender, Callable[[str], SaslMessage | None]]] = [
 def read_sasl(data: bytes, sender: Sender, mechanism: str | None = None) -> SaslMessage | None:
     """What one message of an authentication says; None if that isn't known.
 
-    mechanism: as SaslHandshake named it ("SCRAM-SHA-256"); None if nobody saw it: then the bytes tell.
+    mechanism: as SaslHandshake named it ("SCRAM-SHA-256"); None if it wasn't seen: then the bytes decide.
     """
     if len(data) > LONGEST:
         return None

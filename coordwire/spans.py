@@ -1,4 +1,4 @@
-"""Frames as spans: which bytes say what; behind `coordwire.explain` and the annotated hex dump.
+"""Frames as spans: which bytes mean what; the basis of `coordwire.explain` and the annotated hex dump.
 
 Strategy: the exact decoder reports where each part begins and ends (`Mark`), in the order of the bytes; each
 mark becomes a span at once, and a refusal becomes the last one. Rules: spans cover every byte of a frame, in
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from coordwire.codec.interpreter.decoder import Mark, PassingMarks, Reader
 from coordwire.codec.message import Buffer, Message
 from coordwire.enums import meaning
-from coordwire.errors import DecodeError
+from coordwire.errors import DecodeError, counted
 from coordwire.frames import PREFIX, check_size, read_request, read_response
 from coordwire.messages import find_message
 from coordwire.versions import api_name, header_version
@@ -90,7 +90,7 @@ def show_body(
 ) -> None:
     """Give `show` the spans of what follows the size prefix."""
     if (api_key is None) != (version is None):
-        raise ValueError("a response's explanation needs its api key and its version")
+        raise ValueError("expected both api_key and version for a response, or neither for a request")
     cover = _Cover(show, len(body))
     try:
         if api_key is None or version is None:
@@ -212,14 +212,14 @@ def describe(span: Span) -> str:
             return f"!! {path}: {span.value}"
         case "rest":
             return "(not read)"
-        case "length" | "count":
-            return f"{path}: {span.value} {'bytes' if span.sort == 'length' else 'elements'}"
+        case "length" | "count" if isinstance(span.value, int):
+            return f"{path}: {counted(span.value, 'byte' if span.sort == 'length' else 'element')}"
         case "marker":
             return f"{path}: {'present' if span.value == 1 else 'null'}"
         case "tags" if isinstance(span.value, tuple):
-            return f"{path}: tag {span.value[0]}, {span.value[1]} bytes"
-        case "tags":
-            return f"{path}: {span.value} tagged fields".removeprefix("-: ")
+            return f"{path}: tag {span.value[0]}, {counted(span.value[1], 'byte')}"
+        case "tags" if isinstance(span.value, int):
+            return f"{path}: {counted(span.value, 'tagged field')}".removeprefix("-: ")
     text = repr(span.value.hex()) if isinstance(span.value, bytes) else _plain(span.value)
     if len(text) > _LONGEST_VALUE:
         text = text[: _LONGEST_VALUE - 1] + "…"

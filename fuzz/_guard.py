@@ -1,4 +1,4 @@
-"""Bytes that end where memory ends: after them stands a page that nobody may touch, so that whoever reads
+"""Bytes that end where memory ends: after them is a page that may not be touched, so that any code that reads
 one byte too many is killed at once."""
 
 from __future__ import annotations

@@ -10,13 +10,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from schemas._generate.emit import (
-    index_text,
-    keys_text,
-    module_text,
-    record_types_text,
-    secret_paths_text,
-)
+from schemas._generate.emit import module_text
+from schemas._generate.indexes import index_text, keys_text, record_types_text, secret_paths_text
 from schemas._generate.walk import modules
 
 TARGET = Path(__file__).resolve().parent.parent / "coordwire" / "messages"

@@ -1,6 +1,6 @@
 """Words for values: numbers, texts, arrays, and how their lengths are written.
 
-Strategy and rules: as `schemas.vocabulary`, which hands these words to the schemas; here stands what a word
+Strategy and rules: as `schemas.vocabulary`, which hands these words to the schemas; here is what a word
 does by itself, there what is said around it.
 """
 
@@ -30,7 +30,7 @@ class Encoding(Enum):
 
     DRAFT = "int16 string lengths and counts, no tagged fields"
     CLASSIC = "int16 string lengths, int32 counts, no tagged fields"
-    FLEXIBLE = "lengths as unsigned varints, tagged fields behind each struct"
+    FLEXIBLE = "lengths as unsigned varints, tagged fields after each struct"
 
 
 def refuse(why: str, path: str) -> ValidationError:
@@ -122,7 +122,7 @@ class _BooleanByte(construct.Adapter):
 
     def _encode(self, obj: object, context: Any, path: str) -> int:
         if not isinstance(obj, bool):
-            raise refuse(f"{obj!r} is no boolean", path)
+            raise refuse(f"{obj!r} is not a boolean", path)
         return int(obj)
 
 
@@ -212,7 +212,7 @@ MemberId = _Sized("string", "", entity="member_id")
 
 
 class _Rest(Construct):
-    """Bytes without a length: whatever stands up to the end of the message, or of the sized struct."""
+    """Bytes without a length: all bytes up to the end of the message, or of the sized struct."""
 
     default = b""
     unprefixed = True

@@ -33,7 +33,7 @@ ConsumerProtocolSubscriptionTopicPartition = Struct(
 
 ConsumerProtocolSubscription = Data("ConsumerProtocolSubscription", versions=(0, 3), flexible=None, about="What a member wants to read, in JoinGroup; the leader assigns by it. v1 adds what it owns (KIP-429), v2 the generation (KIP-792), v3 the rack (KIP-881).")(
     "topics"           / Array(TopicName)                                                            * "The topics wanted, by name.",
-    "user_data"        / Nullable(SubscriptionUserData)                                              * "Whatever the assignor adds, in its own format; null for nothing.",
+    "user_data"        / Nullable(SubscriptionUserData)                                              * "What the assignor adds, in its own format; null for nothing.",
     "owned_partitions" / Since(1, Array(ConsumerProtocolSubscriptionTopicPartition), ignorable=True) * "What it holds from before, for cooperative rebalancing (KIP-429).",
     "generation_id"    / Since(2, Default(Int32, -1), ignorable=True)                                * "The generation it holds that from; -1 for none (KIP-792).",
     "rack_id"          / Since(3, Nullable(String), ignorable=True)                                  * "The rack the member runs in; null for none (KIP-881).",
@@ -47,5 +47,5 @@ ConsumerProtocolAssignmentTopicPartition = Struct(
 
 ConsumerProtocolAssignment = Data("ConsumerProtocolAssignment", versions=(0, 3), flexible=None, about="What the leader gives a member, in SyncGroup. All versions have one layout; the numbers follow the subscription's.")(
     "assigned_partitions" / Array(ConsumerProtocolAssignmentTopicPartition) * "All that the member shall read, not a difference.",
-    "user_data"           / Nullable(Embedded({"stream": AssignmentInfo}))  * "Whatever the assignor adds, in its own format; null for nothing.",
+    "user_data"           / Nullable(Embedded({"stream": AssignmentInfo}))  * "What the assignor adds, in its own format; null for nothing.",
 )

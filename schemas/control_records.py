@@ -7,11 +7,11 @@ is outside the layout.
 
 from schemas.vocabulary import Array, BrokerId, Data, Int16, Int32, Int64, Since, String, Struct, Uint16, Uuid
 
-EndTxnMarker = Data("EndTxnMarker", versions=(0, 0), flexible=None, about="The end of a transaction in one partition; abort or commit is told by the record's key (KIP-98).")(
+EndTxnMarker = Data("EndTxnMarker", versions=(0, 0), flexible=None, about="The end of a transaction in one partition; abort or commit is given by the record's key (KIP-98).")(
     "coordinator_epoch" / Int32 * "Epoch of the transaction coordinator that ended it.",
 )
 
-ControlRecordTypeSchema = Data("ControlRecordTypeSchema", versions=(0, 0), flexible=None, about="The key of every control record, behind an int16 version (KIP-98).")(
+ControlRecordTypeSchema = Data("ControlRecordTypeSchema", versions=(0, 0), flexible=None, about="The key of every control record, after an int16 version (KIP-98).")(
     "type" / Int16 * "0 abort, 1 commit, 2 leader change, 3 snapshot header, 4 snapshot footer, 5 KRaft version, 6 voters.",
 )
 

@@ -1,6 +1,6 @@
 """A small conversation in each dialect other than Kafka's: consult, register, ping, stop, start, rebalance.
 
-Each is a list of (who sends, message): what answers stands after what it answers, as the documents have it.
+Each is a list of (who sends, message): an answer comes after what it answers, as the documents have it.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ def _key(code: CodeType) -> Key:
 
 @cache
 def _instrumented(path: str) -> dict[Key, CodeType]:
-    """The functions of a module's source; those that can't be told apart are left out."""
+    """The functions of a module's source; those that can't be distinguished are left out."""
     tree = _Instrument().visit(ast.parse(Path(path).read_text("utf-8"), path))
     found: dict[Key, CodeType] = {}
     twice: set[Key] = set()

@@ -257,7 +257,7 @@ def test_each_side_keeps_to_its_role() -> None:
         server.send(ProduceResponse(), request=event)
     with pytest.raises(EncodeError, match="a client sends requests"):
         client.send(heartbeat(1), version=4, request=event)
-    with pytest.raises(EncodeError, match="is no request"):
+    with pytest.raises(EncodeError, match="expected a request"):
         client.send(HeartbeatResponse(), version=4)
 
 

@@ -122,7 +122,7 @@ def test_type_ids_are_the_callers_to_set() -> None:
         ("draft-1", {"Hello": 1}, "draft-1 has no Hello"),
         ("draft-1", {"Ping": 1004}, "two requests"),
         ("draft-1", {"Ping": 40000}, "int16"),
-        ("kafka", {"Ping": 1}, "belong to other dialects"),
+        ("kafka", {"Ping": 1}, "apply to dialects other than"),
         ("draft-9", None, "draft-9"),
     ],
 )
@@ -298,8 +298,8 @@ def test_closing_gives_what_was_unanswered() -> None:
         ("draft-2", Role.SERVER, "", "a type id needs 2 bytes, 0 given"),
         ("draft-2", Role.SERVER, "1234", "type id 4660 is unknown, and no request waits for an answer"),
         ("draft-2", Role.SERVER, "07d3 0000 0000", "no Ping request waits for this answer"),
-        ("draft-2", Role.SERVER, "07d2 0001", "string needs 1 bytes, 0 left"),
-        ("draft-3", Role.CLIENT, "00", "no room for a correlation id in 1 bytes"),
+        ("draft-2", Role.SERVER, "07d2 0001", "string needs 1 byte, 0 left"),
+        ("draft-3", Role.CLIENT, "00", "a response header needs 10 bytes, 1 given"),
         ("kafka-0.7", Role.CLIENT, "0000", "no request waits for this answer"),
         ("kafka-0.7", Role.SERVER, "0001 0000", "int32 needs 4 bytes, 0 left"),
     ],
@@ -315,7 +315,7 @@ def test_what_cannot_be_is_refused(dialect: str, role: Role, body: str, reason: 
 def test_lenient_reports_deviations_and_strict_refuses() -> None:
     data = struct.pack(">ihhb", 5, 1003, 0, 0)
     event = asked(Connection(Role.CLIENT, dialect="draft-1"), data)
-    assert [deviation.reason for deviation in event.deviations] == ["1 trailing bytes"]
+    assert [deviation.reason for deviation in event.deviations] == ["1 trailing byte"]
     refused = feed(Connection(Role.CLIENT, dialect="draft-1", strict=True), data)
     assert isinstance(refused, FrameRefused)
 

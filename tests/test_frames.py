@@ -28,6 +28,8 @@ from coordwire.messages import (
     HeartbeatResponse,
     RequestHeader,
 )
+from coordwire.messages.api_versions import ApiVersion
+from coordwire.versions import known_versions
 
 HEARTBEAT = HeartbeatRequest(group_id="payments", generation_id=3, member_id="m")
 RAW = encode_request(HEARTBEAT, version=4, correlation_id=7, client_id="till-3")
@@ -88,7 +90,7 @@ def test_every_prefix_is_refused(cut: int) -> None:
 
 
 def test_what_stands_behind_a_frame_is_refused() -> None:
-    with pytest.raises(Malformed, match="1 bytes behind the frame at byte 34"):
+    with pytest.raises(Malformed, match="1 byte after the frame at byte 34"):
         decode_request(RAW + b"!")
 
 
@@ -123,6 +125,35 @@ def test_error_35_is_version_0_whatever_was_asked() -> None:
     assert decode_response(own, api_key=18, version=3).body_version == 3
 
 
+@pytest.mark.parametrize("version", [5, 6, 99])
+@pytest.mark.parametrize("strict", [True, False])
+def test_error_35_is_read_whatever_version_was_asked(version: int, strict: bool) -> None:
+    """The first is what Kafka 3.9.2 answers to version 5; the others no release has had yet."""
+    raw = bytes.fromhex("00000010 00000000 0023 00000001 0012 0000 0004")
+    frame = decode_response(raw, api_key=18, version=version, strict=strict)
+    assert (frame.api_version, frame.body_version) == (version, 0)
+    offered = ApiVersion(api_key=18, min_version=0, max_version=4)
+    assert frame.message == ApiVersionsResponse(error_code=35, api_keys=[offered])
+    assert encode_response(frame.message, version=0, correlation_id=0) == raw
+
+
+def test_another_answer_in_an_unknown_version_is_refused() -> None:
+    last = known_versions(18).last
+    raw = encode_response(ApiVersionsResponse(error_code=129), version=last, correlation_id=1)
+    assert decode_response(raw, api_key=18, version=last).body_version == last
+    with pytest.raises(UnsupportedVersion, match=f"has no version {last + 1}: it has 0 to {last}"):
+        decode_response(raw, api_key=18, version=last + 1)
+
+
+def test_a_refusal_that_is_broken_is_refused() -> None:
+    raw = encode_response(ApiVersionsResponse(error_code=35), version=0, correlation_id=1)
+    longer = (len(raw) - 3).to_bytes(4, "big") + raw[4:] + b"?"
+    shorter = (len(raw) - 5).to_bytes(4, "big") + raw[4:-1]
+    for broken in (longer, shorter):
+        with pytest.raises(DecodeError, match=r"trailing|ends|needs|left"):
+            decode_response(broken, api_key=18, version=known_versions(18).last + 1)
+
+
 def test_sizes_beyond_the_budget() -> None:
     with pytest.raises(LimitExceeded), limits(frame=10):
         decode_request(RAW)
@@ -131,7 +162,7 @@ def test_sizes_beyond_the_budget() -> None:
 
 
 def test_a_message_keeps_to_its_direction() -> None:
-    with pytest.raises(EncodeError, match="is no response"):
+    with pytest.raises(EncodeError, match="expected a response"):
         encode_response(ApiVersionsRequest(), version=0, correlation_id=1)
     with pytest.raises(EncodeError):
         encode_request(HEARTBEAT, version=4, correlation_id=2**31)

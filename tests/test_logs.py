@@ -153,7 +153,7 @@ def test_what_kafka_accepts_is_odd() -> None:
     odd: list[Deviation] = []
     record = decode_log_record("consumer_offsets", KEY_BYTES, value + b"x", strict=False, deviations=odd)
     assert record.value == VALUE
-    assert odd == [Deviation("1 trailing bytes", len(value), "value")]
+    assert odd == [Deviation("1 trailing byte", len(value), "value")]
     with pytest.raises(Malformed):
         decode_log_record("consumer_offsets", KEY_BYTES, value + b"x")
 
@@ -249,13 +249,13 @@ def test_any_buffer_serves() -> None:
 @pytest.mark.parametrize(
     ("log", "key", "value", "kind", "offset", "path", "reason"),
     [
-        ("consumer_offsets", None, b"", Malformed, 0, "key", "a record of __consumer_offsets has a key"),
+        ("consumer_offsets", None, b"", Malformed, 0, "key", "a record of __consumer_offsets needs a key"),
         ("consumer_offsets", b"\0", None, Truncated, 0, "key", "the record type needs 2 bytes, 1 given"),
         ("consumer_offsets", KEY_BYTES[:-1], None, Truncated, 20, "key.partition", None),
-        ("consumer_offsets", KEY_BYTES + b"x", None, Malformed, 24, "key", "1 trailing bytes"),
+        ("consumer_offsets", KEY_BYTES + b"x", None, Malformed, 24, "key", "1 trailing byte"),
         ("consumer_offsets", KEY_BYTES, b"\0", Truncated, 0, "value", None),
         ("consumer_offsets", KEY_BYTES, b"\0\0" + bytes(7), Truncated, 2, "value.offset", None),
-        ("metadata", None, None, Malformed, 0, "value", "a record of __cluster_metadata has a value"),
+        ("metadata", None, None, Malformed, 0, "value", "a record of __cluster_metadata needs a value"),
         ("metadata", None, b"", Truncated, 0, "value", "the frame version ends early"),
         ("metadata", None, b"\1\x80", Truncated, 2, "value", "the record type ends early"),
         ("metadata", None, b"\1\2", Truncated, 2, "value", "the value's version ends early"),

@@ -24,7 +24,7 @@ from coordwire import (
 )
 from coordwire import messages as package
 from coordwire.codec import Message, Request, Response, Struct
-from coordwire.messages import HeartbeatRequest, HeartbeatResponse, JoinGroupRequest
+from coordwire.messages import HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, RequestHeader
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 
 ALL = [find_message(name) for name in package.__all__ if name != "find_message"]
@@ -149,7 +149,7 @@ def test_what_there_is_no_message_for() -> None:
 def test_a_version_is_an_int(version: Any) -> None:
     request = HeartbeatRequest(group_id="g")
     wire = request.encode(version=4)
-    reason = f"a version is an int, got {type(version).__name__}"
+    reason = f"expected an int as version, got {type(version).__name__}"
     for write in (
         lambda: request.encode(version=version),
         lambda: to_json(request, version=version),
@@ -201,5 +201,30 @@ def test_what_is_not_a_message(arguments: Any, reason: str) -> None:
 
 
 def test_an_api_key_of_a_response_is_an_int() -> None:
-    with pytest.raises(UnknownApi, match="an api key is an int, got str"):
-        decode_response(b"\0\0\0\4\0\0\0\1", api_key="JoinGroup", version=1)  # type: ignore[arg-type]
+    with pytest.raises(UnknownApi, match="expected an int as api key, got str"):
+        decode_response(b"\0\0\0\4\0\0\0\1", api_key="JoinGroup", version=1)  # type: ignore[call-overload]
+
+
+def test_a_response_is_decoded_by_the_class_of_its_request() -> None:
+    wire = encode_response(find_message(12, "response")(), version=4, correlation_id=1)
+    frame = decode_response(wire, request_class=HeartbeatRequest, version=4)
+    assert frame == decode_response(wire, api_key=12, version=4)
+    with pytest.raises(UnsupportedVersion):
+        decode_response(wire, request_class=HeartbeatRequest, version=5)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({}, "expected either api_key or request_class"),
+        ({"api_key": 12, "request_class": HeartbeatRequest}, "expected either api_key or request_class"),
+        ({"request_class": RequestHeader}, "expected a request's class, got RequestHeader"),
+        ({"request_class": HeartbeatResponse}, "expected a request's class, got HeartbeatResponse"),
+        ({"request_class": Request}, "expected a request's class, got Request"),
+        ({"request_class": HeartbeatRequest()}, "expected a request's class, got HeartbeatRequest"),
+    ],
+)
+def test_a_response_is_decoded_by_one_of_both(given: dict[str, Any], reason: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        decode_response(b"", version=4, **given)
+    assert str(caught.value).startswith(reason)

@@ -98,7 +98,7 @@ def test_what_is_forced_and_missing_fails_loudly() -> None:
 def test_an_unknown_implementation_is_refused() -> None:
     refused = python(WHICH, COORDWIRE_IMPL="rust")
     assert refused.returncode == 1
-    assert "COORDWIRE_IMPL=rust: it is python or c" in refused.stderr
+    assert "COORDWIRE_IMPL: expected python or c, got rust" in refused.stderr
 
 
 # --- where it runs ---

@@ -49,7 +49,7 @@ def test_a_frame_explained() -> None:
 def test_a_response_explained() -> None:
     raw = encode_response(HeartbeatResponse(error_code=27), version=4, correlation_id=3)
     assert {s.path: s.value for s in explain(raw, api_key=12, version=4)}["error_code"] == 27
-    with pytest.raises(ValueError, match="api key and its version"):
+    with pytest.raises(ValueError, match="both api_key and version"):
         explain(raw, api_key=12)
 
 

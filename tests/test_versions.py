@@ -52,4 +52,4 @@ def test_the_facts_are_those_of_the_messages() -> None:
         assert ApiKey(key).name.replace("_", "").lower() == facts.name.lower()
     assert api_name(11) == "JoinGroup"
     assert api_name(5000) is None
-    assert len(FACTS) == 93
+    assert len(FACTS) == 95

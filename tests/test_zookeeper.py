@@ -108,23 +108,41 @@ def test_the_paths_are_the_documents() -> None:
     [
         ("/brokers/ids/0", "{", 1, "", "isn't JSON"),
         ("/brokers/ids/0", b"\xff", 0, "", "isn't UTF-8"),
-        ("/brokers/ids/0", "[]", 0, "", "is no JSON object"),
+        ("/brokers/ids/0", "[]", 0, "", "is not a JSON object"),
         ("/brokers/ids/0", '{"version":1,"host":"h"}', 0, "port", "missing"),
-        ("/brokers/ids/0", '{"version":1,"host":"h","port":"x"}', 0, "port", "a number wanted, not a text"),
-        ("/brokers/ids/0", '{"version":1,"port":1e3}', 0, "port", "a number wanted, not a fraction"),
-        ("/brokers/ids/0", '{"version":1,"port":NaN}', 0, "", "NaN is no JSON number"),
-        ("/brokers/ids/0", '{"version":true,"port":1}', 0, "version", "not a boolean"),
-        ("/brokers/ids/0", '{"version":1,"version":2,"port":1}', 0, "version", "stands twice"),
-        ("/brokers/topics/t", '{"version":1,"partitions":{"0":[1,null]}}', 0, "partitions.0[1]", "not null"),
-        ("/brokers/topics/t", '{"version":1,"partitions":{"x":[1]}}', 0, "partitions.x", "no partition"),
-        ("/brokers/topics/t", '{"version":1,"partitions":{"01":[1]}}', 0, "partitions.01", "no partition"),
-        ("/brokers/topics/t", '{"version":1,"partitions":[]}', 0, "partitions", "not a list"),
+        (
+            "/brokers/ids/0",
+            '{"version":1,"host":"h","port":"x"}',
+            0,
+            "port",
+            "expected a number, got a string",
+        ),
+        ("/brokers/ids/0", '{"version":1,"port":1e3}', 0, "port", "expected a number, got a fraction"),
+        ("/brokers/ids/0", '{"version":1,"port":NaN}', 0, "", "NaN is not a JSON number"),
+        ("/brokers/ids/0", '{"version":true,"port":1}', 0, "version", "got a boolean"),
+        ("/brokers/ids/0", '{"version":1,"version":2,"port":1}', 0, "version", "occurs twice"),
+        ("/brokers/topics/t", '{"version":1,"partitions":{"0":[1,null]}}', 0, "partitions.0[1]", "got null"),
+        (
+            "/brokers/topics/t",
+            '{"version":1,"partitions":{"x":[1]}}',
+            0,
+            "partitions.x",
+            "a partition",
+        ),
+        (
+            "/brokers/topics/t",
+            '{"version":1,"partitions":{"01":[1]}}',
+            0,
+            "partitions.01",
+            "a partition",
+        ),
+        ("/brokers/topics/t", '{"version":1,"partitions":[]}', 0, "partitions", "got a list"),
         ("/brokers/topics/t", '{"version":99999999999,"partitions":{}}', 0, "version", "is beyond"),
         ("/consumers/g/ids/c", '{"version":1,"subscription":{"t":0}}', 0, "subscription.t", "0 is beyond"),
-        ("/consumers/g/offsets/t/0", "4x", 0, "", "is no number"),
+        ("/consumers/g/offsets/t/0", "4x", 0, "", "is not a number"),
         ("/consumers/g/offsets/t/0", "9223372036854775808", 0, "", "is beyond"),
         ("/consumers/g/owners/t/0", "", 0, "", "is empty"),
-        ("/consumers/coordinator", "", 0, "", "is no number"),
+        ("/consumers/coordinator", "", 0, "", "is not a number"),
         ("/cluster/id", "twenty-three-characters", 0, "id", "1 to 22 characters"),
         ("/cluster/id", '{"version":"1","id":"a b"}', 0, "id", "1 to 22 characters"),
     ],
@@ -173,7 +191,7 @@ def test_changed_nodes_raise_nothing_but_ours(example: tuple[str, str, Node], da
 
 
 def test_a_value_that_cannot_be_written() -> None:
-    with pytest.raises(EncodeError, match=r"isr\[0\]: a number wanted"):
+    with pytest.raises(EncodeError, match=r"isr\[0\]: expected a number"):
         PartitionState(isr=["x"]).build()  # type: ignore[list-item]
     with pytest.raises(EncodeError, match=r"more\.port"):
         Broker(port=1, more={"port": 2}).build()
@@ -209,7 +227,7 @@ def test_topic_count(text: str, value: TopicCount) -> None:
         ("*x*orders", 1, "", r"a wildcard is *streams*regex"),
         ("*2!orders", 1, "", r"a wildcard is *streams*regex"),
         ("*0*orders", 0, "streams", "0 is beyond 1"),
-        ('{"orders":"2"}', 0, "orders", "a number wanted, not a text"),
+        ('{"orders":"2"}', 0, "orders", "expected a number, got a string"),
         ('{"orders":-1}', 0, "orders", "-1 is beyond"),
     ],
 )
@@ -237,7 +255,7 @@ def test_the_first_threads_get_one_more() -> None:
     owned = range_assignment([4, 3, 2, 1, 0], threads)
     assert owned == {"C1-0": [0, 1], "C1-1": [2], "C2-0": [3], "C2-1": [4]}
     assert range_assignment([1, 0], ["b", "a", "c"]) == {"a": [0], "b": [1], "c": []}
-    with pytest.raises(ValueError, match="no thread"):
+    with pytest.raises(ValueError, match="at least one thread"):
         range_assignment([0], [])
     with pytest.raises(ValueError, match="twice"):
         range_assignment([0], ["a", "a"])

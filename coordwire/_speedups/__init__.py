@@ -6,7 +6,8 @@
       engine.c              the types, and the objects of Python that the engine needs
       dispatch.c            what is in the classes as `decode` and `encode`
       frames.c              size, header and message in one call
-      exchange.c            a connection's steps: events from bytes, bytes from messages
+      exchange.c            a connection's steps: exchange_receive.c: events from bytes;
+                            exchange_send.c: bytes from messages
       program.c             a table as the engine keeps it, checked, with the offsets of the slots
       decode.c              bytes to objects
       encode.c              objects to bytes; tags.c: tagged fields; writer.c: the buffer
@@ -22,7 +23,7 @@
       run.c                 bytes to Record, each when it is asked for; run_batch.c: the batch of a run
       builder.c             a batch that records are appended to
       encode_batch.c        a whole batch in one call
-      body.c                Record to bytes
+      body.c                Record to bytes; header_writer.c: its headers
       record_parser.c       one record's parts
     arrow/                bytes to Arrow's columns
       columns_object.c      the types `Columns` and `Memory`
@@ -68,7 +69,7 @@ def _unsupported() -> str | None:
 
 def _choose(wanted: str | None) -> ModuleType | None:
     if wanted not in (None, "", "c", "python"):
-        raise ImportError(f"COORDWIRE_IMPL={wanted}: it is python or c")
+        raise ImportError(f"COORDWIRE_IMPL: expected python or c, got {wanted}")
     if wanted == "python":
         return None
     reason = _unsupported()

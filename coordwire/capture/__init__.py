@@ -1,16 +1,18 @@
 """Recorded traffic: from a capture's bytes to the streams inside it, and to entries, one a frame.
 
-    formats/                pcap, pcapng and hex text: the input to packets or frames
+    formats/                pcap, pcapng and hex text, also compressed: the input to packets or frames
     tcp/                    packets to TCP segments, and these to the streams of each connection
     detect.py               which format an input has
     model.py                what a capture yields: flows, their bytes and gaps, times
     framing.py              a stream to whole frames, and back into step after a loss
     undecided.py            connections of which it is not known yet whether they speak Kafka
-    connections.py          the streams of a capture to entries
+    connections.py          the streams of a capture to entries; other_protocols.py: what others speak
     conversation.py         requests and their responses; draft_conversation.py: in the older dialects
     pending_requests.py     the requests that wait for their responses, within a budget
     entries.py              what a reader gets: a frame, or an unreadable range
     reader.py               any input to entries; rotated.py: captures that continue one another
+    rotation.py             the files of a rotated capture, as one stream of bytes
+    answer_errors.py        the error codes of a response, by name, and which are routine
     partial.py              a message that was refused half-way, in JSON
     jsonlines.py            entries as JSON lines; printable.py: texts that every output can carry
     redaction/              what must not be shown
@@ -29,7 +31,8 @@ The most that a reader holds of one capture; what doesn't fit is given up and re
     connections.BEGUN     256 MB  of frames that aren't whole, or one frame's budget (100 MB) if that is more
     connections.EARLY     64 MB   of responses whose request may come late; EARLY_BYTES: 8 MB of a connection
     reassembly.HELD       64 MB   of segments after gaps; WINDOW: 8 MB, SEGMENTS: 4,096 of a flow
-    reassembly.FLOWS      32,768  connections
+    reassembly.FLOWS      32,768  connections, and as many without data
+    compressed            128 MB  of a dictionary or window, as the file declares
     pcap, pcapng          16 MB   of a packet or block, and half as much again while searching
     hexdump               1 frame of a dump, and two of its lines
     rotated.MOST_WAITING  10,000  requests, and another `pending_requests.BUDGET`

@@ -9,14 +9,24 @@ connection and for all of a capture, and what is given up for that is reported.
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from coordwire.capture.draft_conversation import AnyConversation
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.framing import FrameBody, FrameSplitter
-from coordwire.capture.model import Chunk, Closed, Event, Flow, Gap, NetworkAddress, Opened
+from coordwire.capture.model import (
+    Chunk,
+    Closed,
+    Event,
+    Flow,
+    Gap,
+    NetworkAddress,
+    Opened,
+    TcpConnection,
+)
+from coordwire.capture.other_protocols import find_protocol, is_tls
 from coordwire.capture.undecided import UNDECIDED, Finder, Held
 from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX
@@ -33,16 +43,24 @@ BEGUN = 256 << 20
 frame where that is more. Beyond them, the one that began first is given up, and its bytes are reported."""
 
 
+ENCRYPTED = "encrypted with TLS, which is not decrypted here"
+
+
 @dataclass(slots=True)
 class Summary:
     """Counts over a capture, kept while its entries are drawn.
 
     connections: TCP connections with data; kafka: those of them that were read; frames: whole frames.
+    others: of the connections that were not read, how many by what they spoke ("TLS", "HTTP", … or "") and
+    the port of their server, or the lower of both where their beginning was not seen. tls: connections that
+    were read since their port was named, and spoke TLS, by that port.
     """
 
     connections: int = 0
     kafka: int = 0
     frames: int = 0
+    others: Counter[tuple[str, int]] = field(default_factory=Counter)
+    tls: Counter[int] = field(default_factory=Counter)
 
     def next_frame(self) -> int:
         self.frames += 1
@@ -58,6 +76,7 @@ class _Link:
     client: NetworkAddress | None = None
     opened: bool = False
     ignored: bool = False
+    encrypted: bool = False
     cutters: dict[NetworkAddress, FrameSplitter] = field(default_factory=dict)
     names: dict[NetworkAddress, str] = field(default_factory=dict)
     early: deque[FrameBody] = field(default_factory=deque)
@@ -175,7 +194,18 @@ class Connections:
 
     def _ignore(self, link: _Link, number: int) -> None:
         link.ignored = True
+        self._count_other(link)
         self._let_go(link, number)
+
+    def _count_other(self, link: _Link) -> None:
+        """Note what a connection speaks that isn't read, by what is held of it."""
+        flow = link.held.events[0].flow
+        ends = flow.source, flow.destination
+        port = min(end.port for end in ends)
+        if link.opened and link.client in ends:
+            port = next((end.port for end in ends if end != link.client), port)
+        spoken = find_protocol(finder.buffer for finder in link.held.finders.values())
+        self.summary.others[spoken or "", port] += 1
 
     def _let_go(self, link: _Link, number: int) -> list[Chunk | Gap]:
         """Hold nothing back any longer."""
@@ -187,22 +217,34 @@ class Connections:
     def _give_up(self, number: int, link: _Link, time_ns: int) -> Iterator[Entry]:
         """Give up a connection that is not decided yet, for lack of memory; report what was held."""
         link.ignored = True
+        self._count_other(link)
         lengths: dict[Flow, int] = {}
         for event in self._let_go(link, number):
             length = len(event.data) if isinstance(event, Chunk) else event.length
             lengths[event.flow] = lengths.get(event.flow, 0) + length
         for flow, length in lengths.items():
-            reason = "given up, and the rest of its connection: too many begin in mid-stream at once"
-            yield UnreadableRange(0, length, reason, file=self.capture, flow=link.name(flow), time_ns=time_ns)
+            reason = (
+                "abandoned, with the rest of its connection: too many connections begin in mid-stream at once"
+            )
+            yield UnreadableRange(
+                0, length, reason, file=self.capture, flow=link.name(flow), time_ns=time_ns,
+                tcp_stream=flow.stream,
+            )  # fmt: skip
 
     def _release(self, link: _Link, number: int) -> Iterator[Entry]:
         """Read what was held back."""
         self.summary.kafka += 1
         events = self._let_go(link, number)
         flow, talk = events[0].flow, link.conversation
+        assert link.client is not None
+        broker = flow.destination if flow.source == link.client else flow.source
+        talk.connection = TcpConnection(flow.stream, link.client, broker)
         for source in (flow.source, flow.destination):
             fits = talk.fits_request if source == link.client else talk.fits_response
             link.cutters[source] = FrameSplitter(fits, in_step=link.opened, head=talk.head)
+        if self.ports and any(is_tls(event.data) for event in events if isinstance(event, Chunk)):
+            link.encrypted = True
+            self.summary.tls[next((end.port for end in link.cutters if end != link.client), 0)] += 1
         for event in events:
             yield from self._read(link, event)
 
@@ -211,7 +253,7 @@ class Connections:
     def _read(self, link: _Link, event: Chunk | Gap) -> Iterator[Entry]:
         cutter = link.cutters[event.flow.source]
         if isinstance(event, Chunk):
-            found = cutter.feed(event.data, event.time_ns)
+            found = cutter.feed(event.data, event.time_ns, event.packet)
         else:
             found = cutter.lose(event.length, event.time_ns, event.reason)
         if len(cutter.buffer) != cutter.counted:
@@ -220,7 +262,7 @@ class Connections:
             yield from self._parts(link, event.flow, found)
         while self._begun_size > BEGUN and self._begun_size > current().frame + PREFIX:
             cutter, (link, flow) = next(iter(self._begun.items()))
-            parts = cutter.give_up(event.time_ns, "given up: too many frames have begun at once")
+            parts = cutter.give_up(event.time_ns, "abandoned: too many incomplete frames at once")
             self._count(cutter, link, flow)
             yield from self._parts(link, flow, parts)
 
@@ -244,7 +286,9 @@ class Connections:
             if isinstance(part, UnreadableRange):
                 while link.early and flow.source != link.client:
                     yield self._early(link, flow)
-                yield part._replace(file=self.capture, flow=name)
+                if link.encrypted:
+                    part = part._replace(reason=f"{ENCRYPTED}: {part.reason}")
+                yield part._replace(file=self.capture, flow=name, tcp_stream=flow.stream)
             elif flow.source == link.client:
                 yield talk.request(part, name)
                 while link.early and talk.expects(link.early[0].data):
@@ -289,6 +333,8 @@ class Connections:
             while link.early:
                 client = event.flow.source == link.client
                 yield self._early(link, event.flow.reverse if client else event.flow)
+            if event.flow.connection in self._undecided:
+                self._count_other(link)
             self._let_go(link, event.flow.connection)
             link.conversation.close()
             del self._links[event.flow.connection]

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.framing import HEAD, Effort, FrameBody, may_be_request
+from coordwire.capture.model import TcpConnection
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Reader
@@ -47,7 +48,10 @@ class Conversation:
 
     number: gives each entry its place in the capture. strict: as for `Capture`.
     waiting: where the requests of all connections of the capture wait.
+    connection: whose conversation it is, where the input has connections.
     """
+
+    connection: TcpConnection | None = None
 
     def __init__(
         self,
@@ -187,7 +191,7 @@ class Conversation:
             entry.mechanism = self._mechanism
             return entry
         if len(body.data) < 4:
-            reason = f"a response header needs 4 bytes at least, {len(body.data)} given"
+            reason = f"a response header needs at least 4 bytes, {len(body.data)} given"
             entry.error = Malformed(reason, len(body.data), "correlation_id")
             return entry
         (entry.correlation_id,) = _ID(body.data)
@@ -203,11 +207,11 @@ class Conversation:
     def _unseen(self) -> str:
         reason = "no request of this correlation id was seen"
         if forgotten := self.waiting.forgotten:
-            return f"{reason}, or it was forgotten: {forgotten} had waited longest while too many did"
+            return f"{reason}, or it was dropped with the {forgotten} oldest of too many pending requests"
         return reason
 
     def either(self, body: FrameBody) -> FrameEntry:
-        """The entry of a frame of which nobody says who sent it: an answer if somebody waits for its id and
+        """The entry of a frame whose sender is unknown: an answer if a request waits for its id and
         it decodes as one; else a request if it looks like one or begins with a key that no correlation id
         begins with; else an answer."""
         data = body.data
@@ -275,6 +279,9 @@ class Conversation:
             time_ns=body.time_ns,
             direction="request" if direction == "request" else "response",
             body=body.data,
+            packet=body.packet,
+            first_packet=body.first_packet,
+            connection=self.connection,
         )
 
 

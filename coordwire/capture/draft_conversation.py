@@ -1,7 +1,7 @@
 """One connection's conversation in a dialect other than Kafka's: either side may ask.
 
-Strategy: as `exchange`, whose methods these are; what a frame is, `Matching` tells. Rules: an answer whose
-request wasn't seen is read where its type id says what it is; without a type id it stays bytes.
+Strategy: as `conversation`, whose methods these are; `Matching` decides what a frame is. Rules: an answer
+whose request wasn't seen is read where its type id says what it is; without a type id it stays bytes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from coordwire.capture.conversation import LATEST, Conversation
 from coordwire.capture.entries import Direction, FrameEntry
 from coordwire.capture.framing import Effort, FrameBody
+from coordwire.capture.model import TcpConnection
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect, Grammar, Side
@@ -34,6 +35,7 @@ class DraftConversation:
     """As `Conversation`. type_ids, auto_commit: as for `Connection`."""
 
     head = HEAD
+    connection: TcpConnection | None = None
 
     def __init__(
         self,
@@ -61,7 +63,7 @@ class DraftConversation:
         return self._entry(body, flow, "server")
 
     def either(self, body: FrameBody) -> FrameEntry:
-        """The entry of a frame of which nobody says who sent it: whoever may have said it."""
+        """The entry of a frame whose sender is unknown: of either side that can have sent it."""
         call = self._call(body.data)
         if call is not None:
             for side in _SIDES:
@@ -85,6 +87,9 @@ class DraftConversation:
             body=body.data,
             dialect=self.dialect,
             error=error,
+            packet=body.packet,
+            first_packet=body.first_packet,
+            connection=self.connection,
         )
         if frame is not None:
             entry.call, entry.message, entry.deviations = frame.call, frame.message, frame.deviations

@@ -10,17 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from coordwire.capture.model import TcpConnection
 from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect
 from coordwire.errors import DecodeError, Deviation, UnreadableRange
 from coordwire.messages.headers import RequestHeader, ResponseHeader
+from coordwire.rich_display import RichDisplay
 from coordwire.versions import api_name
 
 Direction = Literal["request", "response"]
 
 
 @dataclass(slots=True, kw_only=True)
-class FrameEntry:
+class FrameEntry(RichDisplay):
     """A whole frame, decoded as far as it can be.
 
     capture: the input's name; number: of the frame in it, from 1; flow: which direction of which connection,
@@ -33,7 +35,9 @@ class FrameEntry:
     mechanism: of SASL's messages and tokens, the mechanism that a SaslHandshake before them named, if it was
     seen.
     dialect: what is spoken; in other dialects than Kafka's api_key is the type id, the version that of the
-    message's layout, `call` the row that says what it is, and there is no header.
+    message's layout, `call` the row that describes it, and no header exists.
+    packet, first_packet: the packets that hold its last and its first byte, counted from 1 in the file as
+    Wireshark does; connection: which; all None where the input has no packets.
     """
 
     capture: str
@@ -57,6 +61,9 @@ class FrameEntry:
     dialect: Dialect = Dialect.KAFKA
     call: Call | None = None
     released: int = 0
+    packet: int | None = None
+    first_packet: int | None = None
+    connection: TcpConnection | None = None
 
     def reduced(self) -> FrameEntry:
         """A copy with what its answer needs: neither body, header nor message."""

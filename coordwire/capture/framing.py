@@ -13,7 +13,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from coordwire.errors import UnreadableRange
+from coordwire.errors import UnreadableRange, counted
 from coordwire.frames import PREFIX
 from coordwire.limits import current
 from coordwire.messages.keys import FACTS
@@ -33,11 +33,16 @@ NEWER = 8
 
 @dataclass(slots=True)
 class FrameBody:
-    """A frame's bytes after its prefix, the position of the prefix, and when the last byte came."""
+    """A frame's bytes after its prefix, the position of the prefix, and when the last byte came.
+
+    packet, first_packet: the packets that hold its last and its first byte, None where the input has none.
+    """
 
     data: bytes
     position: int
     time_ns: int | None
+    packet: int | None = None
+    first_packet: int | None = None
 
 
 SPARE = 256 << 10
@@ -90,9 +95,15 @@ class FrameSplitter:
         self._passed = 0
         self._sample = bytearray()
         self._effort = Effort()
+        self._packets: list[tuple[int, int]] = []  # of what is held: where a packet's bytes begin, its number
+        self._passed_packets: tuple[int | None, int | None] | None = None  # of the first and the last byte
 
-    def feed(self, data: bytes, time_ns: int | None) -> list[FrameBody | UnreadableRange]:
-        """Take the next bytes; what they completed."""
+    def feed(
+        self, data: bytes, time_ns: int | None, packet: int | None = None
+    ) -> list[FrameBody | UnreadableRange]:
+        """Take the next bytes, which that packet holds; what they completed."""
+        if packet:
+            self._arrives(packet)
         self.buffer += data
         found: list[FrameBody | UnreadableRange] = []
         while True:
@@ -108,6 +119,24 @@ class FrameSplitter:
             self.at = 0
         return found
 
+    def _arrives(self, packet: int) -> None:
+        """Note where a packet's bytes begin. Of a frame in step nothing between its first and its last packet
+        is kept, so that what is kept is bounded."""
+        held = len(self.buffer)
+        packets = self._packets
+        if not held:
+            packets.clear()
+        elif self.in_step and held >= PREFIX:
+            packets[:] = [(self.position, self._packet_of(self.position) or packet)]
+        packets.append((self.position + held, packet))
+
+    def _packet_of(self, position: int) -> int | None:
+        """The packet of a byte that is held, none before which is asked for again."""
+        packets = self._packets
+        while len(packets) > 1 and packets[1][0] <= position:
+            del packets[0]
+        return packets[0][1] if packets else None
+
     def lose(self, length: int, time_ns: int | None, reason: str) -> list[FrameBody | UnreadableRange]:
         """The capture lacks the next bytes: drop what was begun, and look for a frame after them."""
         found: list[FrameBody | UnreadableRange] = []
@@ -118,7 +147,7 @@ class FrameSplitter:
             self.reason = reason
         self._report(time_ns, found)
         self.in_step = False
-        self.reason = "not in step behind lost bytes"
+        self.reason = "no frame boundary known after lost bytes"
         return found
 
     def give_up(self, time_ns: int | None, reason: str) -> list[FrameBody | UnreadableRange]:
@@ -128,7 +157,7 @@ class FrameSplitter:
         self._pass(len(self.buffer))
         self._report(time_ns, found)
         self.in_step = False
-        self.reason = "not in step after bytes that were given up"
+        self.reason = "no frame boundary known after abandoned bytes"
         return found
 
     def finish(self, time_ns: int | None) -> list[FrameBody | UnreadableRange]:
@@ -143,8 +172,8 @@ class FrameSplitter:
 
     def _missing(self) -> str:
         if len(self.buffer) < PREFIX:
-            return f"{len(self.buffer)} bytes of its size prefix"
-        return f"{len(self.buffer) - PREFIX} of {_SIZE(self.buffer)[0]} bytes"
+            return f"{counted(len(self.buffer), 'byte')} of its size prefix"
+        return f"{len(self.buffer) - PREFIX} of {counted(_SIZE(self.buffer)[0], 'byte')}"
 
     def _cut(self, time_ns: int | None) -> FrameBody | None:
         """The frame at the index, if it is whole; a size that can't be puts us out of step."""
@@ -161,6 +190,9 @@ class FrameSplitter:
             return None
         data = bytes(memoryview(self.buffer)[at + PREFIX : at + PREFIX + size])
         body = FrameBody(data, self.position, time_ns)
+        if self._packets:
+            body.first_packet = self._packet_of(self.position)
+            body.packet = self._packet_of(self.position + PREFIX + size - 1)
         self._step(PREFIX + size)
         return body
 
@@ -183,6 +215,9 @@ class FrameSplitter:
     def _pass(self, count: int) -> None:
         if room := KEEP - len(self._sample):
             self._sample += self.buffer[self.at : self.at + min(count, room)]
+        if count:
+            first = self._passed_packets[0] if self._passed_packets else self._packet_of(self.position)
+            self._passed_packets = first, self._packet_of(self.position + count - 1)
         self._passed += count
         self._step(count)
 
@@ -198,11 +233,16 @@ class FrameSplitter:
             start = self.position - self._passed
             reason = self.reason
             if refused := self._effort.refused:
-                reason += f"; {refused} places were not tried, since too many look like a frame's beginning"
+                reason += (
+                    f"; not tried: {counted(refused, 'position')}, as too many look like a frame's start"
+                )
                 self._effort.refused = 0
             data = bytes(self._sample)
-            found.append(UnreadableRange(start, self._passed, reason, data, time_ns=time_ns))
+            first, last = self._passed_packets or (None, None)
+            gone = UnreadableRange(start, self._passed, reason, data, time_ns=time_ns)
+            found.append(gone._replace(packet=last, first_packet=first))
         self._passed = 0
+        self._passed_packets = None
         self._sample.clear()
 
 

@@ -15,8 +15,9 @@ from functools import cache
 from typing import Any
 
 from coordwire.capture import partial
+from coordwire.capture.answer_errors import AnswerError, answer_errors
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.model import format_time
+from coordwire.capture.model import TcpConnection, format_time
 from coordwire.capture.redaction.redact import redact
 from coordwire.capture.redaction.withheld import NOTHING, Withheld, withheld, withheld_bytes
 from coordwire.dialects.grammar import Dialect
@@ -28,7 +29,7 @@ encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 """JSON as in the lines: compact, ASCII."""
 
 OpenBytes = Callable[[FrameEntry, bool], dict[str, Any]]
-"""Opens a frame's opaque bytes; told whether to show secrets."""
+"""Opens a frame's opaque bytes; the argument is whether to show secrets."""
 
 
 def line(entry: Entry, digits: int, *, show_secrets: bool, opened: OpenBytes | None = None) -> str:
@@ -45,9 +46,9 @@ def line(entry: Entry, digits: int, *, show_secrets: bool, opened: OpenBytes | N
 
 def _unreadable(entry: UnreadableRange, digits: int, show_secrets: bool) -> dict[str, Any]:
     form: dict[str, Any] = {
-        "capture": text(entry.file), "frame": None, "flow": entry.flow, "time": _time(entry, digits),
-        "direction": None, "apiKey": None, "api": None, "apiVersion": None, "correlationId": None,
-        "clientId": None, "size": entry.length, "body": None,
+        "capture": text(entry.file), "frame": None, **_packets(entry), "flow": entry.flow,
+        "time": _time(entry, digits), "direction": None, "apiKey": None, "api": None, "apiVersion": None,
+        "correlationId": None, "clientId": None, "size": entry.length, "body": None,
         "error": {"reason": entry.reason, "position": entry.position, "path": ""},
     }  # fmt: skip
     if entry.data and show_secrets:
@@ -55,6 +56,13 @@ def _unreadable(entry: UnreadableRange, digits: int, show_secrets: bool) -> dict
     elif entry.data:
         form["redacted"] = ["raw"]
     return form
+
+
+def entry_form(entry: Entry, digits: int, *, show_secrets: bool) -> dict[str, Any]:
+    """An entry's line as a dict, before it is written."""
+    if isinstance(entry, UnreadableRange):
+        return _unreadable(entry, digits, show_secrets)
+    return frame_form(entry, digits, show_secrets=show_secrets)
 
 
 def frame_form(entry: FrameEntry, digits: int, *, show_secrets: bool) -> dict[str, Any]:
@@ -77,10 +85,14 @@ def _form(entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld) 
             except EncodeError as refusal:
                 trouble = {"reason": f"no JSON form: {refusal.reason}", "position": 0, "path": refusal.path}
     form: dict[str, Any] = {
-        "capture": text(entry.capture), "frame": entry.number, "flow": entry.flow,
-        "time": _time(entry, digits), "direction": entry.direction, "apiKey": key,
-        "api": entry.api_name, "apiVersion": entry.api_version,
+        "capture": text(entry.capture), "frame": entry.number, **_packets(entry), "flow": entry.flow,
+        "time": _time(entry, digits), "direction": entry.direction,
     }  # fmt: skip
+    if entry.request is not None:
+        form["request"] = entry.request.number
+        if entry.request.packet is not None:
+            form["requestPacket"] = entry.request.packet
+    form |= {"apiKey": key, "api": entry.api_name, "apiVersion": entry.api_version}
     if entry.dialect is not Dialect.KAFKA:
         form["dialect"] = str(entry.dialect)
     if version != entry.api_version:
@@ -99,6 +111,8 @@ def _form(entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld) 
         form["latencyMs"] = round(latency / 1e6, 6)
     form["body"] = body
     form["error"] = trouble
+    if not hidden.body and (met := answer_errors(entry)):
+        form["errors"] = [_error(one) for one in met]
     redacted = list(hidden.paths)
     if hidden.body and entry.message is not None:
         redacted = ["body"]
@@ -121,6 +135,28 @@ def _form(entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld) 
             {"reason": odd.reason, "position": odd.position, "path": odd.path} for odd in entry.deviations
         ]
     return form
+
+
+def _packets(entry: Entry) -> dict[str, Any]:
+    """Where Wireshark has it: the packets of its last and its first byte, and the connection."""
+    form: dict[str, Any] = {}
+    if entry.packet is not None:
+        form = {"packet": entry.packet, "firstPacket": entry.first_packet}
+    if isinstance(entry, UnreadableRange):
+        if entry.tcp_stream is not None:
+            form["connection"] = entry.tcp_stream
+    elif entry.connection is not None:
+        form |= _connection(entry.connection)
+    return form
+
+
+def _connection(found: TcpConnection) -> dict[str, Any]:
+    return {"connection": found.stream, "client": str(found.client), "broker": str(found.broker)}
+
+
+def _error(one: AnswerError) -> dict[str, Any]:
+    form = {"errorCode": one.code, "error": one.name, "path": one.path}
+    return form if one.times == 1 else form | {"times": one.times}
 
 
 def _without_form(entry: FrameEntry, show_secrets: bool) -> bool:

@@ -20,10 +20,12 @@ __all__ = [
     "Gap",
     "NetworkAddress",
     "Opened",
+    "TcpConnection",
     "format_time",
 ]
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -47,24 +49,35 @@ class NetworkAddress(NamedTuple):
 class Flow:
     """One direction of one TCP connection.
 
-    connection: the connection's number in the capture, from 0, the same for both directions; it tells apart
-    what used the same ports one after the other.
+    connection: the connection's number in the capture, from 0, the same for both directions; it separates
+    connections that used the same ports one after the other. stream: the same connection's number as
+    Wireshark's tcp.stream has it, which counts those without data too.
     """
 
     source: NetworkAddress
     destination: NetworkAddress
     connection: int = 0
+    stream: int = 0
 
     @property
     def reverse(self) -> Flow:
         """The other direction; equal to the flow of its events."""
-        return Flow(self.destination, self.source, self.connection)
+        return Flow(self.destination, self.source, self.connection, self.stream)
 
     def __str__(self) -> str:
         return f"{self.source} > {self.destination}"
 
     def __hash__(self) -> int:  # looked up once a packet, and hashing the texts would cost more
         return hash((self.connection, self.source.port))
+
+
+@dataclass(frozen=True, slots=True)
+class TcpConnection:
+    """Who talks on a connection. stream: its number in the capture, as Wireshark's tcp.stream."""
+
+    stream: int
+    client: NetworkAddress
+    broker: NetworkAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +96,14 @@ class Chunk:
     time_ns: the time of the packet that completed them: where a hole before them was filled, the packet that
     filled it; where it was given up, their own.
     position: of the first byte in the stream; 0 is the byte after the SYN, or the first that was seen.
+    packet: the number of the packet in the file that holds them; 0 where it isn't known.
     """
 
     flow: Flow
     time_ns: int
     position: int
     data: bytes
+    packet: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +134,8 @@ class CaptureCounts:
     """Counts, kept while the events are drawn.
 
     digits: decimals of a second in the capture's time stamps; the finest of its interfaces so far.
-    packets: packets read; segments: TCP segments among them; passed_over: packets of other protocols.
+    packets: packets read, and blocks of a pcapng that Wireshark counts with them; segments: TCP segments
+    among them; passed_over: packets of other protocols, and others: how many of which.
     repeated: segments whose bytes had all been seen before.
     """
 
@@ -128,6 +144,7 @@ class CaptureCounts:
     segments: int = 0
     passed_over: int = 0
     repeated: int = 0
+    others: Counter[str] = field(default_factory=Counter)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

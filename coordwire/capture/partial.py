@@ -1,7 +1,7 @@
 """A message that was refused half-way: which of its fields were decoded, and their JSON.
 
-Strategy: a refusal's path says how far the decoder came; whatever follows it on the wire was never
-read, and its default is nobody's word. Rules: what was decoded is shown, and no more.
+Strategy: a refusal's path gives how far the decoder came; what follows it on the wire was never
+read, and its default is not a decoded value. Rules: what was decoded is shown, and no more.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def steps(path: str) -> list[Step]:
 
 
 def body(message: Message, version: int, path: str) -> dict[str, Json] | None:
-    """The JSON form of what was decoded before the refusal at `path`; None if there is no such form."""
+    """The JSON form of what was decoded before the refusal at `path`; None if it has none."""
     missing = list(_missing(message, version, steps(path), []))
     for value, field, _ in missing:
         if getattr(value, field.name) is None and not field.nullable(version):  # a null that to_json refuses
@@ -70,7 +70,7 @@ def _missing(value: Any, version: int, path: list[Step], place: list[Step]) -> I
 
 
 def decoded(fields: list[Field], path: list[Step] | None) -> tuple[list[Field], Field | None]:
-    """Of a struct's fields those that were decoded whole, and the one at which the refusal stands."""
+    """Of a struct's fields those that were decoded whole, and the one of the refusal."""
     if not path:
         return fields, None
     for index, field in enumerate(fields):

@@ -1,4 +1,5 @@
-"""Any recorded input to entries: pcap, pcapng, hex text, length-prefixed frames, told apart by content.
+"""Any recorded input to entries: pcap, pcapng, hex text, length-prefixed frames, distinguished by content;
+each may be compressed with gzip, xz or zstd.
 
 Strategy: look at the head, choose the reader, go on from there; the input is read forwards once, so that a
 pipe serves. Rules: an input that is none of these raises `Malformed`; everything after that becomes entries.
@@ -16,6 +17,7 @@ from coordwire.capture.conversation import Conversation
 from coordwire.capture.detect import HEAD, InputFormat, is_capture, sniff
 from coordwire.capture.draft_conversation import AnyConversation, DraftConversation
 from coordwire.capture.entries import Entry
+from coordwire.capture.formats.compressed import decompressed, fault_of, find_compression
 from coordwire.capture.formats.hexdump import read_frames
 from coordwire.capture.framing import Effort, FrameBody, FrameSplitter
 from coordwire.capture.model import CaptureCounts
@@ -28,7 +30,7 @@ from coordwire.limits import current
 
 BLOCK = 256 << 10
 MAGIC = 4
-"""Bytes that a capture's format is told by."""
+"""Bytes that a capture's format is detected by."""
 
 FORMATS: tuple[InputFormat, ...] = ("pcap", "pcapng", "hex", "frames")
 _SIZE = struct.Struct(">i").unpack_from
@@ -42,7 +44,8 @@ class Capture:
     Kafka connections by content.
     dialect: what is spoken; type_ids, auto_commit: of another dialect than Kafka's, as for `Connection`.
     head: what `read_head` has taken from the stream, if it has.
-    Raises `ValueError` for a dialect or type ids that can't be.
+    Raises `ValueError` for a dialect or type ids that can't be, `CodecUnavailable` for compressed input whose
+    library isn't installed.
     """
 
     def __init__(
@@ -70,18 +73,30 @@ class Capture:
         self._conversation()  # refuses what can't be
         self._stream = stream
         self._head = read_head(stream) if head is None else head
+        if compression := find_compression(self._head):
+            self._stream = decompressed(stream, self._head, compression)
+            self._head = read_head(self._stream)
         self.format = sniff(self._head) if input is None or not self._head else input
         if self.format == "empty":
-            raise Malformed("the input is empty", 0)
+            raise fault_of(self._stream) or Malformed("the input is empty", 0)
+        if inner := find_compression(self._head):
+            raise Malformed(f"{inner} inside of another compression: decompress it once first", 0)
         if self.format is None and self.dialect is not Dialect.KAFKA:
             self.format = "frames"  # too short, perhaps, to look like anything
         if self.format not in FORMATS:
+            if fault := fault_of(self._stream):
+                raise fault
             known = ", ".join(FORMATS)
-            what = "a broker's log segment" if self.format == "segment" else "none that is known"
-            raise Malformed(f"not a readable format ({known}): {what}", 0)
+            what = "a broker's log segment" if self.format == "segment" else "an unknown format"
+            raise Malformed(f"not a readable format: expected {known}, got {what}", 0)
 
     def entries(self) -> Iterator[Entry]:
         """Everything in the input, in order. Raises `Malformed` where a forced format isn't the input's."""
+        yield from self._entries()
+        if fault := fault_of(self._stream):
+            yield UnreadableRange(fault.position, 0, fault.reason, file=self.name)
+
+    def _entries(self) -> Iterator[Entry]:
         if self.format in ("pcap", "pcapng"):
             events = read_streams(self._stream, head=self._head, tally=self.tally)
             reader = Connections(self.name, self.summary, self._conversation, ports=self.ports)
@@ -94,7 +109,7 @@ class Capture:
         number = self.summary.next_frame
         if self.dialect is Dialect.KAFKA:
             if self._type_ids is not None or self._auto_commit is not None:
-                raise ValueError("type ids and auto_commit belong to other dialects than Kafka's")
+                raise ValueError("type ids and auto_commit apply to dialects other than Kafka's")
             return Conversation(self.name, number, strict=self.strict, waiting=self.waiting)
         return DraftConversation(
             self.name, number, self.dialect, type_ids=self._type_ids, auto_commit=self._auto_commit,
@@ -169,6 +184,6 @@ def read_head(stream: BinaryIO) -> bytes:
     head = bytearray()
     while len(head) < HEAD and (part := read(HEAD - len(head))):
         head += part
-        if len(head) >= MAGIC and is_capture(head[:MAGIC]):
+        if len(head) >= MAGIC and (is_capture(head[:MAGIC]) or find_compression(bytes(head))):
             break
     return bytes(head)

@@ -1,9 +1,9 @@
 """Captures that go on in another file: answers whose requests are in the one before.
 
 Strategy: a request waits, by its connection's ends and its correlation id, until its answer is seen; an
-answer to nobody in its own capture is read as that of the request that waits. Rules: entries stay as they are
-otherwise, and in their order; what waits is bounded in number, the oldest is forgotten first, and in memory
-(`coordwire.capture.pending_requests`).
+answer without a request in its own capture is read as that of the request that waits. Rules: entries stay as
+they are otherwise, and in their order; what waits is bounded in number, the oldest is dropped first, and in
+memory (`coordwire.capture.pending_requests`).
 """
 
 from __future__ import annotations
@@ -90,6 +90,8 @@ def _answers_in(unreadable: UnreadableRange, waiting: _Requests, strict: bool) -
             capture=unreadable.file, number=0, flow=unreadable.flow, time_ns=unreadable.time_ns,
             direction="response", body=data[at + PREFIX : end], correlation_id=correlation_id,
         )  # fmt: skip
+        if unreadable.packet == unreadable.first_packet:  # in which of several it lies isn't known
+            entry.packet = entry.first_packet = unreadable.packet
         read_answer(entry, asked, strict=strict)
         if entry.error is not None:
             break

@@ -2,12 +2,17 @@
 
     __main__.py          picks the command and imports its module alone, so that starting is cheap
     decode.py encode.py explain.py pipeline.py   a module a command,
-    api/ offsets/ segment/ timeline/             or a package where it takes several files
+    api/ completion/ offsets/ segment/ timeline/   or a package where it takes several files
 
-    inputs.py            opens files and shows progress
+    inputs.py            opens files, decompressed, and shows progress; live.py: captures an interface
+    coordinator_files.py the logs of coordinators among them
     standard_streams.py  standard input and output as they must be; termination.py: ending by a signal
-    filters.py           selects entries; dialect_options.py: the options of the older dialects
-    tree.py              entries as a tree; annotated_hex.py: as annotated hex
+    decode_formats.py    how decode shows entries: tree.py, line_format.py, annotated_hex.py and
+                         column_format.py; local_tables/: tables without Spark
+    filters.py           selects entries; name_patterns.py: groups, members and clients by name
+    selection.py         selects them by packet_ranges.py and by the expressions of filtering/
+    survey.py            what a filter looked at; capture_notes.py: what a capture holds instead of Kafka
+    dialect_options.py   the options of the older dialects; topic_names.py: the topics of ids
     message_lines.py     a message as lines; recordsets.py: the record sets in it
     deep.py              what is inside opaque bytes
 

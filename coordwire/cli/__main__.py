@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import NoReturn
 
 from coordwire import __version__
@@ -22,6 +23,7 @@ COMMANDS = {
     "offsets": "read the logs of coordinators: commits, groups, transactions",
     "pipeline": "turn captures and segments into tables, with Spark",
     "api": "show APIs, their versions and their fields",
+    "completion": "print a script that completes command lines in bash, zsh or fish",
 }
 INTERRUPTED = 130
 
@@ -39,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read us has seen enough
+    except BrokenPipeError:  # the reader of our output has seen enough
         _drop_output()
         return 0
     except MemoryError:
@@ -65,24 +67,35 @@ class _Parser(argparse.ArgumentParser):
 def _run(arguments: Sequence[str]) -> int:
     if sys.stdout is None:
         raise Failure("standard output is closed")
+    wanted = next((word for word in arguments if not word.startswith("-")), None)
+    parser, modules = _parser([wanted])  # the others' modules needn't be imported
+    run = modules[wanted].run if wanted in modules else None
+    try:
+        options = parser.parse_args(arguments)
+        assert run is not None
+        status: int = run(options)
+    except SystemExit as leave:  # argparse has said why, or a signal ends the command
+        return leave.code if isinstance(leave.code, int) else 2
+    return status
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """The parser of every command."""
+    return _parser(COMMANDS)[0]
+
+
+def _parser(wanted: Collection[str | None]) -> tuple[argparse.ArgumentParser, dict[str | None, ModuleType]]:
+    """The parser of the command line, with the arguments of these commands, and their modules."""
     parser = _Parser(prog="coordwire", description="The Apache Kafka wire protocol.")
     parser.add_argument("--version", action="version", version=f"coordwire {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    wanted = next((word for word in arguments if not word.startswith("-")), None)
-    run = None
+    modules: dict[str | None, ModuleType] = {}
     for name, about in COMMANDS.items():
         command = commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
-        if name == wanted:  # the others' modules needn't be imported
-            module = import_module(f"coordwire.cli.{name}")
-            module.configure(command)
-            run = module.run
-    try:
-        options = parser.parse_args(arguments)
-    except SystemExit as leave:  # argparse has said why
-        return leave.code if isinstance(leave.code, int) else 2
-    assert run is not None
-    status: int = run(options)
-    return status
+        if name in wanted:
+            modules[name] = import_module(f"coordwire.cli.{name}")
+            modules[name].configure(command)
+    return parser, modules
 
 
 def _unraisable(ignored: sys.UnraisableHookArgs) -> None:

@@ -13,7 +13,8 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.model import format_time
 from coordwire.capture.redaction.withheld import NOTHING, withheld
 from coordwire.cli.inputs import shown
-from coordwire.errors import UnreadableRange
+from coordwire.cli.tree import packets
+from coordwire.errors import UnreadableRange, counted
 from coordwire.frames import PREFIX
 from coordwire.spans import Show, Span, annotated, header_spans, show_body, show_message
 
@@ -108,7 +109,7 @@ def _write(lines: Iterator[str] | list[str]) -> None:
 
 
 def _withheld(offset: int, length: int, path: str) -> str:
-    return f"{offset:>8}  {'**':<23}  {path or '-'}: {length} bytes withheld (--show-secrets)"
+    return f"{offset:>8}  {'**':<23}  {path or '-'}: {counted(length, 'byte')} withheld (--show-secrets)"
 
 
 def _title(entry: Entry, digits: int) -> str:
@@ -116,12 +117,15 @@ def _title(entry: Entry, digits: int) -> str:
     name = entry.file if isinstance(entry, UnreadableRange) else entry.capture
     place = [shown(name), entry.flow, time]
     if isinstance(entry, UnreadableRange):
-        place.append(f"{entry.length} bytes from byte {entry.position} on: {entry.reason}")
+        place.append(f"{counted(entry.length, 'byte')} from byte {entry.position} on: {entry.reason}")
     else:
         name = "unknown" if entry.api_key is None else entry.api_name or f"api {entry.api_key}"
         version = "" if entry.api_version is None else f" v{entry.api_version}"
         place.append(f"frame {entry.number}: {name}{version} {entry.direction}")
         if entry.correlation_id is not None:
             place.append(f"correlation id {entry.correlation_id}")
-        place.append(f"{entry.size} bytes")
+        place.append(counted(entry.size, "byte"))
+        if entry.request is not None:
+            place.append(f"answers frame {entry.request.number}")
+    place.append(packets(entry).strip())
     return "  ".join(part for part in place if part)

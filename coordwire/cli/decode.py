@@ -9,40 +9,33 @@ from __future__ import annotations
 
 import argparse
 import gc
-import sys
-from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, Protocol
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import BinaryIO
 
 from coordwire.capture.detect import sniff
-from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.entries import Entry
 from coordwire.capture.reader import FORMATS, Capture, read_head
-from coordwire.cli import Failure, dialect_options, filters
-from coordwire.cli.inputs import failure, opened, shown
-from coordwire.errors import DecodeError, UnreadableRange
+from coordwire.cli import Failure, decode_formats, dialect_options, filters, live, local_tables, selection
+from coordwire.cli.capture_notes import capture_notes
+from coordwire.cli.decode_formats import DecodeFormat
+from coordwire.cli.inputs import failure, note, opened, shown
+from coordwire.cli.topic_names import TopicNames
+from coordwire.errors import CoordwireError, DecodeError, UnreadableRange, counted
 
 SEGMENT = "segment"
-
-
-class DecodeFormat(Protocol):
-    """Writes the entries of captures."""
-
-    def write(self, entry: Entry, digits: int) -> None:
-        """One entry; `digits`: decimals of a second that its time has."""
-
-    def finish(self) -> None:
-        """The capture is at its end."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files",
-        nargs="+",
+        nargs="*",
         metavar="FILE",
-        help="pcap, pcapng, hex text, frames or a log segment; - for stdin",
+        help="pcap, pcapng, hex text, frames or a log segment, also compressed (gzip, xz, zstd); - for stdin",
     )
-    parser.add_argument(
-        "--format", choices=("tree", "json", "hex"), help="default: tree on a terminal, else json lines"
-    )  # fmt: skip
+    live.configure(parser)
+    decode_formats.configure(parser)
     parser.add_argument(
         "--input", choices=(*FORMATS, SEGMENT), help="input format (default: detected from the content)"
     )
@@ -56,99 +49,154 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--deep", action="store_true", help="decode opaque bytes whose content is known, such as assignments"
     )
     filters.configure(parser)
+    selection.configure(parser)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = selection.epilog()
 
 
 def run(options: argparse.Namespace) -> int:
+    live.check_inputs(options)
     gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
-    output = _format(options)
+    looking = _Looking(options)
+    if local_tables.wanted(options):
+        with local_tables.writing(options) as tables:
+            if options.interface is not None:
+                return _live(options, tables, looking)
+            return _all(local_tables.chains(options.files), options, tables, looking)
+    output = decode_formats.choose_format(options, looking.topics)
+    if options.interface is not None:
+        return _live(options, output, looking)
+    return _all([[name] for name in options.files], options, output, looking)
+
+
+def _all(
+    inputs: Sequence[Sequence[str]], options: argparse.Namespace, output: DecodeFormat, looking: _Looking
+) -> int:
+    """All inputs, of which each is one file or the files of a rotated capture."""
     status = 0
-    for name in options.files:
+    for names in inputs:
         try:
-            status = max(status, _decode(name, options, output))
+            if os.path.isdir(names[0]):
+                raise Failure(f"{shown(names[0])}: a directory; coordwire timeline reads the captures in it")
+            with opened(names[0]) if len(names) == 1 else local_tables.opened_chain(names) as stream:
+                status = max(status, _decode(names[0], stream, options, output, looking))
         except Failure as trouble:
-            sys.stdout.flush()
-            print(f"coordwire: {trouble}", file=sys.stderr)
+            note(str(trouble))
             status = 2
+    looking.report()
     return status
+
+
+class _Looking:
+    """What is looked for in all inputs, and what was seen on the way."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        again = options.interface is None and all(map(os.path.isfile, options.files))
+        self.names = filters.EntryNames(options, self._entries if again else None)
+        self.survey = filters.survey(options)
+        self.topics = TopicNames()
+        self.chosen = selection.Selection(options, self.topics)
+        self.digits = 0
+
+    def _entries(self) -> Iterator[Entry]:
+        """The entries of all inputs once more; what can't be read is reported elsewhere."""
+        for name in self._options.files:
+            with suppress(CoordwireError, OSError, Failure), opened(name) as stream:
+                yield from _capture(name, stream, read_head(stream), self._options).entries()
+
+    def saw(self, entry: Entry, wanted: bool) -> bool:
+        """Take an entry in; gives `wanted`."""
+        if self.survey is None or isinstance(entry, UnreadableRange):
+            return wanted
+        return self.survey.saw(entry, wanted)
+
+    def report(self) -> None:
+        if self.survey is not None:
+            files = self._options.files
+            where = f"{len(files)} inputs" if len(files) > 1 else shown(self._options.interface or files[0])
+            self.survey.report(where, self.digits)
 
 
 def _port(text: str) -> int:
     port = int(text) if text.isdecimal() and text.isascii() and len(text) <= 5 else 0
     if not 0 < port < 65536:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port")
+        raise argparse.ArgumentTypeError(f"expected a port from 1 to 65535, got {text!r}")
     return port
 
 
-def _format(options: argparse.Namespace) -> DecodeFormat:
-    name = options.format or ("tree" if sys.stdout.isatty() else "json")
-    if name == "tree":
-        from coordwire.cli.tree import TreeFormat
-
-        return TreeFormat(show_secrets=options.show_secrets, deep=options.deep)
-    if name == "hex":
-        from coordwire.cli.annotated_hex import HexFormat
-
-        return HexFormat(show_secrets=options.show_secrets, strict=options.strict)
-    return DecodeJsonFormat(show_secrets=options.show_secrets, deep=options.deep)
-
-
-class DecodeJsonFormat:
-    """One JSON object a line."""
-
-    def __init__(self, *, show_secrets: bool, deep: bool) -> None:
-        from coordwire.capture.jsonlines import line
-
-        self._line = line
-        self._show_secrets = show_secrets
-        self._opened = _opened if deep else None
-
-    def write(self, entry: Entry, digits: int) -> None:
-        sys.stdout.write(self._line(entry, digits, show_secrets=self._show_secrets, opened=self._opened))
-
-    def finish(self) -> None:
-        """Nothing is kept."""
-
-
-def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
-    """What hides in a frame's opaque bytes and in its record sets."""
-    from coordwire.cli import deep, recordsets
-
-    found = deep.opened(entry, show_secrets=show_secrets)
-    if entry.message is not None:
-        found |= recordsets.forms(entry.message, show_secrets=show_secrets)
-    return found
-
-
-def _decode(name: str, options: argparse.Namespace, output: DecodeFormat) -> int:
-    """One input: 1 if something in its output was refused."""
-    status = 0
-    with opened(name) as stream:
-        head = _head(name, stream)
-        if _is_segment(head, options):
-            from coordwire.cli.segment.segment_dump import decode
-
-            return decode(name, stream, head, options)
-        capture = _guarded(
-            name,
-            lambda: Capture(
-                stream,
-                name,
-                input=options.input,
-                strict=options.strict,
-                ports=frozenset(options.port),
-                head=head,
-                **dialect_options.chosen(options),
-            ),
-        )
-        wanted = filters.Filter(options)
-        for entry in _entries(name, capture):
-            if wanted(entry):
-                output.write(entry, capture.tally.digits)
-                if isinstance(entry, UnreadableRange) or entry.error is not None:
-                    status = 1
-        output.finish()
-    _notes(name, capture, wanted.passed_over)
+def _live(options: argparse.Namespace, output: DecodeFormat, looking: _Looking) -> int:
+    """A live capture: 1 if something in its output was refused."""
+    name = options.interface
+    with live.live(name, options.port) as capture:
+        reader = None
+        status = 0
+        head = _head(name, capture.stream)
+        if head:  # else the program has said why
+            reader = _guarded(name, lambda: _capture(name, capture.stream, head, options))
+            status = _entries_to(name, reader, options, output, looking)
+        capture.conclude(0 if reader is None else reader.tally.packets)
+    if reader is None:
+        raise Failure(f"{shown(name)}: nothing was captured, not even a file's header")
+    summary, tally = reader.summary, reader.tally
+    note(
+        f"{shown(name)}: {tally.packets:,} packets, {summary.frames:,} frames; "
+        f"Kafka in {summary.kafka:,} of {summary.connections:,} connections"
+    )
+    looking.report()
     return status
+
+
+def _decode(
+    name: str, stream: BinaryIO, options: argparse.Namespace, output: DecodeFormat, looking: _Looking
+) -> int:
+    """One input: 1 if something in its output was refused."""
+    head = _head(name, stream)
+    if _is_segment(head, options):
+        if hasattr(output, "observe"):
+            raise Failure(f"{shown(name)}: a log segment: coordwire pipeline makes tables of those")
+        from coordwire.cli.segment.segment_dump import decode
+
+        return decode(name, stream, head, options)
+    capture = _guarded(name, lambda: _capture(name, stream, head, options))
+    return _entries_to(name, capture, options, output, looking)
+
+
+def _entries_to(
+    name: str, capture: Capture, options: argparse.Namespace, output: DecodeFormat, looking: _Looking
+) -> int:
+    """Write the entries that are wanted: 1 if one of them was refused."""
+    status = 0
+    observe = getattr(output, "observe", None)
+    chosen = looking.chosen
+    chosen.check(capture)
+    wanted = filters.Filter(options, looking.names)
+    for entry in _entries(name, capture):
+        if observe is not None:
+            observe(entry)
+        looking.topics.learn(entry)
+        digits = capture.tally.digits
+        if looking.saw(entry, wanted(entry) and chosen(entry, digits)):
+            output.write(entry, digits)
+            if isinstance(entry, UnreadableRange) or entry.error is not None:
+                status = 1
+    output.finish()
+    looking.digits = max(looking.digits, capture.tally.digits)
+    _notes(name, capture, wanted.passed_over + chosen.passed_over)
+    chosen.passed_over = 0
+    return status
+
+
+def _capture(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace) -> Capture:
+    return Capture(
+        stream,
+        name,
+        input=options.input,
+        strict=options.strict,
+        ports=frozenset(options.port),
+        head=head,
+        **dialect_options.chosen(options),
+    )
 
 
 def _head(name: str, stream: BinaryIO) -> bytes:
@@ -176,7 +224,7 @@ def _guarded(name: str, make: Callable[[], Capture]) -> Capture:
 
 
 def _entries(name: str, capture: Capture) -> Iterator[Entry]:
-    """The entries; what goes wrong with reading is told apart from what goes wrong with writing."""
+    """The entries; errors of reading are kept apart from errors of writing."""
     try:
         yield from capture.entries()
     except DecodeError as error:
@@ -187,18 +235,10 @@ def _entries(name: str, capture: Capture) -> Iterator[Entry]:
 
 def _notes(name: str, capture: Capture, passed_over: int) -> None:
     """What the output doesn't show, on standard error."""
-    summary = capture.summary
-    if summary.connections and not summary.kafka:
-        sys.stdout.flush()
-        print(
-            f"coordwire: {shown(name)}: {summary.connections} TCP connections, none looked like Kafka; "
-            "if one is, name its broker's port with --port",
-            file=sys.stderr,
-        )
+    for text in capture_notes(capture):
+        note(f"{shown(name)}: {text}")
     if passed_over:
-        sys.stdout.flush()
-        print(
-            f"coordwire: {shown(name)}: {passed_over} unreadable or undated parts aren't shown, "
-            "since no filter can judge them",
-            file=sys.stderr,
+        note(
+            f"{shown(name)}: not shown: {counted(passed_over, 'unreadable or undated part')}, "
+            "which filters cannot be applied to"
         )

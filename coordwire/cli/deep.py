@@ -81,7 +81,7 @@ def _may_hide(record: LogRecord, part: str) -> bool:
 
 
 def _valued(message: Message, version: int, show_secrets: bool) -> Form:
-    """`value`, and `redacted` where anything was; `unknown` says why there is no value."""
+    """`value`, and `redacted` where anything was; `unknown` is why no value is given."""
     try:
         form = to_json(message, version=version)
     except EncodeError as refusal:

@@ -40,4 +40,4 @@ def _type_id(text: str) -> tuple[str, int]:
     try:
         return name, int(number)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no name=number") from None
+        raise argparse.ArgumentTypeError(f"expected NAME=NUMBER, got {text!r}") from None

@@ -9,6 +9,7 @@ read up to `LONGEST_LINE`, and refused beyond.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import struct
 import sys
@@ -16,6 +17,9 @@ from binascii import a2b_base64
 from dataclasses import replace
 from typing import Any, BinaryIO
 
+from coordwire.capture.detect import is_capture
+from coordwire.capture.formats.compressed import MAGIC, fault_of
+from coordwire.cli import Failure
 from coordwire.cli.inputs import failure, opened, shown
 from coordwire.codec import Message
 from coordwire.dialects.grammar import CALLS, Dialect, Direction
@@ -53,6 +57,10 @@ class _NotAFrame(Exception):
 def run(options: argparse.Namespace) -> int:
     status = 0
     with opened(options.file) as stream:
+        head = stream.peek(MAGIC)[:MAGIC] if isinstance(stream, io.BufferedReader) else b""
+        if is_capture(head):
+            name = shown(options.file)
+            raise Failure(f"{name}: a capture; encode reads the lines of decode --format json {name}")
         number = 0
         while True:
             try:
@@ -60,7 +68,9 @@ def run(options: argparse.Namespace) -> int:
             except OSError as error:
                 raise failure(options.file, error) from None
             if not line:
-                return status
+                if fault := fault_of(stream):
+                    _say(f"after line {number}: {fault}")
+                return 1 if fault else status
             number += 1
             if line.isspace():
                 continue
@@ -71,7 +81,9 @@ def run(options: argparse.Namespace) -> int:
             except _NotAFrame:
                 _say(f"line {number}: skipped: not a frame, but bytes that could not be read")
             except EncodeError as error:
-                _say(f"line {number}: {error}")
+                foreign = number == 1 and line[:1] != b"{"
+                hint = "; decode writes such lines with --format json" if foreign else ""
+                _say(f"line {number}: {error}{hint}")
                 status = 1
             else:
                 _write(frame, options.to)
@@ -121,20 +133,20 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(form) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise WrongType(f'the key "{twice[:LONGEST_KEY]}" is there twice')
+        raise WrongType(f'the key "{twice[:LONGEST_KEY]}" occurs twice')
     return form
 
 
 def _integer(digits: str) -> int:
     """A whole number. Reading one takes time that grows with the square of its digits."""
     if len(digits) > LONGEST_NUMBER:
-        raise OutOfRange(f"a number of {len(digits)} digits")
+        raise OutOfRange(f"a number of {len(digits)} digits is too long")
     return int(digits)
 
 
 def _encoded(form: object) -> bytes:
     if not isinstance(form, dict):
-        raise WrongType(f"an object wanted, not {type(form).__name__}")
+        raise WrongType(f"expected an object, got {type(form).__name__}")
     if form.get("redacted"):
         names = ", ".join(map(str, form["redacted"])) if isinstance(form["redacted"], list) else "something"
         raise WrongType(f"redacted: {names}; decode with --show-secrets to encode again")
@@ -150,7 +162,7 @@ def _encoded(form: object) -> bytes:
 
 def _from_raw(raw: object) -> bytes:
     if not isinstance(raw, str):
-        raise WrongType("hex digits wanted", "raw")
+        raise WrongType("expected hex digits", "raw")
     try:
         data = bytes.fromhex(raw)
     except ValueError:
@@ -161,7 +173,7 @@ def _from_raw(raw: object) -> bytes:
 def _from_body(form: dict[str, Any]) -> bytes:
     direction = form.get("direction")
     if direction not in ("request", "response"):
-        raise WrongType('"request" or "response" wanted', "direction")
+        raise WrongType('expected "request" or "response"', "direction")
     key, version = _int(form, "apiKey", 16), _int(form, "apiVersion", 16)
     if form.get("dialect", "kafka") != "kafka":
         return _from_draft(form, direction, key, version)
@@ -179,7 +191,7 @@ def _from_body(form: dict[str, Any]) -> bytes:
         return encode_response(message, version=body_version, correlation_id=correlation_id, header_tags=tags)
     client_id = form.get("clientId")
     if client_id is not None and not isinstance(client_id, str):
-        raise WrongType("a string or null wanted", "clientId")
+        raise WrongType("expected a string or null", "clientId")
     return encode_request(
         message, version=version, correlation_id=correlation_id, client_id=client_id, header_tags=tags
     )
@@ -191,7 +203,7 @@ def _from_draft(form: dict[str, Any], direction: Direction, key: int, version: i
     rows = CALLS[Dialect(dialect)] if dialect in list(CALLS) else ()
     call = next((replace(row, type_id=key) for row in rows if row.name == name), None)
     if call is None or (direction == "response" and call.response is None):
-        raise OutOfRange(f"no {direction} of the dialect {dialect!r} is called {name!r}", "api")
+        raise OutOfRange(f"{name!r} is not a {direction} of the dialect {dialect!r}", "api")
     message = _message(call.message(direction), form, version)
     return call.encode(message, direction, version=version)
 
@@ -199,7 +211,7 @@ def _from_draft(form: dict[str, Any], direction: Direction, key: int, version: i
 def _message(cls: type[Message], form: dict[str, Any], version: int) -> Message:
     body = form.get("body")
     if not isinstance(body, dict):
-        raise WrongType("an object wanted", "body")
+        raise WrongType("expected an object", "body")
     try:
         return from_json(cls, body, version=version)
     except EncodeError as error:
@@ -210,7 +222,7 @@ def _message(cls: type[Message], form: dict[str, Any], version: int) -> Message:
 def _int(form: dict[str, Any], name: str, bits: int) -> int:
     value = form.get(name)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise WrongType("missing" if name not in form else "a number wanted", name)
+        raise WrongType("missing" if name not in form else "expected a number", name)
     if not -(1 << bits - 1) <= value < 1 << bits - 1:
         raise OutOfRange(f"{value} is beyond int{bits}", name)
     return value
@@ -221,14 +233,14 @@ def _tags(tags: object) -> dict[int, bytes] | None:
     if tags is None:
         return None
     if not isinstance(tags, dict):
-        raise WrongType("an object wanted", "headerTags")
+        raise WrongType("expected an object", "headerTags")
     found = {}
     for number, data in tags.items():
         path = f"headerTags.{number}"
         if not (number.isascii() and number.isdecimal() and len(number) < 11):
-            raise WrongType("a tag is a number in decimal digits", path)
+            raise WrongType("expected a tag in decimal digits", path)
         if not isinstance(data, str):
-            raise WrongType("base64 wanted", path)
+            raise WrongType("expected base64", path)
         try:
             found[int(number)] = a2b_base64(data, strict_mode=True)
         except ValueError as error:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
+import re
 from collections.abc import Iterator
 
 from coordwire.capture.entries import Entry, FrameEntry
@@ -16,12 +18,13 @@ from coordwire.capture.reader import Capture
 from coordwire.cli import Failure, dialect_options
 from coordwire.cli.annotated_hex import HexFormat
 from coordwire.cli.filters import api
-from coordwire.cli.inputs import failure, opened
+from coordwire.cli.inputs import failure, opened, shown
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import read_response
 
 PREFIX_DIGITS = 8
+_HEX = re.compile(r"(?:0[xX])?[0-9a-fA-F\s:,]*")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +41,8 @@ def run(options: argparse.Namespace) -> int:
     if (options.response_to is None) != (options.version is None):
         raise Failure("explain: --response-to and --version go together")
     if options.response_to is not None and options.dialect != Dialect.KAFKA:
-        raise Failure("explain: in other dialects only the request says what a response is: give both")
+        raise Failure("explain: a response in another dialect can only be read after its request: give both")
+    _refuse_files(options.hex)
     output = HexFormat(show_secrets=True, strict=options.strict)
     status = 0
     for entry in _entries(options):
@@ -66,6 +70,17 @@ def _entries(options: argparse.Namespace) -> Iterator[Entry]:
         raise failure("-", error) from None
     except ValueError as error:  # type ids
         raise Failure(f"explain: {error}") from None
+
+
+def _refuse_files(words: list[str]) -> None:
+    """Raise `Failure` for a file's name where hex is expected, with what reads files."""
+    for word in words:
+        if word != "-" and not _HEX.fullmatch(word) and os.path.exists(word):
+            name = shown(word)
+            raise Failure(
+                f"explain: expected hex, and {name} is a file; "
+                f"coordwire decode --format hex {name} explains every byte of its frames"
+            )
 
 
 def _text(words: list[str]) -> str:

@@ -1,26 +1,32 @@
 """Which entries the user asked for.
 
 Strategy: a filter looks at an entry and, for a response, at its request too, so that an answer is found by
-what was asked. Rules: an unreadable stretch can't be told from what is asked for, nor an entry without a time
-placed in one: they are left out and counted, and the count is told.
+what was asked. Rules: an unreadable range can't be matched with what is asked for, nor an entry without a
+time placed in one: they are left out and counted, and the count is reported.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from coordwire.capture.answer_errors import answer_errors, is_routine
 from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.cli import name_patterns
+from coordwire.cli.survey import Survey
 from coordwire.codec import Struct
 from coordwire.codec.entities import entity_values
 from coordwire.dialects.grammar import CALLS
 from coordwire.errors import UnreadableRange
 from coordwire.message_names import suggestion
 from coordwire.messages.keys import FACTS
+
+FILTERS = ("api", "group", "member", "client_id", "errors", "since", "until", "filter", "packets")
+"""The options that leave frames out."""
 
 SECOND = 1_000_000_000
 DAY = 86_400 * SECOND
@@ -43,17 +49,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME|KEY",
         help="an API; separate several with commas or repeat the option",
     )
-    group.add_argument("--group", action="append", metavar="ID", help="frames that name this group")
     group.add_argument(
-        "--member", action="append", metavar="ID", help="frames that name this member id or instance id"
+        "--group", action="append", metavar="ID", help=f"frames that name this group: {name_patterns.HELP}"
     )
     group.add_argument(
-        "--client-id", action="append", metavar="ID", help="frames of this client, and their responses"
+        "--member",
+        action="append",
+        metavar="ID",
+        help="frames that name this member id or instance id; as --group, or CLIENT/ID as timelines say it",
+    )
+    group.add_argument(
+        "--client-id",
+        action="append",
+        metavar="ID",
+        help="frames of this client, and their responses; as --group",
     )
     group.add_argument(
         "--errors",
         action="store_true",
-        help="only refused frames, and frames with an error code other than 0",
+        help="only refused frames, and responses with an error code, but for those that are routine: "
+        "MEMBER_ID_REQUIRED of JoinGroup, UNSUPPORTED_VERSION of ApiVersions",
     )
     configure_times(group)
 
@@ -101,7 +116,7 @@ def moment(text: str) -> Moment:
     if found := _CLOCK.fullmatch(text):
         hours, minutes, seconds = (int(part or 0) for part in found.group(1, 2, 3))
         if hours > 24 or minutes > 59 or seconds > 60:
-            raise argparse.ArgumentTypeError(f"{text!r} is no time of day")
+            raise argparse.ArgumentTypeError(f"expected a time of day, got {text!r}")
         result = Moment(((hours * 60 + minutes) * 60 + seconds) * SECOND + _nanoseconds(found[4]))
         result.clock = True
         return result
@@ -118,7 +133,7 @@ def moment(text: str) -> Moment:
         when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no time: ISO 8601, HH:MM:SS or epoch seconds"
+            f"expected a time (ISO 8601, HH:MM:SS or epoch seconds), got {text!r}"
         ) from None
     return Moment(
         (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000 + _nanoseconds(more)
@@ -155,15 +170,73 @@ class TimeRange:
         return when + (self._midnight or 0) if when.clock else when
 
 
-class Filter:
-    """The filters of one command line, over one capture. `passed_over`: entries of which nobody can say."""
+class EntryNames:
+    """The names that the filters of a command line ask for, whatever the capture.
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    entries: gives the entries of all inputs once more, to look for a value that equals a text; None where
+    they can be read only once.
+    """
+
+    def __init__(
+        self, options: argparse.Namespace, entries: Callable[[], Iterable[Entry]] | None = None
+    ) -> None:
+        def find(values: Callable[[FrameEntry], Iterable[object]]) -> name_patterns.Find | None:
+            if entries is None:
+                return None
+            return lambda texts: _equal(texts, entries(), values)
+
+        self.groups = name_patterns.Names(options.group, find(entry_groups))
+        self.members = name_patterns.Names(options.member, find(entry_members))
+        self.clients = name_patterns.Names(options.client_id, find(entry_clients))
+
+
+def _equal(
+    texts: Iterable[str], entries: Iterable[Entry], values: Callable[[FrameEntry], Iterable[object]]
+) -> set[str]:
+    """Those of the texts that some entry's value equals."""
+    left, found = set(texts), set[str]()
+    for entry in entries:
+        if isinstance(entry, FrameEntry):
+            equal = {value for value in values(entry) if isinstance(value, str)} & left
+            found |= equal
+            left -= equal
+            if not left:
+                break
+    return found
+
+
+def survey(options: argparse.Namespace) -> Survey | None:
+    """What goes by, for where nothing matches; None without a filter."""
+    asked = {
+        "groups": options.group, "members": options.member, "client ids": options.client_id
+    }  # fmt: skip
+    values: dict[str, Callable[[FrameEntry], Iterable[object]]] = {
+        "groups": entry_groups, "members": entry_members, "client ids": entry_clients
+    }  # fmt: skip
+    kinds = {name: values[name] for name, texts in asked.items() if texts}
+    if options.api or getattr(options, "filter", None):
+        kinds["APIs"] = lambda entry: (entry.api_name or "unknown",)
+    timed = options.since is not None or options.until is not None
+    if not (kinds or timed or any(getattr(options, name, None) for name in FILTERS)):
+        return None
+    return Survey(
+        "frames",
+        kinds,
+        {name: texts for name, texts in asked.items() if texts},
+        (lambda entry: entry.time_ns) if timed else None,
+    )
+
+
+class Filter:
+    """The filters of one command line, over one capture. `passed_over`: entries that can't be decided."""
+
+    def __init__(self, options: argparse.Namespace, asked: EntryNames | None = None) -> None:
+        asked = asked or EntryNames(options)
         self.passed_over = 0
         self._keys = set().union(*options.api) if options.api else None
-        self._groups = frozenset(options.group or ())
-        self._members = frozenset(options.member or ())
-        self._clients = frozenset(options.client_id or ())
+        self._groups = asked.groups
+        self._members = asked.members
+        self._clients = asked.clients
         self._errors = options.errors
         self._times = TimeRange(options.since, options.until)
         self._asks = bool(self._keys is not None or self._groups or self._members or self._clients)
@@ -183,11 +256,29 @@ class Filter:
     def _asked(self, entry: FrameEntry) -> bool:
         if self._keys is not None and self._keys.isdisjoint((entry.api_key, (entry.api_name or "").lower())):
             return False
-        if self._clients and entry.client_id not in self._clients:
+        if self._clients and not self._clients(entry.client_id):
             return False
-        if self._groups and self._groups.isdisjoint(_both(entry, groups)):
+        if self._groups and not self._groups.any(entry_groups(entry)):
             return False
-        return not self._members or not self._members.isdisjoint(_both(entry, members))
+        return not self._members or self._members.any(entry_members(entry, shortened=True))
+
+
+def entry_groups(entry: FrameEntry) -> Iterator[Any]:
+    """The groups that an entry or its request names."""
+    return _both(entry, groups)
+
+
+def entry_members(entry: FrameEntry, *, shortened: bool = False) -> Iterator[Any]:
+    """The members that an entry or its request names; shortened: also as CLIENT/ID."""
+    for value in _both(entry, members):
+        yield value
+        if shortened and entry.client_id:
+            yield f"{entry.client_id}/{value}"
+
+
+def entry_clients(entry: FrameEntry) -> Iterator[str | None]:
+    """The client of an entry."""
+    yield entry.client_id
 
 
 def _both(entry: FrameEntry, of: Any) -> Iterator[Any]:
@@ -212,5 +303,5 @@ def members(message: Struct | None) -> Iterator[Any]:
 
 
 def has_error(entry: FrameEntry) -> bool:
-    """Whether a message carries an error code other than 0."""
-    return entry.direction == "response" and any(entity_values(entry.message, "error_code"))
+    """Whether a response carries an error code that is not routine."""
+    return any(not is_routine(entry, one.code) for one in answer_errors(entry))

@@ -1,29 +1,47 @@
-"""Opening what the user named, and telling how far its reading has come.
+"""Opening what the user named, decompressed, and reporting how far its reading has come.
 
-Rules: "-" is standard input; whatever the system refuses becomes a `Failure` with the file's name; progress
-goes to standard error, only where that is a terminal that shows nothing else, and only for large files.
+Rules: "-" is standard input; what is compressed with gzip, xz or zstd is read as what is inside it; whatever
+the system refuses becomes a `Failure` with the file's name; progress goes to standard error, only where that
+is a terminal that shows nothing else, and only for large files. Whoever maps a file gets a
+temporary copy of a compressed one.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
 
+from coordwire.capture.formats.compressed import MAGIC, SUFFIXES, decompressed, fault_of, find_compression
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure
+from coordwire.errors import CodecUnavailable
 
-__all__ = ["failure", "opened", "shown"]
+__all__ = ["PlainFile", "copied", "failure", "is_compressed", "note", "opened", "plain_file", "shown"]
 
 LARGE = 16 << 20
+COPIED = 1 << 20
+"""Bytes that are copied at a time."""
 
 
 @contextmanager
 def opened(name: str) -> Iterator[BinaryIO]:
-    """The input's bytes."""
+    """The input's bytes, decompressed. `fault_of` says where they end early."""
+    with _raw(name) as stream:
+        try:
+            yield _plain(stream)
+        except CodecUnavailable as error:
+            raise Failure(f"{shown(name)}: {error}") from None
+
+
+@contextmanager
+def _raw(name: str) -> Iterator[BinaryIO]:
     if name == "-":
         if sys.stdin is None:
             raise Failure("-: standard input is closed")
@@ -43,6 +61,94 @@ def opened(name: str) -> Iterator[BinaryIO]:
             yield io.BufferedReader(progress, 1 << 18)
         finally:
             progress.clear()
+
+
+def open_file(path: str) -> BinaryIO:
+    """A file to read forwards, decompressed; closed by its `close`. Raises `OSError`, `CodecUnavailable`."""
+    return _plain(open(path, "rb"), closes=True)
+
+
+def _plain(stream: BinaryIO, *, closes: bool = False) -> BinaryIO:
+    """The stream, decompressed if it is compressed."""
+    read, head = getattr(stream, "read1", stream.read), b""
+    try:
+        if isinstance(stream, io.BufferedReader):
+            seen = stream.peek(MAGIC)
+            if len(seen) >= MAGIC and not find_compression(seen):
+                return stream
+        while len(head) < MAGIC and (part := read(MAGIC - len(head))):
+            head += part
+    except OSError:  # whoever reads on meets it again
+        pass
+    compression = find_compression(head)
+    if compression is None:
+        return io.BufferedReader(_Rest(head, stream), 1 << 18)
+    return cast(BinaryIO, decompressed(stream, head, compression, closes=closes))
+
+
+class _Rest(io.RawIOBase):
+    """A stream of which the first bytes have been read."""
+
+    def __init__(self, head: bytes, stream: BinaryIO) -> None:
+        self._head = head
+        self._read = getattr(stream, "read1", stream.read)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self._head or self._read(len(buffer)) or b""
+        taken = data[: len(buffer)]
+        self._head = data[len(taken) :]
+        buffer[: len(taken)] = taken
+        return len(taken)
+
+
+class PlainFile(NamedTuple):
+    """A file whose bytes are not compressed: the one that was named, or a copy. fault: why the copy's content
+    ends early, else "". Of a copy, folder and file have the names of the original."""
+
+    path: Path
+    fault: str = ""
+
+
+def is_compressed(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is compressed. Raises `OSError`."""
+    with open(path, "rb") as file:
+        return find_compression(file.read(MAGIC)) is not None
+
+
+@contextmanager
+def plain_file(path: Path) -> Iterator[PlainFile]:
+    """A file as it is, or a temporary copy of its content where it is compressed. Raises `OSError`."""
+    if not is_compressed(path):
+        yield PlainFile(path)
+        return
+    name = path.name
+    if path.suffix in SUFFIXES:
+        name = name.removesuffix(path.suffix)
+    with opened(str(path)) as stream, copied(stream, b"", Path(path.absolute().parent.name, name)) as copy:
+        yield copy
+
+
+@contextmanager
+def copied(stream: BinaryIO, head: bytes, name: Path = Path("copy")) -> Iterator[PlainFile]:
+    """A temporary file with `head` and the rest of a stream; `name`: its folder's and its own, as two
+    parts."""
+    with tempfile.TemporaryDirectory(prefix="coordwire-") as folder:
+        path = Path(folder, name)
+        path.parent.mkdir(exist_ok=True)
+        with path.open("wb") as file:
+            file.write(head)
+            shutil.copyfileobj(stream, file, COPIED)
+        fault = fault_of(stream)
+        yield PlainFile(path, "" if fault is None else fault.reason)
+
+
+def note(text: str) -> None:
+    """A line on standard error, after what standard output has."""
+    sys.stdout.flush()
+    print(f"coordwire: {text}", file=sys.stderr)
 
 
 def failure(name: str, error: OSError | ValueError) -> Failure:

@@ -24,7 +24,7 @@ from coordwire.cli.inputs import shown
 from coordwire.codec import Field, Message, Struct
 from coordwire.embedded import Embedded
 from coordwire.enums import meaning
-from coordwire.errors import DecodeError
+from coordwire.errors import DecodeError, counted
 from coordwire.sasl import SaslMessage
 from coordwire.spans import API_KEYS
 from coordwire.versions import api_name
@@ -181,12 +181,15 @@ class MessageLines:
         """The message, or the record set, inside a field's bytes."""
         inside = self._embedded[path]
         if not isinstance(inside, Embedded):
-            yield _line(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes", "plain")])
+            yield _line(depth, [(f"{field.name}: ", "name"), (counted(len(value), "byte", ","), "plain")])
             yield from inside(depth + 1, self._width)
             return
         cls = type(inside.message)
         kind = f"{cls.__name__} v{inside.version}"
-        yield _line(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes, ", "plain"), (kind, "api")])
+        yield _line(
+            depth,
+            [(f"{field.name}: ", "name"), (f"{counted(len(value), 'byte', ',')}, ", "plain"), (kind, "api")],
+        )
         version = min(inside.version, cls.versions[-1])
         hidden = set() if self._show_secrets else set(secret_fields.find(inside.message))
         deeper = self._inner.get(path, {})
@@ -272,7 +275,7 @@ def number(cls: type[Struct], field: Field, value: float) -> Pieces:
 
 def sasl_lines(said: SaslMessage, *, show_secrets: bool) -> list[Pieces]:
     """What SASL's bytes say, a field a line."""
-    lines: list[Pieces] = [[(f"{INDENT}says ", "note"), (type(said).__name__, "api")]]
+    lines: list[Pieces] = [[(f"{INDENT}contains ", "note"), (type(said).__name__, "api")]]
     if not show_secrets:
         lines[0].append((" (secret, not shown)", "odd"))
         return lines
@@ -300,7 +303,7 @@ def octets(data: bytes, most: int) -> Pieces:
     """Bytes: how many, and the first of them in hex."""
     if not data:
         return [("0 bytes", "none")]
-    count = f"{len(data):,} byte{'s' if len(data) > 1 else ''} "
+    count = f"{counted(len(data), 'byte', ',')} "
     return [(count, "plain"), (data[:most].hex() + ("…" if len(data) > most else ""), "bytes")]
 
 

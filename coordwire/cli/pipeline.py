@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from pathlib import Path
 
 from coordwire.cli import Failure
 from coordwire.cli.inputs import shown
@@ -57,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         check(options.inputs, options.out)  # Spark takes seconds to start
         from coordwire.spark.session import session
 
-        with terminable():
+        with terminable(), quiet_gateway():
             spark = session(options.master, config=config)
             try:
                 summary = run_pipeline(
@@ -83,6 +86,21 @@ def run(options: argparse.Namespace) -> int:
         print(f"coordwire: {shown(notice)}", file=sys.stderr)
     _tell(summary, options)
     return 1 if summary.errors else 0
+
+
+@contextmanager
+def quiet_gateway() -> Iterator[None]:
+    """Keep py4j's traces off standard error: an interrupt while it waits for Java is not a fault."""
+
+    def not_py4j(record: logging.LogRecord) -> bool:
+        return Path(record.pathname).parent.name != "py4j"
+
+    root = logging.getLogger()  # py4j logs interrupts there
+    root.addFilter(not_py4j)
+    try:
+        yield
+    finally:
+        root.removeFilter(not_py4j)
 
 
 def first_line(error: BaseException) -> str:

@@ -24,7 +24,7 @@ from coordwire.cli.deep import log_record
 from coordwire.cli.inputs import shown
 from coordwire.cli.message_lines import INDENT, Inside, Pieces, octets, quoted
 from coordwire.codec import Message
-from coordwire.errors import CodecUnavailable, CorruptBatch, LimitExceeded
+from coordwire.errors import CodecUnavailable, CorruptBatch, LimitExceeded, counted
 from coordwire.jsonform import to_json
 from coordwire.limits import limits
 from coordwire.logs import open_log_record
@@ -50,7 +50,7 @@ MOST_TEXT = 120
 MOST_JSON = 300
 """Characters of what a record means that people are shown."""
 
-INCOMPLETE = "the rest of this batch isn't there"
+INCOMPLETE = "the rest of this batch is missing"
 """What is said of a record set's last batch where a fetch was cut in it; no error."""
 
 SetPart = tuple[RecordBatch, list[Record]] | UnreadableRange
@@ -71,8 +71,8 @@ class Opener:
     def meaning(self, found: RecordSet, record: Record) -> dict[str, Any] | None:
         """What a record of the brokers' own logs means, as `deep.log_record` says it."""
         topic = METADATA_TOPIC if found.topic_id == METADATA_TOPIC_ID else found.topic
-        told = None if topic is None else open_log_record(topic, record)
-        return None if told is None else log_record(told, show_secrets=self._show_secrets)
+        opened = None if topic is None else open_log_record(topic, record)
+        return None if opened is None else log_record(opened, show_secrets=self._show_secrets)
 
     def parts(self, found: RecordSet) -> Iterator[SetPart]:
         """The batches of a record set with their records, and what of it can't be read or isn't shown."""
@@ -171,17 +171,17 @@ def _record(opener: Opener, found: RecordSet, batch: RecordBatch, record: Record
 def control_form(record: Record) -> dict[str, Any] | None:
     """What a control record says; None where it can't be read."""
     try:
-        told = read_control(record)
+        control = read_control(record)
     except CorruptBatch:
         return None
-    inside = told.value
+    inside = control.value
     if isinstance(inside, Message):
         value: Any = to_json(inside, version=getattr(inside, "version", 0))
     else:
         value = _base64(inside)
     return {
-        "type": int(told.type),
-        "name": told.type.name if isinstance(told.type, ControlType) else None,
+        "type": int(control.type),
+        "name": control.type.name if isinstance(control.type, ControlType) else None,
         "value": value,
     }
 
@@ -204,7 +204,7 @@ def _lines(opener: Opener, found: RecordSet, depth: int, width: int) -> Iterator
         if isinstance(part, UnreadableRange):
             style = "note" if part.reason == INCOMPLETE else "error"
             mark = "…" if style == "note" else "✗"
-            where = f"{part.length:,} bytes from byte {part.position:,} on"
+            where = f"{counted(part.length, 'byte', ',')} from byte {part.position:,} on"
             yield [(f"{INDENT * depth}{mark} {where}: {part.reason}", style)]
             continue
         batch, records = part
@@ -212,7 +212,9 @@ def _lines(opener: Opener, found: RecordSet, depth: int, width: int) -> Iterator
         for record in records[:MOST_LINES]:
             yield [(INDENT * (depth + 2), "plain"), *_shown(opener, found, batch, record, width)]
         if len(records) > MOST_LINES:
-            yield [(f"{INDENT * (depth + 2)}… {len(records) - MOST_LINES:,} more records", "note")]
+            yield [
+                (f"{INDENT * (depth + 2)}… {counted(len(records) - MOST_LINES, 'more record', ',')}", "note")
+            ]
 
 
 def _summary(batch: RecordBatch, records: list[Record]) -> Pieces:
@@ -220,7 +222,7 @@ def _summary(batch: RecordBatch, records: list[Record]) -> Pieces:
     offsets = f"offset {batch.base_offset}"
     if batch.last_offset != batch.base_offset:
         offsets = f"offsets {batch.base_offset}-{batch.last_offset}"
-    facts = [f"{len(records):,} record{'' if len(records) == 1 else 's'}"]
+    facts = [counted(len(records), "record", ",")]
     if batch.codec != "none":
         facts.append(batch.codec)
     if batch.magic != 2:
@@ -243,9 +245,9 @@ def _shown(opener: Opener, found: RecordSet, batch: RecordBatch, record: Record,
     if record.timestamp >= 0:
         time = format_time(record.timestamp * 1_000_000, 3)
         pieces.append((f"{time.replace('T', ' ').removesuffix('Z')}  ", "plain"))
-    if batch.is_control and (told := control_form(record)) is not None:
-        name = told["name"] or f"control type {told['type']}"
-        return [*pieces, (name, "api"), (f"  {_compact(told['value'])}", "plain")]
+    if batch.is_control and (control := control_form(record)) is not None:
+        name = control["name"] or f"control type {control['type']}"
+        return [*pieces, (name, "api"), (f"  {_compact(control['value'])}", "plain")]
     if (meaning := opener.meaning(found, record)) is not None:
         return pieces + _meant(meaning)
     if opener.hides(found):

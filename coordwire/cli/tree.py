@@ -9,20 +9,21 @@ places.
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.model import format_time
 from coordwire.capture.redaction.withheld import NOTHING, Withheld, withheld
-from coordwire.cli import Failure, message_lines, recordsets
+from coordwire.cli import message_lines, recordsets
 from coordwire.cli.deep import sasl
 from coordwire.cli.inputs import shown
 from coordwire.cli.message_lines import Pieces
 from coordwire.dialects.grammar import Dialect
 from coordwire.embedded import open_embedded
-from coordwire.errors import UnreadableRange
+from coordwire.errors import UnreadableRange, counted
 
 WAITING = 1000
 WAITING_BYTES = 32 << 20
@@ -39,22 +40,16 @@ STYLES = {
     "error": "bold red", "odd": "yellow", "slow": "bold yellow", "plain": "",
 }  # fmt: skip
 SLOW_NS = 1_000_000_000
+_FORCING = ("FORCE_COLOR", "TTY_COMPATIBLE")
+"""Variables by which rich takes what is no terminal for one."""
 
 
 class TreeFormat:
     """Writes blocks to standard output."""
 
     def __init__(self, *, show_secrets: bool, deep: bool) -> None:
-        try:
-            from rich.console import Console
-            from rich.text import Text
-        except ImportError:
-            raise Failure(
-                "the tree format needs rich: pip install 'coordwire[cli]' (--format json does without)"
-            ) from None
-        self._console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
-        self._text = Text
-        self._width = max(self._console.width, 40)
+        self._write = output()
+        self._width = max(_columns(), 40)
         self._show_secrets = show_secrets
         self._deep = deep
         self._waiting: dict[int, tuple[FrameEntry, int]] = {}
@@ -117,11 +112,18 @@ class TreeFormat:
                 yield [("  no response shown", "note")]
         if response is not None:
             yield from self._frame(response)
+            if request is None and (asked := response.request) is not None:
+                yield [(f"  answers #{asked.number}{packets(asked)}, shown before", "note")]
 
     def _rule(self, entry: Entry, digits: int, number: str) -> Pieces:
         time = format_time(entry.time_ns, digits) if entry.time_ns is not None else ""
         time = time.replace("T", " ").removesuffix("Z")
-        start = f"── {number}  {time} ".rstrip() + " "
+        if isinstance(entry, UnreadableRange):
+            stream = entry.tcp_stream
+        else:
+            stream = None if entry.connection is None else entry.connection.stream
+        place = "" if stream is None else f"  tcp.stream {stream}"
+        start = f"── {number}{place}  {time} ".rstrip() + " "
         flow = f" {shown(entry.flow)}" if entry.flow else ""
         line = "─" * max(self._width - len(start) - len(flow), 2)
         return [(start + line, "rule"), (flow, "flow")]
@@ -152,7 +154,7 @@ class TreeFormat:
             place = f", {deviation.path}" if deviation.path else ""
             yield [(f"  ! deviation at byte {deviation.position}{place}: {deviation.reason}", "odd")]
         if len(entry.deviations) > MOST_DEVIATIONS:
-            yield [(f"  … {len(entry.deviations) - MOST_DEVIATIONS:,} more deviations", "odd")]
+            yield [(f"  … {counted(len(entry.deviations) - MOST_DEVIATIONS, 'more deviation', ',')}", "odd")]
 
     def _head(self, entry: FrameEntry, hidden: Withheld) -> Pieces:
         """→ JoinGroup v9  #17  client  231 B"""
@@ -176,7 +178,8 @@ class TreeFormat:
             pieces.append(message_lines.SECRET if hidden.client else quoted)
         pieces.append((f"  {entry.size:,} B", "note"))
         if (latency := entry.latency_ns) is not None:
-            pieces.append((f"  {_duration(latency)}", "slow" if latency > SLOW_NS else "plain"))
+            pieces.append((f"  {duration(latency)}", "slow" if latency > SLOW_NS else "plain"))
+        pieces.append((packets(entry), "note"))
         return pieces
 
     def _raw(self, entry: FrameEntry, hidden: Withheld) -> Pieces:
@@ -186,24 +189,58 @@ class TreeFormat:
 
     def _unreadable(self, entry: UnreadableRange, digits: int) -> None:
         lines = [self._rule(entry, digits, "unread")]
-        lines.append([(f"✗ {entry.length:,} bytes from byte {entry.position:,} on: {entry.reason}", "error")])
+        what = f"✗ {counted(entry.length, 'byte', ',')} from byte {entry.position:,} on: {entry.reason}"
+        lines.append([(what, "error"), (packets(entry), "note")])
         if entry.data and self._show_secrets:
             lines.append([("  bytes ", "note"), *message_lines.octets(entry.data, SAMPLE)])
         self._print(lines)
 
     def _print(self, lines: Iterable[Pieces]) -> None:
         """Write a block, and an empty line after it."""
-        if not self._console.is_terminal and self._console.color_system is None:
-            sys.stdout.writelines("".join(part for part, _ in line) + "\n" for line in lines)
-            sys.stdout.write("\n")
-            return
+        self._write(lines)
+        self._write([[]])
+
+
+def output() -> Callable[[Iterable[Pieces]], None]:
+    """Writes lines to standard output: in colours where that is a terminal and rich is there to make them,
+    else as plain text."""
+    if not sys.stdout.isatty() and not any(os.environ.get(name) for name in _FORCING):
+        return _write_plainly
+    try:
+        from rich.console import Console
+        from rich.text import Text
+    except ImportError:
+        return _write_plainly
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal and console.color_system is None:
+        return _write_plainly
+
+    def write(lines: Iterable[Pieces]) -> None:
         left = iter(lines)
         while chunk := list(islice(left, CHUNK)):
-            block = self._text("\n").join(
-                self._text.assemble(*((part, STYLES[style]) for part, style in line)) for line in chunk
+            block = Text("\n").join(
+                Text.assemble(*((part, STYLES[style]) for part, style in line)) for line in chunk
             )
-            self._console.print(block, soft_wrap=True)
-        self._console.print()
+            console.print(block, soft_wrap=True)
+
+    return write
+
+
+def _columns() -> int:
+    """How wide lines may be: that of the terminal that any standard stream is, since a pager shows them on it
+    too; 80 where there is none."""
+    if (wanted := os.environ.get("COLUMNS", "")).isdecimal():
+        return int(wanted[:9])
+    for number in (1, 2, 0):
+        try:
+            return os.get_terminal_size(number).columns or 80
+        except OSError:
+            continue
+    return 80
+
+
+def _write_plainly(lines: Iterable[Pieces]) -> None:
+    sys.stdout.writelines("".join(part for part, _ in line) + "\n" for line in lines)
 
 
 def _unanswered(entry: FrameEntry) -> bool:
@@ -213,5 +250,15 @@ def _unanswered(entry: FrameEntry) -> bool:
     return entry.api_key == PRODUCE and getattr(entry.message, "acks", None) == 0
 
 
-def _duration(ns: int) -> str:
+def packets(entry: Entry) -> str:
+    """Where Wireshark has an entry: its packet, or the first and the last; empty where there are none."""
+    if entry.packet is None:
+        return ""
+    if entry.first_packet in (None, entry.packet):
+        return f"  packet {entry.packet}"
+    return f"  packets {entry.first_packet}-{entry.packet}"
+
+
+def duration(ns: int) -> str:
+    """Milliseconds, as exactly as they are read."""
     return f"{ns / 1e6:.3f} ms" if ns < 10_000_000 else f"{ns / 1e6:,.1f} ms"

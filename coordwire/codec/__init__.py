@@ -3,7 +3,8 @@
     message.py      Struct, Message, Request and Response, the base classes: a fast back end first,
                     then the interpreter
     entities.py     which values of a message are group ids, member ids, topics, errors
-    fields.py       Field and FieldTable: what a generated class says of its wire form in every version
+    declarations.py field, array and struct: how a generated class says its fields' wire form
+    fields.py       Field and FieldTable: what it says, in every version
     backends.py     which of the following serves a class
     program.py      the tables as the C engine takes them, where it was built
     compiler/       the tables as straight-line Python, made when a version is first used
@@ -16,6 +17,7 @@ the same table, and it alone says what is wrong. Rule: `message.py` is on top; t
 only.
 """
 
+from coordwire.codec.declarations import array, field, struct
 from coordwire.codec.fields import FOREVER, NEVER, Field, FieldTable, VersionLayout
 from coordwire.codec.message import Message, Request, Response, Struct
 
@@ -29,4 +31,7 @@ __all__ = [
     "Response",
     "Struct",
     "VersionLayout",
+    "array",
+    "field",
+    "struct",
 ]

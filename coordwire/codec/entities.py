@@ -6,14 +6,14 @@ visits nothing else. Rules: entities are those of `Field.entity`; a value that i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
 from coordwire.codec.fields import Field
 from coordwire.codec.message import Struct
 
-__all__ = ["entity_field", "entity_values"]
+__all__ = ["entity_field", "entity_places", "entity_values"]
 
 
 def entity_values(value: Struct | None, *entities: str) -> Iterator[Any]:
@@ -30,6 +30,27 @@ def entity_values(value: Struct | None, *entities: str) -> Iterator[Any]:
         else:
             for element in inside if field.array else (inside,):
                 yield from entity_values(element, *entities)
+
+
+def entity_places(value: Struct | None, *entities: str, path: str = "") -> Iterator[tuple[str, Struct, Any]]:
+    """As `entity_values`, each with its path ("topics[0].error_code") and the struct that has it."""
+    if value is None:
+        return
+    cls: Any = type(value)
+    for field in _ways(cls, entities):
+        inside = getattr(value, field.name)
+        if inside is None:
+            continue
+        here = f"{path}.{field.name}" if path else field.name
+        if not field.array:
+            found: Iterable[tuple[str, Any]] = ((here, inside),)
+        else:
+            found = ((f"{here}[{index}]", element) for index, element in enumerate(inside))
+        for place, element in found:
+            if field.struct is None:
+                yield place, value, element
+            else:
+                yield from entity_places(element, *entities, path=place)
 
 
 @cache

@@ -55,7 +55,7 @@ class Field:
     first, last: the versions in which it is on the wire (`FOREVER`: no version dropped it).
     array: an array of `type`; struct: the nested class. null, null_until: the first and the last version in
     which it may be null.
-    default: the value of one that nobody set (None for null; for arrays else an empty list is meant by ()).
+    default: the value of one that is not set (None for null; for arrays else an empty list is meant by ()).
     tag: its number, where it is a tagged field. ignorable: dropped where the version lacks it, not refused.
     fixed: keeps fixed lengths in flexible versions.
     embedded: the messages that its bytes may hold, each after the protocol type or protocol for which it

@@ -7,51 +7,99 @@ ours leaves; where the interpreter finds nothing wrong, its result counts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from coordwire.codec.backends import Decode, Encode, decoder, encoder, serve
-from coordwire.codec.fields import LEAF_FACTOR, FieldTable
+from coordwire.codec.declarations import rows
+from coordwire.codec.fields import LEAF_FACTOR, NEVER, FieldTable
 from coordwire.codec.subclasses import as_class, owner
 from coordwire.errors import Deviation, EncodeError, NotInVersion, UnsupportedVersion, WrongType
 from coordwire.limits import current
+from coordwire.rich_display import RichDisplay
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # which type checkers bring along: `default` is Python 3.13's
+
+    R = TypeVar("R", bound="Response", covariant=True, default="Response")
+    M_co = TypeVar("M_co", bound="Message", covariant=True, default="Message")
+
+    class _ResponseClass:
+        """`response_class` as a type checker sees it: it depends on the request's class."""
+
+        def __get__(self, request: object, owner: type[Request[R]]) -> type[R]: ...
+else:
+    from typing import TypeVar
+
+    R = TypeVar("R", bound="Response", covariant=True)
+    M_co = TypeVar("M_co", bound="Message", covariant=True)
 
 M = TypeVar("M", bound="Message")
-R = TypeVar("R", bound="Response", covariant=True)
 
 Buffer = bytes | bytearray | memoryview
 
 
-class Struct:
+class Struct(RichDisplay):
     """A group of fields inside messages: a plain slotted dataclass, the same in all versions.
 
-    tags: unknown tagged fields by number, with their bytes; None for none. The wire can't tell an empty dict
-    from that: it is written as none, and comes back as None.
+    tags: unknown tagged fields by number, with their bytes, kept and written back; None for none. The wire
+    can't tell an empty dict from that: it is written as none, and comes back as None.
+
+    The body of a generated class declares its fields' wire form too, see `declarations.py`. Said of the whole
+    class: flexible, the first version with tagged fields and compact lengths; draft: its counts are int16.
     """
 
     __slots__ = ()
+    _flexible_: ClassVar[int] = NEVER
+    _draft_: ClassVar[bool] = False
     _layout_: ClassVar[FieldTable]
     if TYPE_CHECKING:
         tags: dict[int, bytes] | None
 
+    def __init_subclass__(cls, *, flexible: int = NEVER, draft: bool = False) -> None:
+        super().__init_subclass__()
+        if flexible != NEVER:
+            cls._flexible_ = flexible
+        if draft:
+            cls._draft_ = draft
+        # `dataclass` makes the class again, for its slots, without keywords but with its fields
+        declared = vars(cls).get("__dataclass_fields__")
+        if declared is not None and not hasattr(cls, "_layout_"):  # which users' subclasses have
+            cls._layout_ = FieldTable(cls, *rows(declared), flexible=cls._flexible_, draft=cls._draft_)
+
 
 class Message(Struct):
-    """What stands by itself: one request, response, header or data type, for all its versions.
+    """A unit of its own: one request, response, header or data type, for all its versions.
 
     api_key: its conversation, None for headers and data types; direction: "request", "response", "header" or
     "data"; versions: those that this package knows; flexible_versions: those with tagged fields.
     """
 
     __slots__ = ()
-    api_key: ClassVar[int | None]
-    direction: ClassVar[str]
+    api_key: ClassVar[int | None] = None
+    direction: ClassVar[str] = "data"
     versions: ClassVar[range]
     flexible_versions: ClassVar[range]
     _decoders_: ClassVar[dict[int, Decode]]
     _encoders_: ClassVar[dict[int, Encode]]
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if hasattr(cls, "versions"):
+    def __init_subclass__(
+        cls,
+        *,
+        versions: tuple[int, int] | None = None,
+        flexible: int = NEVER,
+        api_key: int | None = None,
+        direction: str | None = None,
+        draft: bool = False,
+    ) -> None:
+        super().__init_subclass__(flexible=flexible, draft=draft)
+        if versions is not None:
+            first, stop = versions[0], versions[1] + 1
+            cls.versions = range(first, stop)
+            cls.flexible_versions = range(min(max(flexible, first), stop), stop)
+            cls.api_key = api_key
+            if direction is not None:
+                cls.direction = direction
+        elif hasattr(cls, "versions"):  # the class that is used, see `Struct`
             serve(cls, Message)
 
     @classmethod
@@ -140,6 +188,15 @@ class Response(Message):
     """The base class of responses: those with an api key."""
 
     __slots__ = ()
+    direction: ClassVar[str] = "response"
+    _answers_: ClassVar[type[Request[Any]]]
+
+    def __init_subclass__(cls, *, answers: type[Request[Any]] | None = None, **facts: Any) -> None:
+        super().__init_subclass__(**facts)
+        if answers is not None:
+            cls._answers_ = answers
+        if "_answers_" in vars(cls):
+            cls._answers_.response_class = cls  # type: ignore[assignment]
 
 
 class Request(Message, Generic[R]):
@@ -150,13 +207,14 @@ class Request(Message, Generic[R]):
     """
 
     __slots__ = ()
-    response_class: ClassVar[type[Response]]
+    direction: ClassVar[str] = "request"
+    response_class: ClassVar[_ResponseClass]
 
 
 def no_version(cls: type[Message], version: object) -> str:
     """The reason to refuse a version that a message doesn't have."""
     if not isinstance(version, int):
-        return f"a version is an int, got {type(version).__name__}"
+        return f"expected an int as version, got {type(version).__name__}"
     return f"{cls.__name__} has no version {version}: it has {cls.versions[0]} to {cls.versions[-1]}"
 
 

@@ -190,7 +190,7 @@ def unknown_tags(
 ) -> tuple[dict[int, bytes], int, int, int]:
     """A section of tagged fields that are all unknown, after its count's first byte. `reserved`: numbers
     that
-    stand for fields of other versions."""
+    belong to fields of other versions."""
     count, pos, elements, memory = tag_count(data, pos, first, elements, memory)
     tags: dict[int, bytes] = {}
     last = -1

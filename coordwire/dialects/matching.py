@@ -238,7 +238,9 @@ class Matching:
     def _nothing(self, body: bytes, sender: Side) -> DecodeError:
         if all(call.asker != sender for call in self.grammar.calls):
             if self.grammar.dialect is Dialect.DRAFT_3 and len(body) < _NUMBER.size:
-                return Truncated(f"no room for a correlation id in {len(body)} bytes", len(body))
+                return Truncated(
+                    f"a response header needs {_NUMBER.size} bytes, {len(body)} given", len(body)
+                )
             return Malformed("no request waits for this answer", 0)
         if len(body) < 2:
             return Truncated(f"a type id needs 2 bytes, {len(body)} given", len(body), "request_type_id")

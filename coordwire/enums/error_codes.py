@@ -16,7 +16,7 @@ RETRY = True
 
 
 class ErrorCode(OpenEnum):
-    """What an `error_code` says, Kafka 4.3's all: `ErrorCode(27).name`, `.about`, `.retriable`.
+    """What an `error_code` says, Kafka 4.4's all: `ErrorCode(27).name`, `.about`, `.retriable`.
 
     about: what it means. retriable: whether Kafka's own clients may send the same request again, after
     fetching metadata or finding the coordinator anew where the code calls for it; False for an unknown one.
@@ -36,14 +36,14 @@ class ErrorCode(OpenEnum):
     def _missing_(cls, value: object) -> Self | None:
         member = super()._missing_(value)
         if member is not None:
-            member.about, member.retriable = "A code that isn't known here.", False
+            member.about, member.retriable = "A code that coordwire doesn't know.", False
         return member
 
-    UNKNOWN_SERVER_ERROR = -1, "Something went wrong in the broker that has no code of its own."
+    UNKNOWN_SERVER_ERROR = -1, "An error in the broker that has no code of its own."
     NONE = 0, "No error."
     OFFSET_OUT_OF_RANGE = (
         1,
-        "The partition has no such offset: it lies before the log's start or behind its end.",
+        "The partition has no such offset: it is before the log's start or after its end.",
     )
     CORRUPT_MESSAGE = 2, "A record's checksum is wrong, or its size or key can't be accepted.", RETRY
     UNKNOWN_TOPIC_OR_PARTITION = (
@@ -51,7 +51,7 @@ class ErrorCode(OpenEnum):
         "The broker doesn't have this partition; the client's metadata may be old.",
         RETRY,
     )
-    INVALID_FETCH_SIZE = 4, "The size asked for in a fetch makes no sense."
+    INVALID_FETCH_SIZE = 4, "The size requested by a fetch is invalid."
     LEADER_NOT_AVAILABLE = 5, "The partition has no leader at the moment: one is being elected.", RETRY
     NOT_LEADER_OR_FOLLOWER = (
         6,
@@ -70,13 +70,13 @@ class ErrorCode(OpenEnum):
         RETRY,
     )
     COORDINATOR_LOAD_IN_PROGRESS = 14, "The coordinator is still reading its log.", RETRY
-    COORDINATOR_NOT_AVAILABLE = 15, "No coordinator can be named yet, or it isn't reachable.", RETRY
+    COORDINATOR_NOT_AVAILABLE = 15, "No coordinator is available yet, or it can't be reached.", RETRY
     NOT_COORDINATOR = (
         16,
         "Another broker coordinates this group or transactional id; it must be looked up again.",
         RETRY,
     )
-    INVALID_TOPIC_EXCEPTION = 17, "The topic's name isn't allowed, or the topic may not be used so."
+    INVALID_TOPIC_EXCEPTION = 17, "The topic's name isn't allowed, or the topic may not be used in this way."
     RECORD_LIST_TOO_LARGE = 18, "A record batch is larger than a segment of the log."
     NOT_ENOUGH_REPLICAS = 19, "Too few replicas are in sync; nothing was written.", RETRY
     NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20, "Written, but then too few replicas were in sync.", RETRY
@@ -88,17 +88,17 @@ class ErrorCode(OpenEnum):
     INVALID_SESSION_TIMEOUT = 26, "The session timeout is outside the range that the broker allows."
     REBALANCE_IN_PROGRESS = 27, "The group rebalances: the member must join again."
     INVALID_COMMIT_OFFSET_SIZE = 28, "The offsets to be committed make a record that is too large."
-    TOPIC_AUTHORIZATION_FAILED = 29, "The client may not do this with the topic."
-    GROUP_AUTHORIZATION_FAILED = 30, "The client may not do this with the group."
-    CLUSTER_AUTHORIZATION_FAILED = 31, "The client may not do this to the cluster."
+    TOPIC_AUTHORIZATION_FAILED = 29, "The client isn't authorized for the topic."
+    GROUP_AUTHORIZATION_FAILED = 30, "The client isn't authorized for the group."
+    CLUSTER_AUTHORIZATION_FAILED = 31, "The client isn't authorized for the cluster."
     INVALID_TIMESTAMP = 32, "A record's timestamp is too far from the broker's clock."
     UNSUPPORTED_SASL_MECHANISM = 33, "The broker doesn't offer the SASL mechanism."
     ILLEGAL_SASL_STATE = 34, "The request doesn't fit the state of the SASL exchange."
     UNSUPPORTED_VERSION = 35, "The broker doesn't know this version of the API."
     TOPIC_ALREADY_EXISTS = 36, "There is a topic of this name already."
-    INVALID_PARTITIONS = 37, "The number of partitions can't be: below 1, or not more than there are."
+    INVALID_PARTITIONS = 37, "The number of partitions is invalid: below 1, or not above the current number."
     INVALID_REPLICATION_FACTOR = 38, "The replication factor is below 1 or above the number of brokers."
-    INVALID_REPLICA_ASSIGNMENT = 39, "The replicas named for a partition can't be."
+    INVALID_REPLICA_ASSIGNMENT = 39, "The replica assignment of a partition is invalid."
     INVALID_CONFIG = 40, "A config's name or value isn't accepted."
     NOT_CONTROLLER = 41, "Another node is the controller.", RETRY
     INVALID_REQUEST = 42, "The request contradicts itself, or comes from an incompatible client."
@@ -112,24 +112,27 @@ class ErrorCode(OpenEnum):
     INVALID_TRANSACTION_TIMEOUT = 50, "The transaction's timeout is above the broker's maximum."
     CONCURRENT_TRANSACTIONS = 51, "The transactional id's last operation is still under way.", RETRY
     TRANSACTION_COORDINATOR_FENCED = 52, "The marker comes from a coordinator that has been replaced."
-    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53, "The client may not use the transactional id."
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53, "The client isn't authorized for the transactional id."
     SECURITY_DISABLED = 54, "The broker has no authorizer, so there are no ACLs."
     OPERATION_NOT_ATTEMPTED = 55, "Left undone because another part of the request failed."
     KAFKA_STORAGE_ERROR = 56, "The broker's disk failed.", RETRY
     LOG_DIR_NOT_FOUND = 57, "The broker has no such log directory."
     SASL_AUTHENTICATION_FAILED = 58, "The credentials were refused."
-    UNKNOWN_PRODUCER_ID = 59, "The broker has forgotten the producer, whose records are all deleted."
+    UNKNOWN_PRODUCER_ID = (
+        59,
+        "The broker no longer has state for the producer, whose records are all deleted.",
+    )
     REASSIGNMENT_IN_PROGRESS = 60, "The partition's replicas are being moved."
-    DELEGATION_TOKEN_AUTH_DISABLED = 61, "Delegation tokens are switched off."
+    DELEGATION_TOKEN_AUTH_DISABLED = 61, "Delegation tokens are disabled."
     DELEGATION_TOKEN_NOT_FOUND = 62, "There is no such delegation token."
     DELEGATION_TOKEN_OWNER_MISMATCH = 63, "The client is neither the token's owner nor its renewer."
     DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = (
         64,
         "Tokens can't be asked for over this connection: it isn't authenticated well enough, or by a token.",
     )
-    DELEGATION_TOKEN_AUTHORIZATION_FAILED = 65, "The client may not do this with the token."
+    DELEGATION_TOKEN_AUTHORIZATION_FAILED = 65, "The client isn't authorized for the delegation token."
     DELEGATION_TOKEN_EXPIRED = 66, "The delegation token has expired."
-    INVALID_PRINCIPAL_TYPE = 67, "The kind of principal isn't supported."
+    INVALID_PRINCIPAL_TYPE = 67, "The type of principal isn't supported."
     NON_EMPTY_GROUP = 68, "The group still has members."
     GROUP_ID_NOT_FOUND = 69, "There is no such group."
     FETCH_SESSION_ID_NOT_FOUND = (
@@ -153,12 +156,12 @@ class ErrorCode(OpenEnum):
     PREFERRED_LEADER_NOT_AVAILABLE = 80, "The preferred replica can't become leader at the moment.", RETRY
     GROUP_MAX_SIZE_REACHED = 81, "The group has as many members as it may."
     FENCED_INSTANCE_ID = 82, "Another member has joined with the same group instance id."
-    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83, "No replica that may lead is there.", RETRY
+    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83, "No replica that may become leader is available.", RETRY
     ELECTION_NOT_NEEDED = 84, "The partition's leader is the right one already.", RETRY
     NO_REASSIGNMENT_IN_PROGRESS = 85, "There is no move of replicas to cancel."
     GROUP_SUBSCRIBED_TO_TOPIC = 86, "The group still reads the topic, so its offsets stay."
     INVALID_RECORD = 87, "The broker's checks refused a record."
-    UNSTABLE_OFFSET_COMMIT = 88, "Offsets of a transaction that isn't finished are in the way.", RETRY
+    UNSTABLE_OFFSET_COMMIT = 88, "The offsets of an unfinished transaction prevent it.", RETRY
     THROTTLING_QUOTA_EXCEEDED = 89, "A quota is used up; the client should wait.", RETRY
     PRODUCER_FENCED = 90, "A newer producer with the same transactional id has taken over."
     RESOURCE_NOT_FOUND = 91, "There is no such resource."
@@ -187,7 +190,7 @@ class ErrorCode(OpenEnum):
     UNRELEASED_INSTANCE_ID = 111, "The group instance id still belongs to a member that must leave first."
     UNSUPPORTED_ASSIGNOR = 112, "The group's coordinator doesn't have this assignor."
     STALE_MEMBER_EPOCH = 113, "The member's epoch is old; it must learn the new one by a heartbeat first."
-    MISMATCHED_ENDPOINT_TYPE = 114, "A broker was asked as a controller, or the other way round."
+    MISMATCHED_ENDPOINT_TYPE = 114, "A broker was sent a controller's request, or a controller a broker's."
     UNSUPPORTED_ENDPOINT_TYPE = 115, "The kind of endpoint isn't supported."
     UNKNOWN_CONTROLLER_ID = 116, "There is no such controller."
     UNKNOWN_SUBSCRIPTION_ID = 117, "The metrics were pushed for a subscription that isn't the present one."
@@ -207,6 +210,12 @@ class ErrorCode(OpenEnum):
         "The client's metadata is too old: it must begin again at its bootstrap servers.",
     )
     STREAMS_INVALID_TOPOLOGY = 130, "The topology contradicts itself."
-    STREAMS_INVALID_TOPOLOGY_EPOCH = 131, "The topology's epoch can't be."
+    STREAMS_INVALID_TOPOLOGY_EPOCH = 131, "The topology's epoch is invalid."
     STREAMS_TOPOLOGY_FENCED = 132, "The topology is older than the group's."
     SHARE_SESSION_LIMIT_REACHED = 133, "The broker has as many share sessions as it may.", RETRY
+    GROUP_DELETION_FAILED = 134, "The group couldn't be deleted; the error's message says why."
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = (
+        135,
+        "The broker's plugin couldn't store the topology's description.",
+    )
+    CONTROLLER_ID_NOT_REGISTERED = 136, "No controller is registered with this id."

@@ -1,7 +1,7 @@
 """Which numbers a field holds.
 
-Strategy: fields are told by their names, which Kafka uses alike everywhere; where one name means several
-things, by the class that has the field too. A test holds every row to a field that is there.
+Strategy: fields are recognised by their names, which Kafka uses alike everywhere; where one name means
+several things, by the class that has the field too. A test holds every row to a field that is there.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ BY_NAME: dict[str, type[OpenEnum]] = {
     "leader_recovery_state": numbers.LeaderRecoveryState,
     "match_type": numbers.QuotaMatchType,
     "member_type": numbers.GroupMemberType,
+    "node_type": numbers.StreamsNodeType,
     "operation": numbers.AclOperation,
     "partition_error_code": ErrorCode,
     "pattern_type": numbers.PatternType,
@@ -42,6 +43,7 @@ BY_NAME: dict[str, type[OpenEnum]] = {
     "share_acquire_mode": numbers.ShareAcquireMode,
     "status_code": numbers.StreamsGroupStatus,
     "topic_config_error_code": ErrorCode,
+    "topology_description_status": numbers.StreamsTopologyDescriptionStatus,
     "transaction_status": numbers.TransactionStatus,
     "upgrade_type": numbers.FeatureUpgradeType,
     "zk_migration_state": numbers.ZkMigrationState,
@@ -59,6 +61,8 @@ BY_CLASS: dict[tuple[str, str], type[OpenEnum]] = {
     ("ConsumerGroupCurrentMemberAssignmentValue", "state"): numbers.GroupMemberState,
     ("ShareGroupCurrentMemberAssignmentValue", "state"): numbers.GroupMemberState,
     ("StreamsGroupCurrentMemberAssignmentValue", "state"): numbers.StreamsMemberState,
+    ("BrokerRegistrationChangeRecord", "fenced"): numbers.FencingChange,
+    ("BrokerRegistrationChangeRecord", "in_controlled_shutdown"): numbers.ControlledShutdownChange,
     ("ControlRecordTypeSchema", "type"): numbers.ControlRecordType,
     ("LeaderAndIsrRequest", "type"): numbers.ControlRequestType,
     ("UpdateMetadataRequest", "type"): numbers.ControlRequestType,

@@ -206,10 +206,28 @@ class StreamsGroupStatus(OpenEnum):
     MISSING_INTERNAL_TOPICS = 3
     SHUTDOWN_APPLICATION = 4
     ASSIGNMENT_DELAYED = 5
+    MISSING_CLIENT_TAGS = 6
+
+
+class StreamsTopologyDescriptionStatus(OpenEnum):
+    """Whether StreamsGroupDescribe has a topology's description (StreamsGroupTopologyDescriptionStatus)."""
+
+    NOT_REQUESTED = 0
+    NOT_STORED = 1
+    ERROR = 2
+    AVAILABLE = 3
+
+
+class StreamsNodeType(OpenEnum):
+    """What a node of a streams topology does (StreamsGroupTopologyDescriptionConverter, KIP-1331)."""
+
+    SOURCE = 1
+    PROCESSOR = 2
+    SINK = 3
 
 
 class StreamsAssignorError(OpenEnum):
-    """What the leader of a classic streams group tells its members (AssignorError)."""
+    """What the leader of a classic streams group reports to its members (AssignorError)."""
 
     NONE = 0
     INCOMPLETE_SOURCE_TOPIC_METADATA = 1
@@ -219,7 +237,7 @@ class StreamsAssignorError(OpenEnum):
 
 
 class ConnectAssignmentError(OpenEnum):
-    """What the leader of Connect's workers tells them (ConnectProtocol.Assignment)."""
+    """What the leader of Connect's workers sends them (ConnectProtocol.Assignment)."""
 
     NO_ERROR = 0
     CONFIG_MISMATCH = 1
@@ -239,7 +257,7 @@ class TransactionStatus(OpenEnum):
 
 
 class AcknowledgeType(OpenEnum):
-    """What a share consumer did with a record (AcknowledgeType, KIP-932; GAP: there is no such record)."""
+    """What a share consumer did with a record (AcknowledgeType, KIP-932; GAP: the record doesn't exist)."""
 
     GAP = 0
     ACCEPT = 1
@@ -320,8 +338,23 @@ class LeaderRecoveryState(OpenEnum):
     RECOVERING = 1
 
 
+class FencingChange(OpenEnum):
+    """What became of a broker's fence, in the metadata log (BrokerRegistrationFencingChange)."""
+
+    UNFENCE = -1
+    NONE = 0
+    FENCE = 1
+
+
+class ControlledShutdownChange(OpenEnum):
+    """Whether a broker has begun to shut down (BrokerRegistrationInControlledShutdownChange, KIP-841)."""
+
+    NONE = 0
+    IN_CONTROLLED_SHUTDOWN = 1
+
+
 class ControlRequestType(OpenEnum):
-    """Whether a controller under ZooKeeper told all or some (Kafka 3's AbstractControlRequest.Type)."""
+    """Whether a controller under ZooKeeper sent all or some (Kafka 3's AbstractControlRequest.Type)."""
 
     UNKNOWN = 0
     INCREMENTAL = 1

@@ -2,10 +2,10 @@
 
     log_files.py        a broker's directories to the coordinators' segments in them, and which log each is of
     coordinator_log.py  one segment to coordinator records, transaction markers and what couldn't be read
-    latest.py           what still holds of the records of many segments: transactions decided, keys compacted
+    compaction.py       what still holds of the records of many segments: transactions decided, keys compacted
 
     timeline_events.py  what can happen to a group: the rows of its timeline
-    capture_timeline.py captures' entries to events; log_timeline.py: a log's records to the same events
+    capture_timeline.py captures' entries to events; log_events.py: a log's records to the same events
     group.py            one group's state; by protocol: classic.py, modern.py, draft_groups.py
     joining.py          the JoinGroups that wait for their responses
     commits.py          commits and transactions; lag.py: how far groups are behind

@@ -37,9 +37,6 @@ class Commits:
     def commit(self, entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """OffsetCommit or TxnOffsetCommit, answered."""
         transactional_id = getattr(request, "transactional_id", None)
-        generation = getattr(request, "generation_id_or_member_epoch", None)
-        if generation is None:
-            generation = request.generation_id
         codes = {
             (self._topic(topic), one.partition_index): one.error_code
             for topic in message.topics
@@ -52,7 +49,7 @@ class Commits:
                 code = codes.get(where, 0)
                 yield OffsetCommitted(
                     group=request.group_id, **place._asdict(), member_id=request.member_id or None,
-                    client_id=entry.client_id, generation=generation, topic=name,
+                    client_id=entry.client_id, generation=request.generation_id_or_member_epoch, topic=name,
                     partition=one.partition_index, offset=one.committed_offset,
                     leader_epoch=one.committed_leader_epoch, metadata=one.committed_metadata,
                     error_code=code, transactional_id=transactional_id,

@@ -1,10 +1,10 @@
 """What a coordinator wrote: one segment of its log, record by record.
 
 Strategy: batches lead to records, records to `coordwire.logs`; each becomes one frozen value with its place.
-A transaction's records are marked as such; the marker that decides them is a value of its own (`latest.py`
-brings the two together). Rules: nothing is fatal and nothing is left out: a type or version that isn't known
-passes through with its bytes and `unknown` says why, one that can't be read with its bytes and its `refusal`,
-bytes that are not a batch become an `UnreadableRange`.
+A transaction's records are marked as such; the marker that decides them is a value of its own
+(`compaction.py` brings the two together). Rules: nothing is fatal and nothing is left out: a type or version
+that isn't known passes through with its bytes and `unknown` says why, one that can't be read with its bytes
+and its `refusal`, bytes that are not a batch become an `UnreadableRange`.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Marker:
 
     kind: "commit" or "abort"; else the control type's name in lower case, or its number where it isn't known.
     coordinator_epoch: of the transaction coordinator; -1 where none is told.
-    decided: the commits that it decides, as far as they were remembered (`latest.decide` fills it in).
+    decided: the commits that it decides, as far as they were remembered (`compaction.decide` fills it in).
     """
 
     file: str

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from coordwire.capture.formats.compressed import SUFFIXES
 from coordwire.logs import TOPICS, Log
 
 __all__ = ["LogFile", "find_files"]
@@ -69,7 +70,10 @@ def _folders(top: Path) -> Iterator[Path]:
 
 
 def _segments(folder: Path) -> list[LogFile]:
-    return [_named(path) for path in sorted(folder.glob("*.log")) if path.is_file()]
+    names = (".log", *(f".log{suffix}" for suffix in SUFFIXES))
+    return [
+        _named(path) for path in sorted(folder.glob("*.log*")) if path.name.endswith(names) and path.is_file()
+    ]
 
 
 def _named(path: Path) -> LogFile:

@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from coordwire.rich_display import RichDisplay
+
 __all__ = [
     "EVENTS",
     "Assignment",
@@ -92,7 +94,7 @@ class Moved(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupEvent:
+class GroupEvent(RichDisplay):
     """What all events say. group: its id, "" for a transaction that no group is known of."""
 
     group: str

@@ -13,6 +13,7 @@ from coordwire.message_names import full_name
 
 if TYPE_CHECKING:
     from coordwire.codec import Message, Request, Response
+    from coordwire.messages.aborted_txn import AbortedTxn
     from coordwire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
     from coordwire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
     from coordwire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
@@ -336,10 +337,18 @@ if TYPE_CHECKING:
         StreamsGroupTopologyKey,
         StreamsGroupTopologyValue,
     )
+    from coordwire.messages.streams_group_topology_description_update import (
+        StreamsGroupTopologyDescriptionUpdateRequest,
+        StreamsGroupTopologyDescriptionUpdateResponse,
+    )
     from coordwire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
     from coordwire.messages.transaction_log import TransactionLogKey, TransactionLogValue
     from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
     from coordwire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+    from coordwire.messages.unregister_controller import (
+        UnregisterControllerRequest,
+        UnregisterControllerResponse,
+    )
     from coordwire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
     from coordwire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
     from coordwire.messages.update_raft_voter import UpdateRaftVoterRequest, UpdateRaftVoterResponse
@@ -352,6 +361,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AbortTransactionRecord",
+    "AbortedTxn",
     "AccessControlEntryRecord",
     "AddOffsetsToTxnRequest",
     "AddOffsetsToTxnResponse",
@@ -639,6 +649,8 @@ __all__ = [
     "StreamsGroupTargetAssignmentMemberValue",
     "StreamsGroupTargetAssignmentMetadataKey",
     "StreamsGroupTargetAssignmentMetadataValue",
+    "StreamsGroupTopologyDescriptionUpdateRequest",
+    "StreamsGroupTopologyDescriptionUpdateResponse",
     "StreamsGroupTopologyKey",
     "StreamsGroupTopologyValue",
     "SubscriptionInfoData",
@@ -654,6 +666,8 @@ __all__ = [
     "UnregisterBrokerRequest",
     "UnregisterBrokerResponse",
     "UnregisterControllerRecord",
+    "UnregisterControllerRequest",
+    "UnregisterControllerResponse",
     "UpdateFeaturesRequest",
     "UpdateFeaturesResponse",
     "UpdateMetadataRequest",
@@ -674,6 +688,7 @@ __all__ = [
 
 _MODULES = {
     "AbortTransactionRecord": "metadata_log",
+    "AbortedTxn": "aborted_txn",
     "AccessControlEntryRecord": "metadata_log",
     "AddOffsetsToTxnRequest": "add_offsets_to_txn",
     "AddOffsetsToTxnResponse": "add_offsets_to_txn",
@@ -961,6 +976,8 @@ _MODULES = {
     "StreamsGroupTargetAssignmentMemberValue": "streams_group_records",
     "StreamsGroupTargetAssignmentMetadataKey": "streams_group_records",
     "StreamsGroupTargetAssignmentMetadataValue": "streams_group_records",
+    "StreamsGroupTopologyDescriptionUpdateRequest": "streams_group_topology_description_update",
+    "StreamsGroupTopologyDescriptionUpdateResponse": "streams_group_topology_description_update",
     "StreamsGroupTopologyKey": "streams_group_records",
     "StreamsGroupTopologyValue": "streams_group_records",
     "SubscriptionInfoData": "streams_assignor",
@@ -976,6 +993,8 @@ _MODULES = {
     "UnregisterBrokerRequest": "unregister_broker",
     "UnregisterBrokerResponse": "unregister_broker",
     "UnregisterControllerRecord": "metadata_log",
+    "UnregisterControllerRequest": "unregister_controller",
+    "UnregisterControllerResponse": "unregister_controller",
     "UpdateFeaturesRequest": "update_features",
     "UpdateFeaturesResponse": "update_features",
     "UpdateMetadataRequest": "update_metadata",
@@ -1087,6 +1106,8 @@ _APIS = {
     90: "DescribeShareGroupOffsets",
     91: "AlterShareGroupOffsets",
     92: "DeleteShareGroupOffsets",
+    93: "StreamsGroupTopologyDescriptionUpdate",
+    94: "UnregisterController",
 }
 
 

@@ -4,79 +4,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Request, Response
-
-__all__ = [
-    "AddOffsetsToTxnRequest",
-    "AddOffsetsToTxnResponse",
-]
+from coordwire.codec import Request, Response, field
 
 
 @dataclass(slots=True, kw_only=True)
-class AddOffsetsToTxnRequest(Request["AddOffsetsToTxnResponse"]):
+class AddOffsetsToTxnRequest(Request["AddOffsetsToTxnResponse"], api_key=25, versions=(0, 4), flexible=3):
     """Makes the group's partition of the offsets log part of the transaction, before the first
     TxnOffsetCommit. Producers whose TxnOffsetCommit has v5 do without it (KIP-890).
-
-    Request of AddOffsetsToTxn, api key 25, versions 0-4, flexible from 3, answered by the transaction
-    coordinator.
     """
 
-    api_key: ClassVar[int | None] = 25
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(3, 5)
-    response_class: ClassVar[type[AddOffsetsToTxnResponse]]
-
-    transactional_id: str = ""
+    transactional_id: str = field("string", entity="transactional_id")
     """Whose transaction it is."""
-    producer_id: int = 0
+    producer_id: int = field("int64", entity="producer_id")
     """As InitProducerId gave it."""
-    producer_epoch: int = 0
+    producer_epoch: int = field("int16")
     """As InitProducerId or, later, EndTxn gave it."""
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group whose offsets will be committed."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AddOffsetsToTxnResponse(Response):
-    """Makes the group's partition of the offsets log part of the transaction, before the first
-    TxnOffsetCommit. Producers whose TxnOffsetCommit has v5 do without it (KIP-890).
+class AddOffsetsToTxnResponse(
+    Response, answers=AddOffsetsToTxnRequest, api_key=25, versions=(0, 4), flexible=3
+):
+    """The response to AddOffsetsToTxnRequest."""
 
-    Response of AddOffsetsToTxn, api key 25, versions 0-4, flexible from 3, answered by the transaction
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 25
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(3, 5)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the offsets may not join the transaction."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-AddOffsetsToTxnRequest._layout_ = FieldTable(
-    AddOffsetsToTxnRequest,
-    Field("transactional_id", "string", default="", entity="transactional_id"),
-    Field("producer_id", "int64", entity="producer_id"),
-    Field("producer_epoch", "int16"),
-    Field("group_id", "string", default="", entity="group_id"),
-    flexible=3,
-)
-
-AddOffsetsToTxnResponse._layout_ = FieldTable(
-    AddOffsetsToTxnResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=3,
-)
-
-AddOffsetsToTxnRequest.response_class = AddOffsetsToTxnResponse

@@ -3,112 +3,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "AddRaftVoterRequest",
-    "AddRaftVoterResponse",
-    "Listener",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class Listener(Struct):
+class Listener(Struct, flexible=0):
     """One address at which the new voter listens."""
 
-    name: str = ""
+    name: str = field("string")
     """The listener's name, such as CONTROLLER."""
-    host: str = ""
+    host: str = field("string")
     """Host name or IP address."""
-    port: int = 0
+    port: int = field("uint16")
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AddRaftVoterRequest(Request["AddRaftVoterResponse"]):
-    """Asks the quorum's leader for one more voter, which must already have caught up with the log. Only
-    one change of the voters runs at a time.
-
-    Request of AddRaftVoter, api key 80, versions 0-1, flexible from 0.
+class AddRaftVoterRequest(Request["AddRaftVoterResponse"], api_key=80, versions=(0, 1), flexible=0):
+    """Requests from the quorum's leader to add one voter, which must already have caught up with the log.
+    Only one change of the voters runs at a time.
     """
 
-    api_key: ClassVar[int | None] = 80
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[AddRaftVoterResponse]]
-
-    cluster_id: str | None = ""
+    cluster_id: str | None = field("string", null=0)
     """The cluster meant; null for whichever answers."""
-    timeout_ms: int = 0
+    timeout_ms: int = field("int32")
     """How long the leader may take for the change, in ms."""
-    voter_id: int = 0
+    voter_id: int = field("int32")
     """Node id of the new voter."""
-    voter_directory_id: UUID = ZERO_UUID
+    voter_directory_id: UUID = field("uuid")
     """Id of the directory where the voter keeps its metadata log."""
-    listeners: list[Listener] = field(default_factory=list)
+    listeners: list[Listener] = array(Listener)
     """Where the other voters reach it."""
-    ack_when_committed: bool = True
+    ack_when_committed: bool = field("bool", since=1, default=True)
     """True: answered after the commit; false: once in the leader's log (KIP-1186). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AddRaftVoterResponse(Response):
-    """Asks the quorum's leader for one more voter, which must already have caught up with the log. Only
-    one change of the voters runs at a time.
+class AddRaftVoterResponse(Response, answers=AddRaftVoterRequest, api_key=80, versions=(0, 1), flexible=0):
+    """The response to AddRaftVoterRequest."""
 
-    Response of AddRaftVoter, api key 80, versions 0-1, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 80
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the voter was not added."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-Listener._layout_ = FieldTable(
-    Listener,
-    Field("name", "string", default=""),
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    flexible=0,
-)
-
-AddRaftVoterRequest._layout_ = FieldTable(
-    AddRaftVoterRequest,
-    Field("cluster_id", "string", null=0, default=""),
-    Field("timeout_ms", "int32"),
-    Field("voter_id", "int32"),
-    Field("voter_directory_id", "uuid", default=ZERO_UUID),
-    Field("listeners", "struct", array=True, struct=Listener, default=()),
-    Field("ack_when_committed", "bool", 1, default=True),
-    flexible=0,
-)
-
-AddRaftVoterResponse._layout_ = FieldTable(
-    AddRaftVoterResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    flexible=0,
-)
-
-AddRaftVoterRequest.response_class = AddRaftVoterResponse

@@ -4,77 +4,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Request, Response
-
-__all__ = [
-    "AllocateProducerIdsRequest",
-    "AllocateProducerIdsResponse",
-]
+from coordwire.codec import Request, Response, field
 
 
 @dataclass(slots=True, kw_only=True)
-class AllocateProducerIdsRequest(Request["AllocateProducerIdsResponse"]):
+class AllocateProducerIdsRequest(
+    Request["AllocateProducerIdsResponse"], api_key=67, versions=(0, 0), flexible=0
+):
     """Sent by brokers only. Each broker hands out ids from its own block, so that no two producers of a
     cluster share one (KIP-730).
-
-    Request of AllocateProducerIds, api key 67, version 0, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 67
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[AllocateProducerIdsResponse]]
-
-    broker_id: int = 0
+    broker_id: int = field("int32", entity="broker_id")
     """The broker that asks."""
-    broker_epoch: int = -1
-    """The epoch of its registration, to tell a stale broker; -1 if unknown."""
+    broker_epoch: int = field("int64", default=-1)
+    """The epoch of its registration, to recognise a stale broker; -1 if unknown."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AllocateProducerIdsResponse(Response):
-    """Sent by brokers only. Each broker hands out ids from its own block, so that no two producers of a
-    cluster share one (KIP-730).
+class AllocateProducerIdsResponse(
+    Response, answers=AllocateProducerIdsRequest, api_key=67, versions=(0, 0), flexible=0
+):
+    """The response to AllocateProducerIdsRequest."""
 
-    Response of AllocateProducerIds, api key 67, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 67
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why no block was given."""
-    producer_id_start: int = 0
+    producer_id_start: int = field("int64", entity="producer_id")
     """First id of the block."""
-    producer_id_len: int = 0
+    producer_id_len: int = field("int32")
     """How many ids the block holds, counted up from the first."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-AllocateProducerIdsRequest._layout_ = FieldTable(
-    AllocateProducerIdsRequest,
-    Field("broker_id", "int32", entity="broker_id"),
-    Field("broker_epoch", "int64", default=-1),
-    flexible=0,
-)
-
-AllocateProducerIdsResponse._layout_ = FieldTable(
-    AllocateProducerIdsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("producer_id_start", "int64", entity="producer_id"),
-    Field("producer_id_len", "int32"),
-    flexible=0,
-)
-
-AllocateProducerIdsRequest.response_class = AllocateProducerIdsResponse

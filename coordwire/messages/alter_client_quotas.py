@@ -3,178 +3,91 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "AlterClientQuotasRequest",
-    "AlterClientQuotasRequestEntityData",
-    "AlterClientQuotasRequestEntryData",
-    "AlterClientQuotasResponse",
-    "AlterClientQuotasResponseEntityData",
-    "AlterClientQuotasResponseEntryData",
-    "OpData",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterClientQuotasRequestEntityData(Struct):
+class AlterClientQuotasRequestEntityData(Struct, flexible=1):
     """One part of the entity, such as its user."""
 
-    entity_type: str = ""
+    entity_type: str = field("string")
     """The kind of part: "user", "client-id" or "ip"."""
-    entity_name: str | None = ""
+    entity_name: str | None = field("string", null=0)
     """The user, client id or address; null for the default of that kind."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OpData(Struct):
+class OpData(Struct, flexible=1):
     """One change to a limit."""
 
-    key: str = ""
+    key: str = field("string")
     """The quota's name, such as producer_byte_rate."""
-    value: float = 0.0
+    value: float = field("float64")
     """The new limit, in the quota's own unit; ignored when removed."""
-    remove: bool = False
+    remove: bool = field("bool")
     """True: remove the limit, so that a more general one counts."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterClientQuotasRequestEntryData(Struct):
+class AlterClientQuotasRequestEntryData(Struct, flexible=1):
     """The changes to one entity."""
 
-    entity: list[AlterClientQuotasRequestEntityData] = field(default_factory=list)
+    entity: list[AlterClientQuotasRequestEntityData] = array(AlterClientQuotasRequestEntityData)
     """Its parts; a user and a client id together mean that pair."""
-    ops: list[OpData] = field(default_factory=list)
+    ops: list[OpData] = array(OpData)
     """What to change."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterClientQuotasRequest(Request["AlterClientQuotasResponse"]):
+class AlterClientQuotasRequest(Request["AlterClientQuotasResponse"], api_key=49, versions=(0, 1), flexible=1):
     """Changes single limits and leaves the others alone. All changes to one entity succeed or fail
     together.
-
-    Request of AlterClientQuotas, api key 49, versions 0-1, flexible from 1.
     """
 
-    api_key: ClassVar[int | None] = 49
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(1, 2)
-    response_class: ClassVar[type[AlterClientQuotasResponse]]
-
-    entries: list[AlterClientQuotasRequestEntryData] = field(default_factory=list)
+    entries: list[AlterClientQuotasRequestEntryData] = array(AlterClientQuotasRequestEntryData)
     """The entities to change."""
-    validate_only: bool = False
+    validate_only: bool = field("bool")
     """True: only check the request, change nothing."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterClientQuotasResponseEntityData(Struct):
+class AlterClientQuotasResponseEntityData(Struct, flexible=1):
     """One part of the entity, as in the request."""
 
-    entity_type: str = ""
+    entity_type: str = field("string")
     """The kind of part: "user", "client-id" or "ip"."""
-    entity_name: str | None = ""
+    entity_name: str | None = field("string", null=0)
     """The user, client id or address; null for the default of that kind."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterClientQuotasResponseEntryData(Struct):
+class AlterClientQuotasResponseEntryData(Struct, flexible=1):
     """What became of one entity's changes."""
 
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the entity was not changed."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
-    entity: list[AlterClientQuotasResponseEntityData] = field(default_factory=list)
+    entity: list[AlterClientQuotasResponseEntityData] = array(AlterClientQuotasResponseEntityData)
     """The parts of the entity."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterClientQuotasResponse(Response):
-    """Changes single limits and leaves the others alone. All changes to one entity succeed or fail
-    together.
+class AlterClientQuotasResponse(
+    Response, answers=AlterClientQuotasRequest, api_key=49, versions=(0, 1), flexible=1
+):
+    """The response to AlterClientQuotasRequest."""
 
-    Response of AlterClientQuotas, api key 49, versions 0-1, flexible from 1.
-    """
-
-    api_key: ClassVar[int | None] = 49
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(1, 2)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    entries: list[AlterClientQuotasResponseEntryData] = field(default_factory=list)
+    entries: list[AlterClientQuotasResponseEntryData] = array(AlterClientQuotasResponseEntryData)
     """One outcome for each entity."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-AlterClientQuotasRequestEntityData._layout_ = FieldTable(
-    AlterClientQuotasRequestEntityData,
-    Field("entity_type", "string", default=""),
-    Field("entity_name", "string", null=0, default=""),
-    flexible=1,
-)
-
-OpData._layout_ = FieldTable(
-    OpData,
-    Field("key", "string", default=""),
-    Field("value", "float64", default=0.0),
-    Field("remove", "bool", default=False),
-    flexible=1,
-)
-
-AlterClientQuotasRequestEntryData._layout_ = FieldTable(
-    AlterClientQuotasRequestEntryData,
-    Field("entity", "struct", array=True, struct=AlterClientQuotasRequestEntityData, default=()),
-    Field("ops", "struct", array=True, struct=OpData, default=()),
-    flexible=1,
-)
-
-AlterClientQuotasRequest._layout_ = FieldTable(
-    AlterClientQuotasRequest,
-    Field("entries", "struct", array=True, struct=AlterClientQuotasRequestEntryData, default=()),
-    Field("validate_only", "bool", default=False),
-    flexible=1,
-)
-
-AlterClientQuotasResponseEntityData._layout_ = FieldTable(
-    AlterClientQuotasResponseEntityData,
-    Field("entity_type", "string", default=""),
-    Field("entity_name", "string", null=0, default=""),
-    flexible=1,
-)
-
-AlterClientQuotasResponseEntryData._layout_ = FieldTable(
-    AlterClientQuotasResponseEntryData,
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    Field("entity", "struct", array=True, struct=AlterClientQuotasResponseEntityData, default=()),
-    flexible=1,
-)
-
-AlterClientQuotasResponse._layout_ = FieldTable(
-    AlterClientQuotasResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("entries", "struct", array=True, struct=AlterClientQuotasResponseEntryData, default=()),
-    flexible=1,
-)
-
-AlterClientQuotasRequest.response_class = AlterClientQuotasResponse

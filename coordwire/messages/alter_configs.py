@@ -3,141 +3,69 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "AlterConfigsRequest",
-    "AlterConfigsResource",
-    "AlterConfigsResourceResponse",
-    "AlterConfigsResponse",
-    "AlterableConfig",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterableConfig(Struct):
+class AlterableConfig(Struct, flexible=2):
     """One setting."""
 
-    name: str = ""
+    name: str = field("string")
     """The setting's name, such as retention.ms."""
-    value: str | None = ""
+    value: str | None = field("string", null=0, secret=True)
     """Its value as text; null is refused."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterConfigsResource(Struct):
+class AlterConfigsResource(Struct, flexible=2):
     """All settings of one resource."""
 
-    resource_type: int = 0
+    resource_type: int = field("int8")
     """2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group."""
-    resource_name: str = ""
+    resource_name: str = field("string")
     """Topic's or group's name, broker's id, …; empty for the default of all brokers."""
-    configs: list[AlterableConfig] = field(default_factory=list)
+    configs: list[AlterableConfig] = array(AlterableConfig)
     """What it shall have; all other settings are reset."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterConfigsRequest(Request["AlterConfigsResponse"]):
+class AlterConfigsRequest(Request["AlterConfigsResponse"], api_key=33, versions=(0, 2), flexible=2):
     """What the request does not name falls back to its default. IncrementalAlterConfigs changes single
     settings and is the better choice.
-
-    Request of AlterConfigs, api key 33, versions 0-2, flexible from 2.
     """
 
-    api_key: ClassVar[int | None] = 33
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-    response_class: ClassVar[type[AlterConfigsResponse]]
-
-    resources: list[AlterConfigsResource] = field(default_factory=list)
+    resources: list[AlterConfigsResource] = array(AlterConfigsResource)
     """The resources to change."""
-    validate_only: bool = False
+    validate_only: bool = field("bool")
     """True: only check the request, change nothing."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterConfigsResourceResponse(Struct):
+class AlterConfigsResourceResponse(Struct, flexible=2):
     """What became of one resource."""
 
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the resource was not changed."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
-    resource_type: int = 0
+    resource_type: int = field("int8")
     """2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group."""
-    resource_name: str = ""
+    resource_name: str = field("string")
     """The resource as the request named it."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterConfigsResponse(Response):
-    """What the request does not name falls back to its default. IncrementalAlterConfigs changes single
-    settings and is the better choice.
+class AlterConfigsResponse(Response, answers=AlterConfigsRequest, api_key=33, versions=(0, 2), flexible=2):
+    """The response to AlterConfigsRequest."""
 
-    Response of AlterConfigs, api key 33, versions 0-2, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 33
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    responses: list[AlterConfigsResourceResponse] = field(default_factory=list)
+    responses: list[AlterConfigsResourceResponse] = array(AlterConfigsResourceResponse)
     """One outcome for each resource."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-AlterableConfig._layout_ = FieldTable(
-    AlterableConfig,
-    Field("name", "string", default=""),
-    Field("value", "string", null=0, default="", secret=True),
-    flexible=2,
-)
-
-AlterConfigsResource._layout_ = FieldTable(
-    AlterConfigsResource,
-    Field("resource_type", "int8"),
-    Field("resource_name", "string", default=""),
-    Field("configs", "struct", array=True, struct=AlterableConfig, default=()),
-    flexible=2,
-)
-
-AlterConfigsRequest._layout_ = FieldTable(
-    AlterConfigsRequest,
-    Field("resources", "struct", array=True, struct=AlterConfigsResource, default=()),
-    Field("validate_only", "bool", default=False),
-    flexible=2,
-)
-
-AlterConfigsResourceResponse._layout_ = FieldTable(
-    AlterConfigsResourceResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    Field("resource_type", "int8"),
-    Field("resource_name", "string", default=""),
-    flexible=2,
-)
-
-AlterConfigsResponse._layout_ = FieldTable(
-    AlterConfigsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("responses", "struct", array=True, struct=AlterConfigsResourceResponse, default=()),
-    flexible=2,
-)
-
-AlterConfigsRequest.response_class = AlterConfigsResponse

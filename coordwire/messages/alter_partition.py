@@ -3,213 +3,114 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "AlterPartitionRequest",
-    "AlterPartitionRequestPartitionData",
-    "AlterPartitionRequestTopicData",
-    "AlterPartitionResponse",
-    "AlterPartitionResponsePartitionData",
-    "AlterPartitionResponseTopicData",
-    "BrokerState",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class BrokerState(Struct):
+class BrokerState(Struct, flexible=0):
     """One in-sync replica, with the life it was seen in."""
 
-    broker_id: int = 0
+    broker_id: int = field("int32", entity="broker_id")
     """The replica's broker."""
-    broker_epoch: int = -1
+    broker_epoch: int = field("int64", default=-1)
     """Its epoch when the leader last heard of it; -1 skips the check."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterPartitionRequestPartitionData(Struct):
+class AlterPartitionRequestPartitionData(Struct, flexible=0):
     """The change wanted in one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """The leader epoch under which the sender leads."""
-    new_isr: list[int] = field(default_factory=list)
+    new_isr: list[int] = array("int32", until=2, entity="broker_id")
     """Broker ids of the wanted in-sync replicas (v0-2). (v0-v2)"""
-    new_isr_with_epochs: list[BrokerState] = field(default_factory=list)
+    new_isr_with_epochs: list[BrokerState] = array(BrokerState, since=3)
     """The wanted in-sync replicas with their epochs (v3, KIP-903). (v3+)"""
-    leader_recovery_state: int = 0
+    leader_recovery_state: int = field("int8", since=1)
     """0 recovered, 1 still recovering from an unclean election (KIP-704). (v1+)"""
-    partition_epoch: int = 0
+    partition_epoch: int = field("int32")
     """The state that the change builds on; refused unless current."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterPartitionRequestTopicData(Struct):
+class AlterPartitionRequestTopicData(Struct, flexible=0):
     """The changes wanted in one topic."""
 
-    topic_name: str = ""
-    """The topic's name; from v2 on topic_id stands for it. (v0-v1)"""
-    topic_id: UUID = ZERO_UUID
+    topic_name: str = field("string", until=1, ignorable=True, entity="topic_name")
+    """The topic's name; replaced by topic_id in v2. (v0-v1)"""
+    topic_id: UUID = field("uuid", since=2, ignorable=True)
     """The topic's id (v2, KIP-841). (v2+)"""
-    partitions: list[AlterPartitionRequestPartitionData] = field(default_factory=list)
+    partitions: list[AlterPartitionRequestPartitionData] = array(AlterPartitionRequestPartitionData)
     """One change for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterPartitionRequest(Request["AlterPartitionResponse"]):
-    """Sent when a follower falls behind or catches up; the change counts once the controller has agreed.
-    Stale leaders and brokers are fenced by their epochs.
-
-    Request of AlterPartition, api key 56, versions 0-3, flexible from 0.
+class AlterPartitionRequest(Request["AlterPartitionResponse"], api_key=56, versions=(0, 3), flexible=0):
+    """Sent when a follower lags or catches up; the change counts once the controller has agreed. Stale
+    leaders and brokers are fenced by their epochs.
     """
 
-    api_key: ClassVar[int | None] = 56
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(0, 4)
-    response_class: ClassVar[type[AlterPartitionResponse]]
-
-    broker_id: int = 0
+    broker_id: int = field("int32", entity="broker_id")
     """The broker that asks, leader of all the partitions."""
-    broker_epoch: int = -1
+    broker_epoch: int = field("int64", default=-1)
     """Its epoch from registration; -1 if it has none."""
-    topics: list[AlterPartitionRequestTopicData] = field(default_factory=list)
+    topics: list[AlterPartitionRequestTopicData] = array(AlterPartitionRequestTopicData)
     """The changes wanted."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterPartitionResponsePartitionData(Struct):
+class AlterPartitionResponsePartitionData(Struct, flexible=0):
     """One partition as the controller now has it."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the change was refused, such as INELIGIBLE_REPLICA."""
-    leader_id: int = 0
+    leader_id: int = field("int32", entity="broker_id")
     """The leader's broker id; -1 for none."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """The leader epoch that holds."""
-    isr: list[int] = field(default_factory=list)
+    isr: list[int] = array("int32", entity="broker_id")
     """Broker ids of the in-sync replicas."""
-    leader_recovery_state: int = 0
+    leader_recovery_state: int = field("int8", since=1, ignorable=True)
     """0 recovered, 1 still recovering from an unclean election (KIP-704). (v1+)"""
-    partition_epoch: int = 0
+    partition_epoch: int = field("int32")
     """Number of the partition's present state, raised by each change."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterPartitionResponseTopicData(Struct):
+class AlterPartitionResponseTopicData(Struct, flexible=0):
     """One topic's partitions."""
 
-    topic_name: str = ""
-    """The topic's name; from v2 on topic_id stands for it. (v0-v1)"""
-    topic_id: UUID = ZERO_UUID
+    topic_name: str = field("string", until=1, ignorable=True, entity="topic_name")
+    """The topic's name; replaced by topic_id in v2. (v0-v1)"""
+    topic_id: UUID = field("uuid", since=2, ignorable=True)
     """The topic's id (v2, KIP-841). (v2+)"""
-    partitions: list[AlterPartitionResponsePartitionData] = field(default_factory=list)
+    partitions: list[AlterPartitionResponsePartitionData] = array(AlterPartitionResponsePartitionData)
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterPartitionResponse(Response):
-    """Sent when a follower falls behind or catches up; the change counts once the controller has agreed.
-    Stale leaders and brokers are fenced by their epochs.
+class AlterPartitionResponse(
+    Response, answers=AlterPartitionRequest, api_key=56, versions=(0, 3), flexible=0
+):
+    """The response to AlterPartitionRequest."""
 
-    Response of AlterPartition, api key 56, versions 0-3, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 56
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(0, 4)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the whole request was refused, such as STALE_BROKER_EPOCH."""
-    topics: list[AlterPartitionResponseTopicData] = field(default_factory=list)
+    topics: list[AlterPartitionResponseTopicData] = array(AlterPartitionResponseTopicData)
     """The outcomes; empty on such an error."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-BrokerState._layout_ = FieldTable(
-    BrokerState,
-    Field("broker_id", "int32", entity="broker_id"),
-    Field("broker_epoch", "int64", default=-1),
-    flexible=0,
-)
-
-AlterPartitionRequestPartitionData._layout_ = FieldTable(
-    AlterPartitionRequestPartitionData,
-    Field("partition_index", "int32"),
-    Field("leader_epoch", "int32"),
-    Field("new_isr", "int32", 0, 2, array=True, default=(), entity="broker_id"),
-    Field("new_isr_with_epochs", "struct", 3, array=True, struct=BrokerState, default=()),
-    Field("leader_recovery_state", "int8", 1),
-    Field("partition_epoch", "int32"),
-    flexible=0,
-)
-
-AlterPartitionRequestTopicData._layout_ = FieldTable(
-    AlterPartitionRequestTopicData,
-    Field("topic_name", "string", 0, 1, default="", ignorable=True, entity="topic_name"),
-    Field("topic_id", "uuid", 2, default=ZERO_UUID, ignorable=True),
-    Field("partitions", "struct", array=True, struct=AlterPartitionRequestPartitionData, default=()),
-    flexible=0,
-)
-
-AlterPartitionRequest._layout_ = FieldTable(
-    AlterPartitionRequest,
-    Field("broker_id", "int32", entity="broker_id"),
-    Field("broker_epoch", "int64", default=-1),
-    Field("topics", "struct", array=True, struct=AlterPartitionRequestTopicData, default=()),
-    flexible=0,
-)
-
-AlterPartitionResponsePartitionData._layout_ = FieldTable(
-    AlterPartitionResponsePartitionData,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("leader_id", "int32", entity="broker_id"),
-    Field("leader_epoch", "int32"),
-    Field("isr", "int32", array=True, default=(), entity="broker_id"),
-    Field("leader_recovery_state", "int8", 1, ignorable=True),
-    Field("partition_epoch", "int32"),
-    flexible=0,
-)
-
-AlterPartitionResponseTopicData._layout_ = FieldTable(
-    AlterPartitionResponseTopicData,
-    Field("topic_name", "string", 0, 1, default="", ignorable=True, entity="topic_name"),
-    Field("topic_id", "uuid", 2, default=ZERO_UUID, ignorable=True),
-    Field("partitions", "struct", array=True, struct=AlterPartitionResponsePartitionData, default=()),
-    flexible=0,
-)
-
-AlterPartitionResponse._layout_ = FieldTable(
-    AlterPartitionResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("topics", "struct", array=True, struct=AlterPartitionResponseTopicData, default=()),
-    flexible=0,
-)
-
-AlterPartitionRequest.response_class = AlterPartitionResponse

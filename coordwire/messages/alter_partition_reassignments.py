@@ -3,167 +3,88 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "AlterPartitionReassignmentsRequest",
-    "AlterPartitionReassignmentsResponse",
-    "ReassignablePartition",
-    "ReassignablePartitionResponse",
-    "ReassignableTopic",
-    "ReassignableTopicResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class ReassignablePartition(Struct):
+class ReassignablePartition(Struct, flexible=0):
     """The target of one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    replicas: list[int] | None = None
+    replicas: list[int] | None = array("int32", null=0, default=None, entity="broker_id")
     """Broker ids to move to, preferred leader first; null cancels a move under way."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ReassignableTopic(Struct):
+class ReassignableTopic(Struct, flexible=0):
     """The targets within one topic."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[ReassignablePartition] = field(default_factory=list)
+    partitions: list[ReassignablePartition] = array(ReassignablePartition)
     """The partitions to move, or to stop moving."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterPartitionReassignmentsRequest(Request["AlterPartitionReassignmentsResponse"]):
+class AlterPartitionReassignmentsRequest(
+    Request["AlterPartitionReassignmentsResponse"], api_key=45, versions=(0, 1), flexible=0
+):
     """Starts, changes or cancels the reassignment of single partitions (KIP-455). The answer comes when
     the controller has taken the order, not when the data has moved.
-
-    Request of AlterPartitionReassignments, api key 45, versions 0-1, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 45
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[AlterPartitionReassignmentsResponse]]
-
-    timeout_ms: int = 60000
+    timeout_ms: int = field("int32", default=60000)
     """How long the controller may take to accept, in ms."""
-    allow_replication_factor_change: bool = True
+    allow_replication_factor_change: bool = field("bool", since=1, default=True)
     """False: refuse targets with more or fewer replicas (KIP-860). (v1+)"""
-    topics: list[ReassignableTopic] = field(default_factory=list)
+    topics: list[ReassignableTopic] = array(ReassignableTopic)
     """What to reassign, by topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ReassignablePartitionResponse(Struct):
+class ReassignablePartitionResponse(Struct, flexible=0):
     """What became of one partition's order."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why this order was refused."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ReassignableTopicResponse(Struct):
+class ReassignableTopicResponse(Struct, flexible=0):
     """What became of one topic's orders."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[ReassignablePartitionResponse] = field(default_factory=list)
+    partitions: list[ReassignablePartitionResponse] = array(ReassignablePartitionResponse)
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterPartitionReassignmentsResponse(Response):
-    """Starts, changes or cancels the reassignment of single partitions (KIP-455). The answer comes when
-    the controller has taken the order, not when the data has moved.
+class AlterPartitionReassignmentsResponse(
+    Response, answers=AlterPartitionReassignmentsRequest, api_key=45, versions=(0, 1), flexible=0
+):
+    """The response to AlterPartitionReassignmentsRequest."""
 
-    Response of AlterPartitionReassignments, api key 45, versions 0-1, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 45
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    allow_replication_factor_change: bool = True
+    allow_replication_factor_change: bool = field("bool", since=1, default=True, ignorable=True)
     """The request's choice, repeated (KIP-860). (v1+)"""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the whole request was refused."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
-    responses: list[ReassignableTopicResponse] = field(default_factory=list)
+    responses: list[ReassignableTopicResponse] = array(ReassignableTopicResponse)
     """One outcome for each topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ReassignablePartition._layout_ = FieldTable(
-    ReassignablePartition,
-    Field("partition_index", "int32"),
-    Field("replicas", "int32", array=True, null=0, default=None, entity="broker_id"),
-    flexible=0,
-)
-
-ReassignableTopic._layout_ = FieldTable(
-    ReassignableTopic,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=ReassignablePartition, default=()),
-    flexible=0,
-)
-
-AlterPartitionReassignmentsRequest._layout_ = FieldTable(
-    AlterPartitionReassignmentsRequest,
-    Field("timeout_ms", "int32", default=60000),
-    Field("allow_replication_factor_change", "bool", 1, default=True),
-    Field("topics", "struct", array=True, struct=ReassignableTopic, default=()),
-    flexible=0,
-)
-
-ReassignablePartitionResponse._layout_ = FieldTable(
-    ReassignablePartitionResponse,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    flexible=0,
-)
-
-ReassignableTopicResponse._layout_ = FieldTable(
-    ReassignableTopicResponse,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=ReassignablePartitionResponse, default=()),
-    flexible=0,
-)
-
-AlterPartitionReassignmentsResponse._layout_ = FieldTable(
-    AlterPartitionReassignmentsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("allow_replication_factor_change", "bool", 1, default=True, ignorable=True),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    Field("responses", "struct", array=True, struct=ReassignableTopicResponse, default=()),
-    flexible=0,
-)
-
-AlterPartitionReassignmentsRequest.response_class = AlterPartitionReassignmentsResponse

@@ -3,149 +3,76 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "AlterReplicaLogDir",
-    "AlterReplicaLogDirPartitionResult",
-    "AlterReplicaLogDirTopic",
-    "AlterReplicaLogDirTopicResult",
-    "AlterReplicaLogDirsRequest",
-    "AlterReplicaLogDirsResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterReplicaLogDirTopic(Struct):
+class AlterReplicaLogDirTopic(Struct, flexible=2):
     """The partitions of one topic that go to the directory."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of the partitions to move."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterReplicaLogDir(Struct):
+class AlterReplicaLogDir(Struct, flexible=2):
     """One target directory, and what goes into it."""
 
-    path: str = ""
+    path: str = field("string")
     """Absolute path of the target, one of the broker's log.dirs."""
-    topics: list[AlterReplicaLogDirTopic] = field(default_factory=list)
+    topics: list[AlterReplicaLogDirTopic] = array(AlterReplicaLogDirTopic)
     """The partitions to keep there, by topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterReplicaLogDirsRequest(Request["AlterReplicaLogDirsResponse"]):
+class AlterReplicaLogDirsRequest(
+    Request["AlterReplicaLogDirsResponse"], api_key=34, versions=(0, 2), flexible=2
+):
     """Orders the broker asked to keep its replicas in other log directories (KIP-113). The answer does not
     wait for the copying; DescribeLogDirs shows how far it is.
-
-    Request of AlterReplicaLogDirs, api key 34, versions 0-2, flexible from 2.
     """
 
-    api_key: ClassVar[int | None] = 34
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-    response_class: ClassVar[type[AlterReplicaLogDirsResponse]]
-
-    dirs: list[AlterReplicaLogDir] = field(default_factory=list)
+    dirs: list[AlterReplicaLogDir] = array(AlterReplicaLogDir)
     """The moves, by target directory."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterReplicaLogDirPartitionResult(Struct):
+class AlterReplicaLogDirPartitionResult(Struct, flexible=2):
     """What became of one partition's order."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the order was refused."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterReplicaLogDirTopicResult(Struct):
+class AlterReplicaLogDirTopicResult(Struct, flexible=2):
     """What became of one topic's orders."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[AlterReplicaLogDirPartitionResult] = field(default_factory=list)
+    partitions: list[AlterReplicaLogDirPartitionResult] = array(AlterReplicaLogDirPartitionResult)
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterReplicaLogDirsResponse(Response):
-    """Orders the broker asked to keep its replicas in other log directories (KIP-113). The answer does not
-    wait for the copying; DescribeLogDirs shows how far it is.
+class AlterReplicaLogDirsResponse(
+    Response, answers=AlterReplicaLogDirsRequest, api_key=34, versions=(0, 2), flexible=2
+):
+    """The response to AlterReplicaLogDirsRequest."""
 
-    Response of AlterReplicaLogDirs, api key 34, versions 0-2, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 34
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    results: list[AlterReplicaLogDirTopicResult] = field(default_factory=list)
+    results: list[AlterReplicaLogDirTopicResult] = array(AlterReplicaLogDirTopicResult)
     """One outcome for each topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-AlterReplicaLogDirTopic._layout_ = FieldTable(
-    AlterReplicaLogDirTopic,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=2,
-)
-
-AlterReplicaLogDir._layout_ = FieldTable(
-    AlterReplicaLogDir,
-    Field("path", "string", default=""),
-    Field("topics", "struct", array=True, struct=AlterReplicaLogDirTopic, default=()),
-    flexible=2,
-)
-
-AlterReplicaLogDirsRequest._layout_ = FieldTable(
-    AlterReplicaLogDirsRequest,
-    Field("dirs", "struct", array=True, struct=AlterReplicaLogDir, default=()),
-    flexible=2,
-)
-
-AlterReplicaLogDirPartitionResult._layout_ = FieldTable(
-    AlterReplicaLogDirPartitionResult,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=2,
-)
-
-AlterReplicaLogDirTopicResult._layout_ = FieldTable(
-    AlterReplicaLogDirTopicResult,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=AlterReplicaLogDirPartitionResult, default=()),
-    flexible=2,
-)
-
-AlterReplicaLogDirsResponse._layout_ = FieldTable(
-    AlterReplicaLogDirsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("results", "struct", array=True, struct=AlterReplicaLogDirTopicResult, default=()),
-    flexible=2,
-)
-
-AlterReplicaLogDirsRequest.response_class = AlterReplicaLogDirsResponse

@@ -3,166 +3,85 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "AlterShareGroupOffsetsRequest",
-    "AlterShareGroupOffsetsRequestPartition",
-    "AlterShareGroupOffsetsRequestTopic",
-    "AlterShareGroupOffsetsResponse",
-    "AlterShareGroupOffsetsResponsePartition",
-    "AlterShareGroupOffsetsResponseTopic",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterShareGroupOffsetsRequestPartition(Struct):
+class AlterShareGroupOffsetsRequestPartition(Struct, flexible=0):
     """Where to start in one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """Its number within the topic."""
-    start_offset: int = 0
+    start_offset: int = field("int64")
     """The first offset to deliver from now on."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterShareGroupOffsetsRequestTopic(Struct):
+class AlterShareGroupOffsetsRequestTopic(Struct, flexible=0):
     """The partitions of one topic to move in."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """Which topic."""
-    partitions: list[AlterShareGroupOffsetsRequestPartition] = field(default_factory=list)
+    partitions: list[AlterShareGroupOffsetsRequestPartition] = array(AlterShareGroupOffsetsRequestPartition)
     """Where to start, a partition each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterShareGroupOffsetsRequest(Request["AlterShareGroupOffsetsResponse"]):
-    """Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).
+class AlterShareGroupOffsetsRequest(
+    Request["AlterShareGroupOffsetsResponse"], api_key=91, versions=(0, 0), flexible=0
+):
+    """Sets the start offsets of a share group's partitions. The group must have no members (KIP-932)."""
 
-    Request of AlterShareGroupOffsets, api key 91, version 0, flexible from 0, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 91
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[AlterShareGroupOffsetsResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The share group to change."""
-    topics: list[AlterShareGroupOffsetsRequestTopic] = field(default_factory=list)
+    topics: list[AlterShareGroupOffsetsRequestTopic] = array(AlterShareGroupOffsetsRequestTopic)
     """Where to start, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterShareGroupOffsetsResponsePartition(Struct):
+class AlterShareGroupOffsetsResponsePartition(Struct, flexible=0):
     """What became of one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """Its number within the topic."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why its offset was not changed."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterShareGroupOffsetsResponseTopic(Struct):
+class AlterShareGroupOffsetsResponseTopic(Struct, flexible=0):
     """What became of one topic's partitions."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """Which topic."""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """Its id; zero if unknown."""
-    partitions: list[AlterShareGroupOffsetsResponsePartition] = field(default_factory=list)
+    partitions: list[AlterShareGroupOffsetsResponsePartition] = array(AlterShareGroupOffsetsResponsePartition)
     """What became of them, a partition each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterShareGroupOffsetsResponse(Response):
-    """Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).
+class AlterShareGroupOffsetsResponse(
+    Response, answers=AlterShareGroupOffsetsRequest, api_key=91, versions=(0, 0), flexible=0
+):
+    """The response to AlterShareGroupOffsetsRequest."""
 
-    Response of AlterShareGroupOffsets, api key 91, version 0, flexible from 0, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 91
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """Throttling in ms: 0, or how long the quota holds this client back."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the whole request failed, such as a group with members."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
-    responses: list[AlterShareGroupOffsetsResponseTopic] = field(default_factory=list)
+    responses: list[AlterShareGroupOffsetsResponseTopic] = array(AlterShareGroupOffsetsResponseTopic)
     """What became of the offsets, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-AlterShareGroupOffsetsRequestPartition._layout_ = FieldTable(
-    AlterShareGroupOffsetsRequestPartition,
-    Field("partition_index", "int32"),
-    Field("start_offset", "int64"),
-    flexible=0,
-)
-
-AlterShareGroupOffsetsRequestTopic._layout_ = FieldTable(
-    AlterShareGroupOffsetsRequestTopic,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=AlterShareGroupOffsetsRequestPartition, default=()),
-    flexible=0,
-)
-
-AlterShareGroupOffsetsRequest._layout_ = FieldTable(
-    AlterShareGroupOffsetsRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("topics", "struct", array=True, struct=AlterShareGroupOffsetsRequestTopic, default=()),
-    flexible=0,
-)
-
-AlterShareGroupOffsetsResponsePartition._layout_ = FieldTable(
-    AlterShareGroupOffsetsResponsePartition,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    flexible=0,
-)
-
-AlterShareGroupOffsetsResponseTopic._layout_ = FieldTable(
-    AlterShareGroupOffsetsResponseTopic,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=AlterShareGroupOffsetsResponsePartition, default=()),
-    flexible=0,
-)
-
-AlterShareGroupOffsetsResponse._layout_ = FieldTable(
-    AlterShareGroupOffsetsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    Field("responses", "struct", array=True, struct=AlterShareGroupOffsetsResponseTopic, default=()),
-    flexible=0,
-)
-
-AlterShareGroupOffsetsRequest.response_class = AlterShareGroupOffsetsResponse

@@ -3,144 +3,75 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "AlterUserScramCredentialsRequest",
-    "AlterUserScramCredentialsResponse",
-    "AlterUserScramCredentialsResult",
-    "ScramCredentialDeletion",
-    "ScramCredentialUpsertion",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class ScramCredentialDeletion(Struct):
+class ScramCredentialDeletion(Struct, flexible=0):
     """One credential to remove."""
 
-    name: str = ""
+    name: str = field("string")
     """The user's name."""
-    mechanism: int = 0
+    mechanism: int = field("int8")
     """1 for SCRAM-SHA-256, 2 for SCRAM-SHA-512."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ScramCredentialUpsertion(Struct):
+class ScramCredentialUpsertion(Struct, flexible=0):
     """One credential to set, whether it is new or replaces an old one."""
 
-    name: str = ""
+    name: str = field("string")
     """The user's name."""
-    mechanism: int = 0
+    mechanism: int = field("int8")
     """1 for SCRAM-SHA-256, 2 for SCRAM-SHA-512."""
-    iterations: int = 0
+    iterations: int = field("int32")
     """How often the password was hashed, 4096 to 16384."""
-    salt: bytes = b""
+    salt: bytes = field("bytes", secret=True)
     """Random bytes that the client chose."""
-    salted_password: bytes = b""
+    salted_password: bytes = field("bytes", secret=True)
     """The SaltedPassword of RFC 5802, from password, salt and iterations."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterUserScramCredentialsRequest(Request["AlterUserScramCredentialsResponse"]):
+class AlterUserScramCredentialsRequest(
+    Request["AlterUserScramCredentialsResponse"], api_key=51, versions=(0, 0), flexible=0
+):
     """Changes what users log in with (KIP-554). The client salts and hashes the password, so that the
     broker never sees it in clear.
-
-    Request of AlterUserScramCredentials, api key 51, version 0, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 51
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[AlterUserScramCredentialsResponse]]
-
-    deletions: list[ScramCredentialDeletion] = field(default_factory=list)
+    deletions: list[ScramCredentialDeletion] = array(ScramCredentialDeletion)
     """Credentials to remove; empty for none."""
-    upsertions: list[ScramCredentialUpsertion] = field(default_factory=list)
+    upsertions: list[ScramCredentialUpsertion] = array(ScramCredentialUpsertion)
     """Credentials to set; empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterUserScramCredentialsResult(Struct):
+class AlterUserScramCredentialsResult(Struct, flexible=0):
     """What became of one user's changes."""
 
-    user: str = ""
+    user: str = field("string")
     """The user's name."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the user's credentials were not changed."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterUserScramCredentialsResponse(Response):
-    """Changes what users log in with (KIP-554). The client salts and hashes the password, so that the
-    broker never sees it in clear.
+class AlterUserScramCredentialsResponse(
+    Response, answers=AlterUserScramCredentialsRequest, api_key=51, versions=(0, 0), flexible=0
+):
+    """The response to AlterUserScramCredentialsRequest."""
 
-    Response of AlterUserScramCredentials, api key 51, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 51
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    results: list[AlterUserScramCredentialsResult] = field(default_factory=list)
+    results: list[AlterUserScramCredentialsResult] = array(AlterUserScramCredentialsResult)
     """One outcome for each user named."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ScramCredentialDeletion._layout_ = FieldTable(
-    ScramCredentialDeletion,
-    Field("name", "string", default=""),
-    Field("mechanism", "int8"),
-    flexible=0,
-)
-
-ScramCredentialUpsertion._layout_ = FieldTable(
-    ScramCredentialUpsertion,
-    Field("name", "string", default=""),
-    Field("mechanism", "int8"),
-    Field("iterations", "int32"),
-    Field("salt", "bytes", default=b"", secret=True),
-    Field("salted_password", "bytes", default=b"", secret=True),
-    flexible=0,
-)
-
-AlterUserScramCredentialsRequest._layout_ = FieldTable(
-    AlterUserScramCredentialsRequest,
-    Field("deletions", "struct", array=True, struct=ScramCredentialDeletion, default=()),
-    Field("upsertions", "struct", array=True, struct=ScramCredentialUpsertion, default=()),
-    flexible=0,
-)
-
-AlterUserScramCredentialsResult._layout_ = FieldTable(
-    AlterUserScramCredentialsResult,
-    Field("user", "string", default=""),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    flexible=0,
-)
-
-AlterUserScramCredentialsResponse._layout_ = FieldTable(
-    AlterUserScramCredentialsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("results", "struct", array=True, struct=AlterUserScramCredentialsResult, default=()),
-    flexible=0,
-)
-
-AlterUserScramCredentialsRequest.response_class = AlterUserScramCredentialsResponse

@@ -3,221 +3,117 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "BeginQuorumEpochRequest",
-    "BeginQuorumEpochRequestPartitionData",
-    "BeginQuorumEpochRequestTopicData",
-    "BeginQuorumEpochResponse",
-    "BeginQuorumEpochResponsePartitionData",
-    "BeginQuorumEpochResponseTopicData",
-    "LeaderEndpoint",
-    "NodeEndpoint",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class BeginQuorumEpochRequestPartitionData(Struct):
+class BeginQuorumEpochRequestPartitionData(Struct, flexible=1):
     """The new leadership of one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number; 0 for the metadata log."""
-    voter_directory_id: UUID = ZERO_UUID
+    voter_directory_id: UUID = field("uuid", since=1, ignorable=True)
     """Directory id of the voter addressed; all zeros if unknown (KIP-853). (v1+)"""
-    leader_id: int = 0
+    leader_id: int = field("int32", entity="broker_id")
     """Node id of the new leader, which is the sender."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """The epoch that the leader was elected for."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class BeginQuorumEpochRequestTopicData(Struct):
+class BeginQuorumEpochRequestTopicData(Struct, flexible=1):
     """One topic with new leaders."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name, __cluster_metadata in practice."""
-    partitions: list[BeginQuorumEpochRequestPartitionData] = field(default_factory=list)
+    partitions: list[BeginQuorumEpochRequestPartitionData] = array(BeginQuorumEpochRequestPartitionData)
     """Its partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderEndpoint(Struct):
+class LeaderEndpoint(Struct, flexible=1):
     """One address at which the leader listens."""
 
-    name: str = ""
+    name: str = field("string")
     """The listener's name, such as CONTROLLER."""
-    host: str = ""
+    host: str = field("string")
     """Host name or IP address."""
-    port: int = 0
+    port: int = field("uint16")
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class BeginQuorumEpochRequest(Request["BeginQuorumEpochResponse"]):
+class BeginQuorumEpochRequest(Request["BeginQuorumEpochResponse"], api_key=53, versions=(0, 1), flexible=1):
     """Sent by the winner of an election to every other voter, and repeated until each has acknowledged. A
     voter that knows a newer epoch refuses and names it.
-
-    Request of BeginQuorumEpoch, api key 53, versions 0-1, flexible from 1.
     """
 
-    api_key: ClassVar[int | None] = 53
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(1, 2)
-    response_class: ClassVar[type[BeginQuorumEpochResponse]]
-
-    cluster_id: str | None = None
+    cluster_id: str | None = field("string", null=0, default=None)
     """The cluster meant; null for no check."""
-    voter_id: int = -1
+    voter_id: int = field("int32", since=1, default=-1, ignorable=True, entity="broker_id")
     """Node id of the voter addressed; -1 if unknown (KIP-853). (v1+)"""
-    topics: list[BeginQuorumEpochRequestTopicData] = field(default_factory=list)
+    topics: list[BeginQuorumEpochRequestTopicData] = array(BeginQuorumEpochRequestTopicData)
     """What the sender now leads."""
-    leader_endpoints: list[LeaderEndpoint] = field(default_factory=list)
+    leader_endpoints: list[LeaderEndpoint] = array(LeaderEndpoint, since=1, ignorable=True)
     """Where the leader is reached (KIP-853). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class BeginQuorumEpochResponsePartitionData(Struct):
+class BeginQuorumEpochResponsePartitionData(Struct, flexible=1):
     """One voter's answer for one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the leader is not accepted, such as FENCED_LEADER_EPOCH."""
-    leader_id: int = 0
+    leader_id: int = field("int32", entity="broker_id")
     """The leader as the voter knows it; -1 if unknown."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """The newest epoch that the voter knows."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class BeginQuorumEpochResponseTopicData(Struct):
+class BeginQuorumEpochResponseTopicData(Struct, flexible=1):
     """The answers for one topic."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[BeginQuorumEpochResponsePartitionData] = field(default_factory=list)
+    partitions: list[BeginQuorumEpochResponsePartitionData] = array(BeginQuorumEpochResponsePartitionData)
     """One answer for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class NodeEndpoint(Struct):
+class NodeEndpoint(Struct, flexible=1):
     """The address of a leader named in the answer."""
 
-    node_id: int = 0
+    node_id: int = field("int32", entity="broker_id")
     """The leader's node id."""
-    host: str = ""
+    host: str = field("string")
     """Host name or IP address."""
-    port: int = 0
+    port: int = field("uint16")
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class BeginQuorumEpochResponse(Response):
-    """Sent by the winner of an election to every other voter, and repeated until each has acknowledged. A
-    voter that knows a newer epoch refuses and names it.
+class BeginQuorumEpochResponse(
+    Response, answers=BeginQuorumEpochRequest, api_key=53, versions=(0, 1), flexible=1
+):
+    """The response to BeginQuorumEpochRequest."""
 
-    Response of BeginQuorumEpoch, api key 53, versions 0-1, flexible from 1.
-    """
-
-    api_key: ClassVar[int | None] = 53
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(1, 2)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the whole request was refused."""
-    topics: list[BeginQuorumEpochResponseTopicData] = field(default_factory=list)
+    topics: list[BeginQuorumEpochResponseTopicData] = array(BeginQuorumEpochResponseTopicData)
     """The voter's answers; empty on such an error."""
-    node_endpoints: list[NodeEndpoint] = field(default_factory=list)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=1, tag=0)
     """Addresses of the leaders named above; empty if not known (KIP-853). (v1+, tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-BeginQuorumEpochRequestPartitionData._layout_ = FieldTable(
-    BeginQuorumEpochRequestPartitionData,
-    Field("partition_index", "int32"),
-    Field("voter_directory_id", "uuid", 1, default=ZERO_UUID, ignorable=True),
-    Field("leader_id", "int32", entity="broker_id"),
-    Field("leader_epoch", "int32"),
-    flexible=1,
-)
-
-BeginQuorumEpochRequestTopicData._layout_ = FieldTable(
-    BeginQuorumEpochRequestTopicData,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=BeginQuorumEpochRequestPartitionData, default=()),
-    flexible=1,
-)
-
-LeaderEndpoint._layout_ = FieldTable(
-    LeaderEndpoint,
-    Field("name", "string", default=""),
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    flexible=1,
-)
-
-BeginQuorumEpochRequest._layout_ = FieldTable(
-    BeginQuorumEpochRequest,
-    Field("cluster_id", "string", null=0, default=None),
-    Field("voter_id", "int32", 1, default=-1, ignorable=True, entity="broker_id"),
-    Field("topics", "struct", array=True, struct=BeginQuorumEpochRequestTopicData, default=()),
-    Field("leader_endpoints", "struct", 1, array=True, struct=LeaderEndpoint, default=(), ignorable=True),
-    flexible=1,
-)
-
-BeginQuorumEpochResponsePartitionData._layout_ = FieldTable(
-    BeginQuorumEpochResponsePartitionData,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("leader_id", "int32", entity="broker_id"),
-    Field("leader_epoch", "int32"),
-    flexible=1,
-)
-
-BeginQuorumEpochResponseTopicData._layout_ = FieldTable(
-    BeginQuorumEpochResponseTopicData,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=BeginQuorumEpochResponsePartitionData, default=()),
-    flexible=1,
-)
-
-NodeEndpoint._layout_ = FieldTable(
-    NodeEndpoint,
-    Field("node_id", "int32", entity="broker_id"),
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    flexible=1,
-)
-
-BeginQuorumEpochResponse._layout_ = FieldTable(
-    BeginQuorumEpochResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("topics", "struct", array=True, struct=BeginQuorumEpochResponseTopicData, default=()),
-    Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
-    flexible=1,
-)
-
-BeginQuorumEpochRequest.response_class = BeginQuorumEpochResponse

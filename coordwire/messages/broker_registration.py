@@ -3,147 +3,79 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "BrokerRegistrationRequest",
-    "BrokerRegistrationResponse",
-    "Feature",
-    "Listener",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class Listener(Struct):
+class Listener(Struct, flexible=0):
     """One address at which the broker listens."""
 
-    name: str = ""
+    name: str = field("string")
     """The listener's name, such as PLAINTEXT or INTERNAL."""
-    host: str = ""
+    host: str = field("string")
     """Host name or IP address."""
-    port: int = 0
+    port: int = field("uint16")
     """TCP port, 0 to 65535."""
-    security_protocol: int = 0
+    security_protocol: int = field("int16")
     """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Feature(Struct):
+class Feature(Struct, flexible=0):
     """The levels of one feature that the broker supports."""
 
-    name: str = ""
+    name: str = field("string")
     """The feature's name, such as metadata.version."""
-    min_supported_version: int = 0
+    min_supported_version: int = field("int16")
     """Lowest level supported."""
-    max_supported_version: int = 0
+    max_supported_version: int = field("int16")
     """Highest level supported."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class BrokerRegistrationRequest(Request["BrokerRegistrationResponse"]):
+class BrokerRegistrationRequest(
+    Request["BrokerRegistrationResponse"], api_key=62, versions=(0, 4), flexible=0
+):
     """The first request of a broker to the active controller. The epoch in the answer marks this life of
     the broker; BrokerHeartbeat keeps it alive.
-
-    Request of BrokerRegistration, api key 62, versions 0-4, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 62
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(0, 5)
-    response_class: ClassVar[type[BrokerRegistrationResponse]]
-
-    broker_id: int = 0
+    broker_id: int = field("int32", entity="broker_id")
     """Node id of the broker."""
-    cluster_id: str = ""
+    cluster_id: str = field("string")
     """The cluster it was formatted for; any other refuses it."""
-    incarnation_id: UUID = ZERO_UUID
-    """Drawn anew at each start, to tell a restart from a repetition."""
-    listeners: list[Listener] = field(default_factory=list)
+    incarnation_id: UUID = field("uuid")
+    """Drawn anew at each start, to distinguish a restart from a repetition."""
+    listeners: list[Listener] = array(Listener)
     """Where clients and other brokers reach it."""
-    features: list[Feature] = field(default_factory=list)
+    features: list[Feature] = array(Feature)
     """What its software supports."""
-    rack: str | None = ""
-    """Where it stands, for spreading replicas; null if not told."""
-    is_migrating_zk_broker: bool = False
+    rack: str | None = field("string", null=0)
+    """The rack, for spreading replicas; null if not given."""
+    is_migrating_zk_broker: bool = field("bool", since=1)
     """True: it runs on ZooKeeper and is being migrated (KIP-866). (v1+)"""
-    log_dirs: list[UUID] = field(default_factory=list)
+    log_dirs: list[UUID] = array("uuid", since=2, ignorable=True)
     """Ids of the log directories that it can use (KIP-858). (v2+)"""
-    previous_broker_epoch: int = -1
+    previous_broker_epoch: int = field("int64", since=3, default=-1, ignorable=True)
     """Its epoch before a clean shutdown; -1 after an unclean one (KIP-966). (v3+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class BrokerRegistrationResponse(Response):
-    """The first request of a broker to the active controller. The epoch in the answer marks this life of
-    the broker; BrokerHeartbeat keeps it alive.
+class BrokerRegistrationResponse(
+    Response, answers=BrokerRegistrationRequest, api_key=62, versions=(0, 4), flexible=0
+):
+    """The response to BrokerRegistrationRequest."""
 
-    Response of BrokerRegistration, api key 62, versions 0-4, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 62
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(0, 5)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the broker may not enter, such as DUPLICATE_BROKER_REGISTRATION."""
-    broker_epoch: int = -1
+    broker_epoch: int = field("int64", default=-1)
     """Marks this life of the broker, to be sent from now on; -1 on an error."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-Listener._layout_ = FieldTable(
-    Listener,
-    Field("name", "string", default=""),
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    Field("security_protocol", "int16"),
-    flexible=0,
-)
-
-Feature._layout_ = FieldTable(
-    Feature,
-    Field("name", "string", default=""),
-    Field("min_supported_version", "int16"),
-    Field("max_supported_version", "int16"),
-    flexible=0,
-)
-
-BrokerRegistrationRequest._layout_ = FieldTable(
-    BrokerRegistrationRequest,
-    Field("broker_id", "int32", entity="broker_id"),
-    Field("cluster_id", "string", default=""),
-    Field("incarnation_id", "uuid", default=ZERO_UUID),
-    Field("listeners", "struct", array=True, struct=Listener, default=()),
-    Field("features", "struct", array=True, struct=Feature, default=()),
-    Field("rack", "string", null=0, default=""),
-    Field("is_migrating_zk_broker", "bool", 1, default=False),
-    Field("log_dirs", "uuid", 2, array=True, default=(), ignorable=True),
-    Field("previous_broker_epoch", "int64", 3, default=-1, ignorable=True),
-    flexible=0,
-)
-
-BrokerRegistrationResponse._layout_ = FieldTable(
-    BrokerRegistrationResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("broker_epoch", "int64", default=-1),
-    flexible=0,
-)
-
-BrokerRegistrationRequest.response_class = BrokerRegistrationResponse

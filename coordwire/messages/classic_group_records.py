@@ -2,129 +2,77 @@
 """Classic groups, in __consumer_offsets: the whole group in one record, written at the end of each
 rebalance.
 
-A record without a value says that the group is gone.
+A record without a value means that the group is gone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-
-__all__ = [
-    "GroupMetadataKey",
-    "GroupMetadataValue",
-    "MemberMetadata",
-]
+from coordwire.codec import Message, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class GroupMetadataKey(Message):
+class GroupMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
-    GroupMetadataKey, version 0; key of record type 2 in __consumer_offsets.
+    Key of record type 2 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group: str = ""
+    group: str = field("string", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class MemberMetadata(Struct):
+class MemberMetadata(Struct, flexible=4):
     """One member of the generation."""
 
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The member's id."""
-    group_instance_id: str | None = None
+    group_instance_id: str | None = field(
+        "string", since=3, null=0, default=None, ignorable=True, entity="instance_id"
+    )
     """A static member's own name; null for a dynamic one (KIP-345). (v3+)"""
-    client_id: str = ""
+    client_id: str = field("string")
     """What the member's client calls itself."""
-    client_host: str = ""
+    client_host: str = field("string")
     """The address that the member last came from."""
-    rebalance_timeout: int = -1
+    rebalance_timeout: int = field("int32", since=1, default=-1, ignorable=True)
     """How long a rebalance waits for it, in ms; -1: the session timeout holds. (v1+)"""
-    session_timeout: int = 0
+    session_timeout: int = field("int32")
     """Silence after which it counts as dead, in ms."""
-    subscription: bytes = b""
+    subscription: bytes = field(
+        "bytes",
+        embedded=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
+    )
     """What it offered under the chosen protocol; opaque to the coordinator."""
-    assignment: bytes = b""
+    assignment: bytes = field(
+        "bytes",
+        embedded=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
+    )
     """What the leader gave it; opaque to the coordinator."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class GroupMetadataValue(Message):
+class GroupMetadataValue(Message, versions=(0, 4), flexible=4):
     """A classic group with its members and their assignments. v1 added the rebalance timeout, v2 the time
     of the state, v3 static members (KIP-345); v4 is flexible (KIP-915).
 
-    GroupMetadataValue, versions 0-4, flexible from 4; value of record type 2 in __consumer_offsets.
+    Value of record type 2 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(4, 5)
-
-    protocol_type: str = ""
+    protocol_type: str = field("string")
     """What the group is for: "consumer", "connect", …; empty for none."""
-    generation: int = 0
+    generation: int = field("int32")
     """Number of the rebalances so far, which members must name."""
-    protocol: str | None = ""
+    protocol: str | None = field("string", null=0)
     """The protocol chosen; null while the group has no members."""
-    leader: str | None = ""
+    leader: str | None = field("string", null=0, entity="member_id")
     """Member id of the leader; null while the group has no members."""
-    current_state_timestamp: int = -1
+    current_state_timestamp: int = field("int64", since=2, default=-1, ignorable=True)
     """Since when the group is in its state, in ms since the epoch; -1 if unknown. (v2+)"""
-    members: list[MemberMetadata] = field(default_factory=list)
-    """All members; empty for a group that lives on for its offsets."""
+    members: list[MemberMetadata] = array(MemberMetadata)
+    """All members; empty for a group that is kept for its offsets."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-GroupMetadataKey._layout_ = FieldTable(
-    GroupMetadataKey,
-    Field("group", "string", default="", entity="group_id"),
-)
-
-MemberMetadata._layout_ = FieldTable(
-    MemberMetadata,
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("group_instance_id", "string", 3, null=0, default=None, ignorable=True, entity="instance_id"),
-    Field("client_id", "string", default=""),
-    Field("client_host", "string", default=""),
-    Field("rebalance_timeout", "int32", 1, default=-1, ignorable=True),
-    Field("session_timeout", "int32"),
-    Field(
-        "subscription",
-        "bytes",
-        default=b"",
-        embedded=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
-    ),
-    Field(
-        "assignment",
-        "bytes",
-        default=b"",
-        embedded=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
-    ),
-    flexible=4,
-)
-
-GroupMetadataValue._layout_ = FieldTable(
-    GroupMetadataValue,
-    Field("protocol_type", "string", default=""),
-    Field("generation", "int32"),
-    Field("protocol", "string", null=0, default=""),
-    Field("leader", "string", null=0, default="", entity="member_id"),
-    Field("current_state_timestamp", "int64", 2, default=-1, ignorable=True),
-    Field("members", "struct", array=True, struct=MemberMetadata, default=()),
-    flexible=4,
-)

@@ -8,104 +8,57 @@ version for the newest they know.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-
-__all__ = [
-    "ConnectProtocolAssignment",
-    "ConnectProtocolSubscription",
-    "ConnectorAssignment",
-]
+from coordwire.codec import Message, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
 class ConnectorAssignment(Struct):
     """What a worker runs of one connector."""
 
-    connector: str = ""
+    connector: str = field("string")
     """The connector's name."""
-    tasks: list[int] = field(default_factory=list)
-    """Numbers of its tasks; -1 stands for the connector itself."""
+    tasks: list[int] = array("int32")
+    """Numbers of its tasks; -1 is the connector itself."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConnectProtocolAssignment(Message):
+class ConnectProtocolAssignment(Message, versions=(0, 2)):
     """What the leader gives a worker, in SyncGroup. v1 adds what it must give up and when to expect
-    another rebalance (KIP-415); v2 is the same, and says that internal requests are signed (KIP-507).
-
-    ConnectProtocolAssignment, versions 0-2.
+    another rebalance (KIP-415); v2 is the same, and states that internal requests are signed (KIP-507).
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(3, 3)
-
-    error: int = 0
+    error: int = field("int16")
     """0, or 1 if the worker's configs are older than the leader's."""
-    leader: str = ""
+    leader: str = field("string", entity="member_id")
     """Member id of the leader."""
-    leader_url: str = ""
+    leader_url: str = field("string")
     """Where the leader's REST interface is."""
-    config_offset: int = 0
+    config_offset: int = field("int64")
     """Up to which offset of the config topic the leader had read."""
-    assignment: list[ConnectorAssignment] | None = field(default_factory=list)
+    assignment: list[ConnectorAssignment] | None = array(ConnectorAssignment, null=1)
     """What the worker shall run: up to v0 all of it, from v1 on what is new. (null from v1)"""
-    revoked: list[ConnectorAssignment] | None = None
+    revoked: list[ConnectorAssignment] | None = array(ConnectorAssignment, since=1, null=0, default=None)
     """What it shall stop; null for nothing (KIP-415). (v1+)"""
-    delay: int = 0
+    delay: int = field("int32", since=1)
     """After how long the next rebalance is due, in ms; 0 for none (KIP-415). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConnectProtocolSubscription(Message):
-    """How far a worker is, in JoinGroup. v1 adds what it runs (KIP-415); v2 is the same, and says that
+class ConnectProtocolSubscription(Message, versions=(0, 2)):
+    """How far a worker is, in JoinGroup. v1 adds what it runs (KIP-415); v2 is the same, and states that
     internal requests are signed (KIP-507).
-
-    ConnectProtocolSubscription, versions 0-2.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(3, 3)
-
-    url: str = ""
+    url: str = field("string")
     """Where the worker's REST interface is."""
-    config_offset: int = 0
+    config_offset: int = field("int64")
     """Up to which offset of the config topic it has read."""
-    allocation: bytes | None = None
+    allocation: bytes | None = field(
+        "bytes", since=1, null=0, default=None, embedded=(("", "ConnectProtocolAssignment"),)
+    )
     """What it runs, as an assignment; null for nothing (KIP-415). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ConnectorAssignment._layout_ = FieldTable(
-    ConnectorAssignment,
-    Field("connector", "string", default=""),
-    Field("tasks", "int32", array=True, default=()),
-)
-
-ConnectProtocolAssignment._layout_ = FieldTable(
-    ConnectProtocolAssignment,
-    Field("error", "int16"),
-    Field("leader", "string", default="", entity="member_id"),
-    Field("leader_url", "string", default=""),
-    Field("config_offset", "int64"),
-    Field("assignment", "struct", array=True, struct=ConnectorAssignment, null=1, default=()),
-    Field("revoked", "struct", 1, array=True, struct=ConnectorAssignment, null=0, default=None),
-    Field("delay", "int32", 1),
-)
-
-ConnectProtocolSubscription._layout_ = FieldTable(
-    ConnectProtocolSubscription,
-    Field("url", "string", default=""),
-    Field("config_offset", "int64"),
-    Field("allocation", "bytes", 1, null=0, default=None, embedded=(("", "ConnectProtocolAssignment"),)),
-)

@@ -3,204 +3,111 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "Assignment",
-    "ConsumerGroupDescribeRequest",
-    "ConsumerGroupDescribeResponse",
-    "DescribedGroup",
-    "Member",
-    "TopicPartitions",
-]
+from coordwire.codec import Request, Response, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupDescribeRequest(Request["ConsumerGroupDescribeResponse"]):
+class ConsumerGroupDescribeRequest(
+    Request["ConsumerGroupDescribeResponse"], api_key=69, versions=(0, 1), flexible=0
+):
     """For operators: state, epochs, members and assignments of groups of type "consumer". A group of
     another type is answered with GROUP_ID_NOT_FOUND; DescribeGroups serves classic ones.
-
-    Request of ConsumerGroupDescribe, api key 69, versions 0-1, flexible from 0, answered by the group
-    coordinator.
     """
 
-    api_key: ClassVar[int | None] = 69
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[ConsumerGroupDescribeResponse]]
-
-    group_ids: list[str] = field(default_factory=list)
+    group_ids: list[str] = array("string", entity="group_id")
     """The groups to describe; all must have their coordinator on this broker."""
-    include_authorized_operations: bool = False
-    """Whether to report what the asker may do with each group."""
+    include_authorized_operations: bool = field("bool")
+    """Whether to report what the client may do with each group."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicPartitions(Struct):
+class TopicPartitions(Struct, flexible=0):
     """Some partitions of one topic."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id, which survives no recreation of the topic."""
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """Its name when the answer was made."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Partition numbers of this topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Assignment(Struct):
+class Assignment(Struct, flexible=0):
     """A set of partitions that a member has or shall have."""
 
-    topic_partitions: list[TopicPartitions] = field(default_factory=list)
+    topic_partitions: list[TopicPartitions] = array(TopicPartitions)
     """By topic; empty for a member without partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Member(Struct):
+class Member(Struct, flexible=0):
     """One member, with the way it still has to go from its assignment to its target."""
 
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The member's id, unique in its group."""
-    instance_id: str | None = None
+    instance_id: str | None = field("string", null=0, default=None, entity="instance_id")
     """A static member's own name; null for a dynamic one."""
-    rack_id: str | None = None
-    """The rack that the member says it runs in; null for none."""
-    member_epoch: int = 0
+    rack_id: str | None = field("string", null=0, default=None)
+    """The rack that the member reports; null for none."""
+    member_epoch: int = field("int32")
     """The epoch of the assignment that this member has reached."""
-    client_id: str = ""
+    client_id: str = field("string")
     """What the client calls itself in its request headers."""
-    client_host: str = ""
+    client_host: str = field("string")
     """The address that its requests come from."""
-    subscribed_topic_names: list[str] = field(default_factory=list)
+    subscribed_topic_names: list[str] = array("string", entity="topic_name")
     """Topics subscribed to by name; may be empty beside a pattern."""
-    subscribed_topic_regex: str | None = None
+    subscribed_topic_regex: str | None = field("string", null=0, default=None)
     """Pattern (RE2) of topics subscribed to; null or empty for none."""
-    assignment: Assignment = field(default_factory=Assignment)
+    assignment: Assignment = struct(Assignment)
     """What the member owns now."""
-    target_assignment: Assignment = field(default_factory=Assignment)
+    target_assignment: Assignment = struct(Assignment)
     """What it shall own once the group has settled."""
-    member_type: int = -1
-    """0 speaks the classic protocol, 1 the new one, -1 unknown (KIP-1099). (v1+)"""
+    member_type: int = field("int8", since=1, default=-1, ignorable=True)
+    """0 uses the classic protocol, 1 the new one, -1 unknown (KIP-1099). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribedGroup(Struct):
-    """One group; while assignment_epoch lags behind group_epoch, a new target is due."""
+class DescribedGroup(Struct, flexible=0):
+    """One group; while assignment_epoch is below group_epoch, a new target is due."""
 
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why this group is not described."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """More about the error; null for none."""
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group asked for."""
-    group_state: str = ""
+    group_state: str = field("string")
     """"Empty", "Assigning", "Reconciling", "Stable" or "Dead"."""
-    group_epoch: int = 0
+    group_epoch: int = field("int32")
     """Grows whenever members, subscriptions or topics change."""
-    assignment_epoch: int = 0
+    assignment_epoch: int = field("int32")
     """The group epoch that the target assignment was computed for."""
-    assignor_name: str = ""
+    assignor_name: str = field("string")
     """The assignor on the broker that computes the targets, such as "uniform"."""
-    members: list[Member] = field(default_factory=list)
+    members: list[Member] = array(Member)
     """Everybody in the group; empty on an error."""
-    authorized_operations: int = -0x80000000
+    authorized_operations: int = field("int32", default=-0x80000000)
     """One bit per ACL operation code; -2147483648 if not asked for."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupDescribeResponse(Response):
-    """For operators: state, epochs, members and assignments of groups of type "consumer". A group of
-    another type is answered with GROUP_ID_NOT_FOUND; DescribeGroups serves classic ones.
+class ConsumerGroupDescribeResponse(
+    Response, answers=ConsumerGroupDescribeRequest, api_key=69, versions=(0, 1), flexible=0
+):
+    """The response to ConsumerGroupDescribeRequest."""
 
-    Response of ConsumerGroupDescribe, api key 69, versions 0-1, flexible from 0, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 69
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    groups: list[DescribedGroup] = field(default_factory=list)
+    groups: list[DescribedGroup] = array(DescribedGroup)
     """One answer for each group asked for."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ConsumerGroupDescribeRequest._layout_ = FieldTable(
-    ConsumerGroupDescribeRequest,
-    Field("group_ids", "string", array=True, default=(), entity="group_id"),
-    Field("include_authorized_operations", "bool", default=False),
-    flexible=0,
-)
-
-TopicPartitions._layout_ = FieldTable(
-    TopicPartitions,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-Assignment._layout_ = FieldTable(
-    Assignment,
-    Field("topic_partitions", "struct", array=True, struct=TopicPartitions, default=()),
-    flexible=0,
-)
-
-Member._layout_ = FieldTable(
-    Member,
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("instance_id", "string", null=0, default=None, entity="instance_id"),
-    Field("rack_id", "string", null=0, default=None),
-    Field("member_epoch", "int32"),
-    Field("client_id", "string", default=""),
-    Field("client_host", "string", default=""),
-    Field("subscribed_topic_names", "string", array=True, default=(), entity="topic_name"),
-    Field("subscribed_topic_regex", "string", null=0, default=None),
-    Field("assignment", "struct", struct=Assignment),
-    Field("target_assignment", "struct", struct=Assignment),
-    Field("member_type", "int8", 1, default=-1, ignorable=True),
-    flexible=0,
-)
-
-DescribedGroup._layout_ = FieldTable(
-    DescribedGroup,
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("group_state", "string", default=""),
-    Field("group_epoch", "int32"),
-    Field("assignment_epoch", "int32"),
-    Field("assignor_name", "string", default=""),
-    Field("members", "struct", array=True, struct=Member, default=()),
-    Field("authorized_operations", "int32", default=-0x80000000),
-    flexible=0,
-)
-
-ConsumerGroupDescribeResponse._layout_ = FieldTable(
-    ConsumerGroupDescribeResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("groups", "struct", array=True, struct=DescribedGroup, default=()),
-    flexible=0,
-)
-
-ConsumerGroupDescribeRequest.response_class = ConsumerGroupDescribeResponse

@@ -7,553 +7,288 @@ gone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "ClassicMemberMetadata",
-    "ClassicProtocol",
-    "ConsumerGroupCurrentMemberAssignmentKey",
-    "ConsumerGroupCurrentMemberAssignmentValue",
-    "ConsumerGroupMemberMetadataKey",
-    "ConsumerGroupMemberMetadataValue",
-    "ConsumerGroupMetadataKey",
-    "ConsumerGroupMetadataValue",
-    "ConsumerGroupPartitionMetadataKey",
-    "ConsumerGroupPartitionMetadataValue",
-    "ConsumerGroupRegularExpressionKey",
-    "ConsumerGroupRegularExpressionValue",
-    "ConsumerGroupTargetAssignmentMemberKey",
-    "ConsumerGroupTargetAssignmentMemberValue",
-    "ConsumerGroupTargetAssignmentMetadataKey",
-    "ConsumerGroupTargetAssignmentMetadataValue",
-    "PartitionMetadata",
-    "TopicMetadata",
-    "TopicPartition",
-    "TopicPartitions",
-]
+from coordwire.codec import Message, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupMetadataKey(Message):
+class ConsumerGroupMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
-    ConsumerGroupMetadataKey, version 0; key of record type 3 in __consumer_offsets.
+    Key of record type 3 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupMetadataValue(Message):
+class ConsumerGroupMetadataValue(Message, versions=(0, 0), flexible=0):
     """A group's epoch, and what the topics looked like then.
 
-    ConsumerGroupMetadataValue, version 0, flexible from 0; value of record type 3 in
-    __consumer_offsets.
+    Value of record type 3 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    epoch: int = 0
+    epoch: int = field("int32")
     """The group's epoch, one more with every change of members or topics."""
-    metadata_hash: int = 0
+    metadata_hash: int = field("int64", tag=0)
     """Hash over the partitions and racks of all topics subscribed; 0 for none yet. (tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupPartitionMetadataKey(Message):
+class ConsumerGroupPartitionMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
-    ConsumerGroupPartitionMetadataKey, version 0; key of record type 4 in __consumer_offsets.
+    Key of record type 4 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionMetadata(Struct):
+class PartitionMetadata(Struct, flexible=0):
     """One partition's racks."""
 
-    partition: int = 0
+    partition: int = field("int32")
     """The partition's number."""
-    racks: list[str] = field(default_factory=list)
+    racks: list[str] = array("string")
     """The racks of its replicas."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicMetadata(Struct):
+class TopicMetadata(Struct, flexible=0):
     """One topic subscribed."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name."""
-    num_partitions: int = 0
+    num_partitions: int = field("int32")
     """How many partitions the topic has."""
-    partition_metadata: list[PartitionMetadata] = field(default_factory=list)
+    partition_metadata: list[PartitionMetadata] = array(PartitionMetadata)
     """Racks by partition; empty if no rack is known."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupPartitionMetadataValue(Message):
+class ConsumerGroupPartitionMetadataValue(Message, versions=(0, 0), flexible=0):
     """The partitions and racks of all topics subscribed. Newer coordinators keep a hash in
     ConsumerGroupMetadataValue instead.
 
-    ConsumerGroupPartitionMetadataValue, version 0, flexible from 0; value of record type 4 in
-    __consumer_offsets.
+    Value of record type 4 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    topics: list[TopicMetadata] = field(default_factory=list)
+    topics: list[TopicMetadata] = array(TopicMetadata)
     """The topics that the group subscribes to."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupMemberMetadataKey(Message):
+class ConsumerGroupMemberMetadataKey(Message, versions=(0, 0)):
     """Which member of which group.
 
-    ConsumerGroupMemberMetadataKey, version 0; key of record type 5 in __consumer_offsets.
+    Key of record type 5 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ClassicProtocol(Struct):
+class ClassicProtocol(Struct, flexible=0):
     """One protocol on offer."""
 
-    name: str = ""
+    name: str = field("string")
     """An assignment protocol, such as "range"."""
-    metadata: bytes = b""
+    metadata: bytes = field("bytes", embedded=(("", "ConsumerProtocolSubscription"),))
     """The member's subscription under this protocol."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ClassicMemberMetadata(Struct):
-    """A member that speaks the classic protocol, while the group is moved to the new one."""
+class ClassicMemberMetadata(Struct, flexible=0):
+    """A member that uses the classic protocol, while the group is moved to the new one."""
 
-    session_timeout_ms: int = 0
+    session_timeout_ms: int = field("int32")
     """Silence after which it counts as dead, in ms."""
-    supported_protocols: list[ClassicProtocol] = field(default_factory=list)
+    supported_protocols: list[ClassicProtocol] = array(ClassicProtocol)
     """The assignment protocols that it can run, most preferred first."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupMemberMetadataValue(Message):
+class ConsumerGroupMemberMetadataValue(Message, versions=(0, 0), flexible=0):
     """A member as it described itself.
 
-    ConsumerGroupMemberMetadataValue, version 0, flexible from 0; value of record type 5 in
-    __consumer_offsets.
+    Value of record type 5 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    instance_id: str | None = ""
+    instance_id: str | None = field("string", null=0, entity="instance_id")
     """A static member's own name; null for a dynamic one."""
-    rack_id: str | None = ""
+    rack_id: str | None = field("string", null=0)
     """The rack the member runs in; null for none."""
-    client_id: str = ""
+    client_id: str = field("string")
     """What the member's client calls itself."""
-    client_host: str = ""
+    client_host: str = field("string")
     """The address that the member last came from."""
-    subscribed_topic_names: list[str] = field(default_factory=list)
+    subscribed_topic_names: list[str] = array("string", entity="topic_name")
     """Topics wanted by name."""
-    subscribed_topic_regex: str | None = ""
+    subscribed_topic_regex: str | None = field("string", null=0)
     """Topics wanted by pattern (RE2); null for none."""
-    rebalance_timeout_ms: int = -1
-    """How long it may take to give up partitions, in ms; -1 if not told."""
-    server_assignor: str | None = ""
-    """The assignor that the member asks for; null for the coordinator's choice."""
-    classic_member_metadata: ClassicMemberMetadata | None = field(default_factory=ClassicMemberMetadata)
+    rebalance_timeout_ms: int = field("int32", default=-1)
+    """How long it may take to give up partitions, in ms; -1 if not given."""
+    server_assignor: str | None = field("string", null=0)
+    """The assignor that the member requests; null for the coordinator's choice."""
+    classic_member_metadata: ClassicMemberMetadata | None = struct(ClassicMemberMetadata, null=0, tag=0)
     """What a member of the classic protocol needs; null for the others. (tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupTargetAssignmentMetadataKey(Message):
+class ConsumerGroupTargetAssignmentMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
-    ConsumerGroupTargetAssignmentMetadataKey, version 0; key of record type 6 in __consumer_offsets.
+    Key of record type 6 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupTargetAssignmentMetadataValue(Message):
+class ConsumerGroupTargetAssignmentMetadataValue(Message, versions=(0, 0), flexible=0):
     """Which epoch the target assignment is for.
 
-    ConsumerGroupTargetAssignmentMetadataValue, version 0, flexible from 0; value of record type 6 in
-    __consumer_offsets.
+    Value of record type 6 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    assignment_epoch: int = 0
+    assignment_epoch: int = field("int32")
     """The group epoch that the target assignment was made for."""
-    assignment_timestamp: int = 0
+    assignment_timestamp: int = field("int64", tag=0)
     """When it was computed, in ms since the epoch; 0 if unknown. (tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupTargetAssignmentMemberKey(Message):
+class ConsumerGroupTargetAssignmentMemberKey(Message, versions=(0, 0)):
     """Which member of which group.
 
-    ConsumerGroupTargetAssignmentMemberKey, version 0; key of record type 7 in __consumer_offsets.
+    Key of record type 7 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicPartition(Struct):
+class TopicPartition(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of the partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupTargetAssignmentMemberValue(Message):
+class ConsumerGroupTargetAssignmentMemberValue(Message, versions=(0, 0), flexible=0):
     """A member's target: what it shall own once all others have let go.
 
-    ConsumerGroupTargetAssignmentMemberValue, version 0, flexible from 0; value of record type 7 in
-    __consumer_offsets.
+    Value of record type 7 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    topic_partitions: list[TopicPartition] = field(default_factory=list)
+    topic_partitions: list[TopicPartition] = array(TopicPartition)
     """All that the member shall come to own, by topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupCurrentMemberAssignmentKey(Message):
+class ConsumerGroupCurrentMemberAssignmentKey(Message, versions=(0, 0)):
     """Which member of which group.
 
-    ConsumerGroupCurrentMemberAssignmentKey, version 0; key of record type 8 in __consumer_offsets.
+    Key of record type 8 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicPartitions(Struct):
+class TopicPartitions(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of the partitions."""
-    assignment_epochs: list[int] | None = field(default_factory=list)
+    assignment_epochs: list[int] | None = array("int32", null=0, tag=0)
     """Epoch in which each partition was assigned, in their order; empty if not kept. (tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupCurrentMemberAssignmentValue(Message):
+class ConsumerGroupCurrentMemberAssignmentValue(Message, versions=(0, 0), flexible=0):
     """What a member owns now, on its way to the target.
 
-    ConsumerGroupCurrentMemberAssignmentValue, version 0, flexible from 0; value of record type 8 in
-    __consumer_offsets.
+    Value of record type 8 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    member_epoch: int = 0
+    member_epoch: int = field("int32")
     """The epoch that the member is in."""
-    previous_member_epoch: int = 0
+    previous_member_epoch: int = field("int32")
     """The epoch before it, in case its answer never reached the member."""
-    state: int = 0
+    state: int = field("int8")
     """0 stable, 1 has partitions to give up, 2 waits for others to give up theirs."""
-    assigned_partitions: list[TopicPartitions] = field(default_factory=list)
+    assigned_partitions: list[TopicPartitions] = array(TopicPartitions)
     """What it owns now."""
-    partitions_pending_revocation: list[TopicPartitions] = field(default_factory=list)
-    """What it has been told to give up and may still read."""
+    partitions_pending_revocation: list[TopicPartitions] = array(TopicPartitions)
+    """What it has to give up and may still read."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupRegularExpressionKey(Message):
+class ConsumerGroupRegularExpressionKey(Message, versions=(0, 0)):
     """Which pattern of which group.
 
-    ConsumerGroupRegularExpressionKey, version 0; key of record type 16 in __consumer_offsets.
+    Key of record type 16 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
-    regular_expression: str = ""
+    regular_expression: str = field("string")
     """The pattern (RE2)."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerGroupRegularExpressionValue(Message):
-    """The topics that a pattern stands for, as last matched.
+class ConsumerGroupRegularExpressionValue(Message, versions=(0, 0), flexible=0):
+    """The topics that a pattern matches, as last matched.
 
-    ConsumerGroupRegularExpressionValue, version 0, flexible from 0; value of record type 16 in
-    __consumer_offsets.
+    Value of record type 16 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    topics: list[str] = field(default_factory=list)
+    topics: list[str] = array("string", entity="topic_name")
     """Names of the topics that the expression matches."""
-    version: int = 0
+    version: int = field("int64")
     """Version of the cluster's metadata that it was matched against."""
-    timestamp: int = 0
+    timestamp: int = field("int64")
     """When it was matched, in ms since the epoch."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ConsumerGroupMetadataKey._layout_ = FieldTable(
-    ConsumerGroupMetadataKey,
-    Field("group_id", "string", default="", entity="group_id"),
-)
-
-ConsumerGroupMetadataValue._layout_ = FieldTable(
-    ConsumerGroupMetadataValue,
-    Field("epoch", "int32"),
-    Field("metadata_hash", "int64", tag=0),
-    flexible=0,
-)
-
-ConsumerGroupPartitionMetadataKey._layout_ = FieldTable(
-    ConsumerGroupPartitionMetadataKey,
-    Field("group_id", "string", default="", entity="group_id"),
-)
-
-PartitionMetadata._layout_ = FieldTable(
-    PartitionMetadata,
-    Field("partition", "int32"),
-    Field("racks", "string", array=True, default=()),
-    flexible=0,
-)
-
-TopicMetadata._layout_ = FieldTable(
-    TopicMetadata,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("num_partitions", "int32"),
-    Field("partition_metadata", "struct", array=True, struct=PartitionMetadata, default=()),
-    flexible=0,
-)
-
-ConsumerGroupPartitionMetadataValue._layout_ = FieldTable(
-    ConsumerGroupPartitionMetadataValue,
-    Field("topics", "struct", array=True, struct=TopicMetadata, default=()),
-    flexible=0,
-)
-
-ConsumerGroupMemberMetadataKey._layout_ = FieldTable(
-    ConsumerGroupMemberMetadataKey,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("member_id", "string", default="", entity="member_id"),
-)
-
-ClassicProtocol._layout_ = FieldTable(
-    ClassicProtocol,
-    Field("name", "string", default=""),
-    Field("metadata", "bytes", default=b"", embedded=(("", "ConsumerProtocolSubscription"),)),
-    flexible=0,
-)
-
-ClassicMemberMetadata._layout_ = FieldTable(
-    ClassicMemberMetadata,
-    Field("session_timeout_ms", "int32"),
-    Field("supported_protocols", "struct", array=True, struct=ClassicProtocol, default=()),
-    flexible=0,
-)
-
-ConsumerGroupMemberMetadataValue._layout_ = FieldTable(
-    ConsumerGroupMemberMetadataValue,
-    Field("instance_id", "string", null=0, default="", entity="instance_id"),
-    Field("rack_id", "string", null=0, default=""),
-    Field("client_id", "string", default=""),
-    Field("client_host", "string", default=""),
-    Field("subscribed_topic_names", "string", array=True, default=(), entity="topic_name"),
-    Field("subscribed_topic_regex", "string", null=0, default=""),
-    Field("rebalance_timeout_ms", "int32", default=-1),
-    Field("server_assignor", "string", null=0, default=""),
-    Field("classic_member_metadata", "struct", struct=ClassicMemberMetadata, null=0, tag=0),
-    flexible=0,
-)
-
-ConsumerGroupTargetAssignmentMetadataKey._layout_ = FieldTable(
-    ConsumerGroupTargetAssignmentMetadataKey,
-    Field("group_id", "string", default="", entity="group_id"),
-)
-
-ConsumerGroupTargetAssignmentMetadataValue._layout_ = FieldTable(
-    ConsumerGroupTargetAssignmentMetadataValue,
-    Field("assignment_epoch", "int32"),
-    Field("assignment_timestamp", "int64", tag=0),
-    flexible=0,
-)
-
-ConsumerGroupTargetAssignmentMemberKey._layout_ = FieldTable(
-    ConsumerGroupTargetAssignmentMemberKey,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("member_id", "string", default="", entity="member_id"),
-)
-
-TopicPartition._layout_ = FieldTable(
-    TopicPartition,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-ConsumerGroupTargetAssignmentMemberValue._layout_ = FieldTable(
-    ConsumerGroupTargetAssignmentMemberValue,
-    Field("topic_partitions", "struct", array=True, struct=TopicPartition, default=()),
-    flexible=0,
-)
-
-ConsumerGroupCurrentMemberAssignmentKey._layout_ = FieldTable(
-    ConsumerGroupCurrentMemberAssignmentKey,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("member_id", "string", default="", entity="member_id"),
-)
-
-TopicPartitions._layout_ = FieldTable(
-    TopicPartitions,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "int32", array=True, default=()),
-    Field("assignment_epochs", "int32", array=True, null=0, default=(), tag=0),
-    flexible=0,
-)
-
-ConsumerGroupCurrentMemberAssignmentValue._layout_ = FieldTable(
-    ConsumerGroupCurrentMemberAssignmentValue,
-    Field("member_epoch", "int32"),
-    Field("previous_member_epoch", "int32"),
-    Field("state", "int8"),
-    Field("assigned_partitions", "struct", array=True, struct=TopicPartitions, default=()),
-    Field("partitions_pending_revocation", "struct", array=True, struct=TopicPartitions, default=()),
-    flexible=0,
-)
-
-ConsumerGroupRegularExpressionKey._layout_ = FieldTable(
-    ConsumerGroupRegularExpressionKey,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("regular_expression", "string", default=""),
-)
-
-ConsumerGroupRegularExpressionValue._layout_ = FieldTable(
-    ConsumerGroupRegularExpressionValue,
-    Field("topics", "string", array=True, default=(), entity="topic_name"),
-    Field("version", "int64"),
-    Field("timestamp", "int64"),
-    flexible=0,
-)

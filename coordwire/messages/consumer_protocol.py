@@ -8,102 +8,31 @@ version.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-
-__all__ = [
-    "ConsumerProtocolAssignment",
-    "ConsumerProtocolAssignmentTopicPartition",
-    "ConsumerProtocolSubscription",
-    "ConsumerProtocolSubscriptionTopicPartition",
-]
+from coordwire.codec import Message, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
 class ConsumerProtocolSubscriptionTopicPartition(Struct):
     """What the member owns of one topic."""
 
-    topic: str = ""
+    topic: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of the partitions owned."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConsumerProtocolSubscription(Message):
+class ConsumerProtocolSubscription(Message, versions=(0, 3)):
     """What a member wants to read, in JoinGroup; the leader assigns by it. v1 adds what it owns (KIP-429),
     v2 the generation (KIP-792), v3 the rack (KIP-881).
-
-    ConsumerProtocolSubscription, versions 0-3.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(4, 4)
-
-    topics: list[str] = field(default_factory=list)
+    topics: list[str] = array("string", entity="topic_name")
     """The topics wanted, by name."""
-    user_data: bytes | None = None
-    """Whatever the assignor adds, in its own format; null for nothing."""
-    owned_partitions: list[ConsumerProtocolSubscriptionTopicPartition] = field(default_factory=list)
-    """What it holds from before, for cooperative rebalancing (KIP-429). (v1+)"""
-    generation_id: int = -1
-    """The generation it holds that from; -1 for none (KIP-792). (v2+)"""
-    rack_id: str | None = None
-    """The rack the member runs in; null for none (KIP-881). (v3+)"""
-    tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-@dataclass(slots=True, kw_only=True)
-class ConsumerProtocolAssignmentTopicPartition(Struct):
-    """What the member gets of one topic."""
-
-    topic: str = ""
-    """The topic's name."""
-    partitions: list[int] = field(default_factory=list)
-    """Numbers of the partitions assigned."""
-    tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-@dataclass(slots=True, kw_only=True)
-class ConsumerProtocolAssignment(Message):
-    """What the leader gives a member, in SyncGroup. All versions have one layout; the numbers follow the
-    subscription's.
-
-    ConsumerProtocolAssignment, versions 0-3.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(4, 4)
-
-    assigned_partitions: list[ConsumerProtocolAssignmentTopicPartition] = field(default_factory=list)
-    """All that the member shall read, not a difference."""
-    user_data: bytes | None = None
-    """Whatever the assignor adds, in its own format; null for nothing."""
-    tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ConsumerProtocolSubscriptionTopicPartition._layout_ = FieldTable(
-    ConsumerProtocolSubscriptionTopicPartition,
-    Field("topic", "string", default="", entity="topic_name"),
-    Field("partitions", "int32", array=True, default=()),
-)
-
-ConsumerProtocolSubscription._layout_ = FieldTable(
-    ConsumerProtocolSubscription,
-    Field("topics", "string", array=True, default=(), entity="topic_name"),
-    Field(
-        "user_data",
+    user_data: bytes | None = field(
         "bytes",
         null=0,
         default=None,
@@ -112,34 +41,40 @@ ConsumerProtocolSubscription._layout_ = FieldTable(
             ("cooperative-sticky", "CooperativeStickyAssignorUserData"),
             ("stream", "SubscriptionInfoData"),
         ),
-    ),
-    Field(
-        "owned_partitions",
-        "struct",
-        1,
-        array=True,
-        struct=ConsumerProtocolSubscriptionTopicPartition,
-        default=(),
-        ignorable=True,
-    ),
-    Field("generation_id", "int32", 2, default=-1, ignorable=True),
-    Field("rack_id", "string", 3, null=0, default=None, ignorable=True),
-)
+    )
+    """What the assignor adds, in its own format; null for nothing."""
+    owned_partitions: list[ConsumerProtocolSubscriptionTopicPartition] = array(
+        ConsumerProtocolSubscriptionTopicPartition, since=1, ignorable=True
+    )
+    """What it holds from before, for cooperative rebalancing (KIP-429). (v1+)"""
+    generation_id: int = field("int32", since=2, default=-1, ignorable=True)
+    """The generation it holds that from; -1 for none (KIP-792). (v2+)"""
+    rack_id: str | None = field("string", since=3, null=0, default=None, ignorable=True)
+    """The rack the member runs in; null for none (KIP-881). (v3+)"""
+    tags: dict[int, bytes] | None = None
 
-ConsumerProtocolAssignmentTopicPartition._layout_ = FieldTable(
-    ConsumerProtocolAssignmentTopicPartition,
-    Field("topic", "string", default="", entity="topic_name"),
-    Field("partitions", "int32", array=True, default=()),
-)
 
-ConsumerProtocolAssignment._layout_ = FieldTable(
-    ConsumerProtocolAssignment,
-    Field(
-        "assigned_partitions",
-        "struct",
-        array=True,
-        struct=ConsumerProtocolAssignmentTopicPartition,
-        default=(),
-    ),
-    Field("user_data", "bytes", null=0, default=None, embedded=(("stream", "AssignmentInfo"),)),
-)
+@dataclass(slots=True, kw_only=True)
+class ConsumerProtocolAssignmentTopicPartition(Struct):
+    """What the member gets of one topic."""
+
+    topic: str = field("string", entity="topic_name")
+    """The topic's name."""
+    partitions: list[int] = array("int32")
+    """Numbers of the partitions assigned."""
+    tags: dict[int, bytes] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class ConsumerProtocolAssignment(Message, versions=(0, 3)):
+    """What the leader gives a member, in SyncGroup. All versions have one layout; the numbers follow the
+    subscription's.
+    """
+
+    assigned_partitions: list[ConsumerProtocolAssignmentTopicPartition] = array(
+        ConsumerProtocolAssignmentTopicPartition
+    )
+    """All that the member shall read, not a difference."""
+    user_data: bytes | None = field("bytes", null=0, default=None, embedded=(("stream", "AssignmentInfo"),))
+    """What the assignor adds, in its own format; null for nothing."""
+    tags: dict[int, bytes] | None = None

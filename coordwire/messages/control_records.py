@@ -8,293 +8,132 @@ EndTxnMarker it is outside the layout.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "ControlRecordTypeSchema",
-    "EndTxnMarker",
-    "Endpoint",
-    "KRaftVersionFeature",
-    "KRaftVersionRecord",
-    "LeaderChangeMessage",
-    "LeaderChangeMessageVoter",
-    "SnapshotFooterRecord",
-    "SnapshotHeaderRecord",
-    "VotersRecord",
-    "VotersRecordVoter",
-]
+from coordwire.codec import Message, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class EndTxnMarker(Message):
-    """The end of a transaction in one partition; abort or commit is told by the record's key (KIP-98).
+class EndTxnMarker(Message, versions=(0, 0)):
+    """The end of a transaction in one partition; abort or commit is given by the record's key (KIP-98)."""
 
-    EndTxnMarker, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    coordinator_epoch: int = 0
+    coordinator_epoch: int = field("int32")
     """Epoch of the transaction coordinator that ended it."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ControlRecordTypeSchema(Message):
-    """The key of every control record, behind an int16 version (KIP-98).
+class ControlRecordTypeSchema(Message, versions=(0, 0)):
+    """The key of every control record, after an int16 version (KIP-98)."""
 
-    ControlRecordTypeSchema, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    type: int = 0
+    type: int = field("int16")
     """0 abort, 1 commit, 2 leader change, 3 snapshot header, 4 snapshot footer, 5 KRaft version, 6 voters."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderChangeMessageVoter(Struct):
+class LeaderChangeMessageVoter(Struct, flexible=0):
     """One voter."""
 
-    voter_id: int = 0
+    voter_id: int = field("int32")
     """The voter's node id."""
-    voter_directory_id: UUID = ZERO_UUID
+    voter_directory_id: UUID = field("uuid", since=1)
     """Id of its log directory; all zero if unknown (v1, KIP-853). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderChangeMessage(Message):
-    """A new leader's first record in its epoch (KIP-595). v1 adds directory ids (KIP-853).
+class LeaderChangeMessage(Message, versions=(0, 1), flexible=0):
+    """A new leader's first record in its epoch (KIP-595). v1 adds directory ids (KIP-853)."""
 
-    LeaderChangeMessage, versions 0-1, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-
-    version: int = 0
+    version: int = field("int16")
     """The version of this value, 0 or 1."""
-    leader_id: int = 0
+    leader_id: int = field("int32", entity="broker_id")
     """Node id of the elected leader."""
-    voters: list[LeaderChangeMessageVoter] = field(default_factory=list)
+    voters: list[LeaderChangeMessageVoter] = array(LeaderChangeMessageVoter)
     """All voters at the time of the election."""
-    granting_voters: list[LeaderChangeMessageVoter] = field(default_factory=list)
+    granting_voters: list[LeaderChangeMessageVoter] = array(LeaderChangeMessageVoter)
     """Those who voted for the leader, itself included."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class SnapshotHeaderRecord(Message):
-    """The first record of a snapshot (KIP-630).
+class SnapshotHeaderRecord(Message, versions=(0, 0), flexible=0):
+    """The first record of a snapshot (KIP-630)."""
 
-    SnapshotHeaderRecord, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    version: int = 0
+    version: int = field("int16")
     """The version of this value, 0."""
-    last_contained_log_timestamp: int = 0
+    last_contained_log_timestamp: int = field("int64")
     """Time of the last record that the snapshot covers, in ms since the epoch."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class SnapshotFooterRecord(Message):
-    """The last record of a snapshot; without it the snapshot is incomplete (KIP-630).
+class SnapshotFooterRecord(Message, versions=(0, 0), flexible=0):
+    """The last record of a snapshot; without it the snapshot is incomplete (KIP-630)."""
 
-    SnapshotFooterRecord, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    version: int = 0
+    version: int = field("int16")
     """The version of this value, 0."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class KRaftVersionRecord(Message):
-    """From here on the quorum runs by this kraft.version (KIP-853).
+class KRaftVersionRecord(Message, versions=(0, 0), flexible=0):
+    """From here on the quorum runs by this kraft.version (KIP-853)."""
 
-    KRaftVersionRecord, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    version: int = 0
+    version: int = field("int16")
     """The version of this value, 0."""
-    k_raft_version: int = 0
+    k_raft_version: int = field("int16")
     """0 for voters fixed in the configuration, 1 for voters that can change."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Endpoint(Struct):
+class Endpoint(Struct, flexible=0):
     """Where a voter can be reached."""
 
-    name: str = ""
+    name: str = field("string")
     """Name of the listener, such as "CONTROLLER"."""
-    host: str = ""
+    host: str = field("string")
     """Host name or address to connect to."""
-    port: int = 0
+    port: int = field("uint16")
     """Port to connect to, 0 to 65535."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class KRaftVersionFeature(Struct):
+class KRaftVersionFeature(Struct, flexible=0):
     """The range of kraft.version that a voter supports."""
 
-    min_supported_version: int = 0
+    min_supported_version: int = field("int16")
     """The lowest that it can run by."""
-    max_supported_version: int = 0
+    max_supported_version: int = field("int16")
     """The highest that it can run by."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class VotersRecordVoter(Struct):
+class VotersRecordVoter(Struct, flexible=0):
     """One voter of the quorum."""
 
-    voter_id: int = 0
+    voter_id: int = field("int32", entity="broker_id")
     """The voter's node id."""
-    voter_directory_id: UUID = ZERO_UUID
+    voter_directory_id: UUID = field("uuid")
     """Id of its log directory; a voter with a new disk is another voter."""
-    endpoints: list[Endpoint] = field(default_factory=list)
+    endpoints: list[Endpoint] = array(Endpoint)
     """Where to reach it, by listener."""
-    k_raft_version_feature: KRaftVersionFeature = field(default_factory=KRaftVersionFeature)
+    k_raft_version_feature: KRaftVersionFeature = struct(KRaftVersionFeature)
     """What it can run by; limits the quorum's version."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class VotersRecord(Message):
-    """The set of voters from here on (KIP-853).
+class VotersRecord(Message, versions=(0, 0), flexible=0):
+    """The set of voters from here on (KIP-853)."""
 
-    VotersRecord, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    version: int = 0
+    version: int = field("int16")
     """The version of this value, 0."""
-    voters: list[VotersRecordVoter] = field(default_factory=list)
+    voters: list[VotersRecordVoter] = array(VotersRecordVoter)
     """All of them, not a difference."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-EndTxnMarker._layout_ = FieldTable(
-    EndTxnMarker,
-    Field("coordinator_epoch", "int32"),
-)
-
-ControlRecordTypeSchema._layout_ = FieldTable(
-    ControlRecordTypeSchema,
-    Field("type", "int16"),
-)
-
-LeaderChangeMessageVoter._layout_ = FieldTable(
-    LeaderChangeMessageVoter,
-    Field("voter_id", "int32"),
-    Field("voter_directory_id", "uuid", 1, default=ZERO_UUID),
-    flexible=0,
-)
-
-LeaderChangeMessage._layout_ = FieldTable(
-    LeaderChangeMessage,
-    Field("version", "int16"),
-    Field("leader_id", "int32", entity="broker_id"),
-    Field("voters", "struct", array=True, struct=LeaderChangeMessageVoter, default=()),
-    Field("granting_voters", "struct", array=True, struct=LeaderChangeMessageVoter, default=()),
-    flexible=0,
-)
-
-SnapshotHeaderRecord._layout_ = FieldTable(
-    SnapshotHeaderRecord,
-    Field("version", "int16"),
-    Field("last_contained_log_timestamp", "int64"),
-    flexible=0,
-)
-
-SnapshotFooterRecord._layout_ = FieldTable(
-    SnapshotFooterRecord,
-    Field("version", "int16"),
-    flexible=0,
-)
-
-KRaftVersionRecord._layout_ = FieldTable(
-    KRaftVersionRecord,
-    Field("version", "int16"),
-    Field("k_raft_version", "int16"),
-    flexible=0,
-)
-
-Endpoint._layout_ = FieldTable(
-    Endpoint,
-    Field("name", "string", default=""),
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    flexible=0,
-)
-
-KRaftVersionFeature._layout_ = FieldTable(
-    KRaftVersionFeature,
-    Field("min_supported_version", "int16"),
-    Field("max_supported_version", "int16"),
-    flexible=0,
-)
-
-VotersRecordVoter._layout_ = FieldTable(
-    VotersRecordVoter,
-    Field("voter_id", "int32", entity="broker_id"),
-    Field("voter_directory_id", "uuid", default=ZERO_UUID),
-    Field("endpoints", "struct", array=True, struct=Endpoint, default=()),
-    Field("k_raft_version_feature", "struct", struct=KRaftVersionFeature),
-    flexible=0,
-)
-
-VotersRecord._layout_ = FieldTable(
-    VotersRecord,
-    Field("version", "int16"),
-    Field("voters", "struct", array=True, struct=VotersRecordVoter, default=()),
-    flexible=0,
-)

@@ -3,92 +3,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "ControlledShutdownRequest",
-    "ControlledShutdownResponse",
-    "RemainingPartition",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class ControlledShutdownRequest(Request["ControlledShutdownResponse"]):
+class ControlledShutdownRequest(
+    Request["ControlledShutdownResponse"], api_key=7, versions=(0, 3), flexible=3
+):
     """Asked before a broker stops, and again while partitions remain. Under KRaft the heartbeat does this;
     Kafka 4.0 dropped the API.
-
-    Request of ControlledShutdown, api key 7, versions 0-3, flexible from 3.
     """
 
-    api_key: ClassVar[int | None] = 7
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(3, 4)
-    response_class: ClassVar[type[ControlledShutdownResponse]]
-
-    broker_id: int = 0
+    broker_id: int = field("int32", entity="broker_id")
     """The broker that wants to stop."""
-    broker_epoch: int = -1
+    broker_epoch: int = field("int64", since=2, default=-1, ignorable=True)
     """Its epoch from registration; -1 if unknown (KIP-380). (v2+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class RemainingPartition(Struct):
+class RemainingPartition(Struct, flexible=3):
     """A partition that the broker still leads."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ControlledShutdownResponse(Response):
-    """Asked before a broker stops, and again while partitions remain. Under KRaft the heartbeat does this;
-    Kafka 4.0 dropped the API.
+class ControlledShutdownResponse(
+    Response, answers=ControlledShutdownRequest, api_key=7, versions=(0, 3), flexible=3
+):
+    """The response to ControlledShutdownRequest."""
 
-    Response of ControlledShutdown, api key 7, versions 0-3, flexible from 3.
-    """
-
-    api_key: ClassVar[int | None] = 7
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(3, 4)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the leaderships were not moved."""
-    remaining_partitions: list[RemainingPartition] = field(default_factory=list)
+    remaining_partitions: list[RemainingPartition] = array(RemainingPartition)
     """What could not be moved yet; the broker may stop when empty."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ControlledShutdownRequest._layout_ = FieldTable(
-    ControlledShutdownRequest,
-    Field("broker_id", "int32", entity="broker_id"),
-    Field("broker_epoch", "int64", 2, default=-1, ignorable=True),
-    flexible=3,
-)
-
-RemainingPartition._layout_ = FieldTable(
-    RemainingPartition,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partition_index", "int32"),
-    flexible=3,
-)
-
-ControlledShutdownResponse._layout_ = FieldTable(
-    ControlledShutdownResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("remaining_partitions", "struct", array=True, struct=RemainingPartition, default=()),
-    flexible=3,
-)
-
-ControlledShutdownRequest.response_class = ControlledShutdownResponse

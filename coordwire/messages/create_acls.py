@@ -3,122 +3,58 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "AclCreation",
-    "AclCreationResult",
-    "CreateAclsRequest",
-    "CreateAclsResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class AclCreation(Struct):
+class AclCreation(Struct, flexible=2):
     """One rule to add."""
 
-    resource_type: int = 0
+    resource_type: int = field("int8")
     """2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
-    resource_name: str = ""
-    """Name of the resource, or a prefix of names; "*" stands for all."""
-    resource_pattern_type: int = 3
+    resource_name: str = field("string")
+    """Name of the resource, or a prefix of names; "*" means all."""
+    resource_pattern_type: int = field("int8", since=1, default=3)
     """How the name is meant: 3 literally, 4 as a prefix; v0 knows only 3. (v1+)"""
-    principal: str = ""
+    principal: str = field("string")
     """Whom the rule is for, such as "User:alice"; "User:*" for everyone."""
-    host: str = ""
+    host: str = field("string")
     """The IP address the client comes from; "*" for any."""
-    operation: int = 0
+    operation: int = field("int8")
     """2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 and up the rest."""
-    permission_type: int = 0
+    permission_type: int = field("int8")
     """2 deny, 3 allow."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CreateAclsRequest(Request["CreateAclsResponse"]):
-    """Stores ACLs, each on its own: some may be refused while others are stored.
+class CreateAclsRequest(Request["CreateAclsResponse"], api_key=30, versions=(0, 3), flexible=2):
+    """Stores ACLs, each on its own: some may be refused while others are stored."""
 
-    Request of CreateAcls, api key 30, versions 0-3, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 30
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(2, 4)
-    response_class: ClassVar[type[CreateAclsResponse]]
-
-    creations: list[AclCreation] = field(default_factory=list)
+    creations: list[AclCreation] = array(AclCreation)
     """The rules to add."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AclCreationResult(Struct):
+class AclCreationResult(Struct, flexible=2):
     """What became of one rule."""
 
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the rule was not stored."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CreateAclsResponse(Response):
-    """Stores ACLs, each on its own: some may be refused while others are stored.
+class CreateAclsResponse(Response, answers=CreateAclsRequest, api_key=30, versions=(0, 3), flexible=2):
+    """The response to CreateAclsRequest."""
 
-    Response of CreateAcls, api key 30, versions 0-3, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 30
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(2, 4)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    results: list[AclCreationResult] = field(default_factory=list)
+    results: list[AclCreationResult] = array(AclCreationResult)
     """One outcome for each rule, in the request's order."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-AclCreation._layout_ = FieldTable(
-    AclCreation,
-    Field("resource_type", "int8"),
-    Field("resource_name", "string", default=""),
-    Field("resource_pattern_type", "int8", 1, default=3),
-    Field("principal", "string", default=""),
-    Field("host", "string", default=""),
-    Field("operation", "int8"),
-    Field("permission_type", "int8"),
-    flexible=2,
-)
-
-CreateAclsRequest._layout_ = FieldTable(
-    CreateAclsRequest,
-    Field("creations", "struct", array=True, struct=AclCreation, default=()),
-    flexible=2,
-)
-
-AclCreationResult._layout_ = FieldTable(
-    AclCreationResult,
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    flexible=2,
-)
-
-CreateAclsResponse._layout_ = FieldTable(
-    CreateAclsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("results", "struct", array=True, struct=AclCreationResult, default=()),
-    flexible=2,
-)
-
-CreateAclsRequest.response_class = CreateAclsResponse

@@ -3,125 +3,67 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "CreatableRenewers",
-    "CreateDelegationTokenRequest",
-    "CreateDelegationTokenResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class CreatableRenewers(Struct):
+class CreatableRenewers(Struct, flexible=2):
     """One who may renew the token, beside its owner."""
 
-    principal_type: str = ""
+    principal_type: str = field("string")
     """Kind of principal; brokers accept "User" only."""
-    principal_name: str = ""
+    principal_name: str = field("string")
     """The principal's name."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CreateDelegationTokenRequest(Request["CreateDelegationTokenResponse"]):
+class CreateDelegationTokenRequest(
+    Request["CreateDelegationTokenResponse"], api_key=38, versions=(0, 3), flexible=2
+):
     """Makes a token that workers can log in with, instead of carrying their user's secret (KIP-48). It has
     to be asked for over an authenticated connection.
-
-    Request of CreateDelegationToken, api key 38, versions 0-3, flexible from 2.
     """
 
-    api_key: ClassVar[int | None] = 38
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(2, 4)
-    response_class: ClassVar[type[CreateDelegationTokenResponse]]
-
-    owner_principal_type: str | None = ""
-    """Kind of the owner; null or empty for the one who asks (KIP-373). (v3+)"""
-    owner_principal_name: str | None = ""
-    """Name of the owner; null or empty for the one who asks (KIP-373). (v3+)"""
-    renewers: list[CreatableRenewers] = field(default_factory=list)
+    owner_principal_type: str | None = field("string", since=3, null=0)
+    """Kind of the owner; null or empty for the requester (KIP-373). (v3+)"""
+    owner_principal_name: str | None = field("string", since=3, null=0)
+    """Name of the owner; null or empty for the requester (KIP-373). (v3+)"""
+    renewers: list[CreatableRenewers] = array(CreatableRenewers)
     """Who else may renew it; empty for the owner alone."""
-    max_lifetime_ms: int = 0
+    max_lifetime_ms: int = field("int64")
     """Longest life with all renewals, in ms; -1 for the broker's limit."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CreateDelegationTokenResponse(Response):
-    """Makes a token that workers can log in with, instead of carrying their user's secret (KIP-48). It has
-    to be asked for over an authenticated connection.
+class CreateDelegationTokenResponse(
+    Response, answers=CreateDelegationTokenRequest, api_key=38, versions=(0, 3), flexible=2
+):
+    """The response to CreateDelegationTokenRequest."""
 
-    Response of CreateDelegationToken, api key 38, versions 0-3, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 38
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(2, 4)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why no token was made."""
-    principal_type: str = ""
+    principal_type: str = field("string")
     """Kind of the owner, usually "User"."""
-    principal_name: str = ""
+    principal_name: str = field("string")
     """Name of the owner."""
-    token_requester_principal_type: str = ""
+    token_requester_principal_type: str = field("string", since=3)
     """Kind of the principal who asked (KIP-373). (v3+)"""
-    token_requester_principal_name: str = ""
+    token_requester_principal_name: str = field("string", since=3)
     """Name of the principal who asked (KIP-373). (v3+)"""
-    issue_timestamp_ms: int = 0
+    issue_timestamp_ms: int = field("int64")
     """When the token was made, ms since the epoch."""
-    expiry_timestamp_ms: int = 0
+    expiry_timestamp_ms: int = field("int64")
     """When it ends unless renewed, ms since the epoch."""
-    max_timestamp_ms: int = 0
+    max_timestamp_ms: int = field("int64")
     """When it ends for good, ms since the epoch."""
-    token_id: str = ""
+    token_id: str = field("string")
     """The token's public id, the user name when logging in."""
-    hmac: bytes = b""
+    hmac: bytes = field("bytes", secret=True)
     """The token's secret, the password when logging in (in base64)."""
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-CreatableRenewers._layout_ = FieldTable(
-    CreatableRenewers,
-    Field("principal_type", "string", default=""),
-    Field("principal_name", "string", default=""),
-    flexible=2,
-)
-
-CreateDelegationTokenRequest._layout_ = FieldTable(
-    CreateDelegationTokenRequest,
-    Field("owner_principal_type", "string", 3, null=0, default=""),
-    Field("owner_principal_name", "string", 3, null=0, default=""),
-    Field("renewers", "struct", array=True, struct=CreatableRenewers, default=()),
-    Field("max_lifetime_ms", "int64"),
-    flexible=2,
-)
-
-CreateDelegationTokenResponse._layout_ = FieldTable(
-    CreateDelegationTokenResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("principal_type", "string", default=""),
-    Field("principal_name", "string", default=""),
-    Field("token_requester_principal_type", "string", 3, default=""),
-    Field("token_requester_principal_name", "string", 3, default=""),
-    Field("issue_timestamp_ms", "int64"),
-    Field("expiry_timestamp_ms", "int64"),
-    Field("max_timestamp_ms", "int64"),
-    Field("token_id", "string", default=""),
-    Field("hmac", "bytes", default=b"", secret=True),
-    Field("throttle_time_ms", "int32"),
-    flexible=2,
-)
-
-CreateDelegationTokenRequest.response_class = CreateDelegationTokenResponse

@@ -3,138 +3,69 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "CreatePartitionsAssignment",
-    "CreatePartitionsRequest",
-    "CreatePartitionsResponse",
-    "CreatePartitionsTopic",
-    "CreatePartitionsTopicResult",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class CreatePartitionsAssignment(Struct):
+class CreatePartitionsAssignment(Struct, flexible=2):
     """Where the replicas of one new partition go."""
 
-    broker_ids: list[int] = field(default_factory=list)
+    broker_ids: list[int] = array("int32", entity="broker_id")
     """Brokers to hold the replicas, preferred leader first."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CreatePartitionsTopic(Struct):
+class CreatePartitionsTopic(Struct, flexible=2):
     """One topic to enlarge."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    count: int = 0
+    count: int = field("int32")
     """How many partitions the topic shall have in all, old and new."""
-    assignments: list[CreatePartitionsAssignment] | None = field(default_factory=list)
+    assignments: list[CreatePartitionsAssignment] | None = array(CreatePartitionsAssignment, null=0)
     """One entry for each new partition, in order; null lets the controller place them."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CreatePartitionsRequest(Request["CreatePartitionsResponse"]):
+class CreatePartitionsRequest(Request["CreatePartitionsResponse"], api_key=37, versions=(0, 3), flexible=2):
     """Raises the number of partitions of topics; it can never be lowered. Records already written stay
     where they are.
-
-    Request of CreatePartitions, api key 37, versions 0-3, flexible from 2.
     """
 
-    api_key: ClassVar[int | None] = 37
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(2, 4)
-    response_class: ClassVar[type[CreatePartitionsResponse]]
-
-    topics: list[CreatePartitionsTopic] = field(default_factory=list)
+    topics: list[CreatePartitionsTopic] = array(CreatePartitionsTopic)
     """The topics to enlarge."""
-    timeout_ms: int = 0
+    timeout_ms: int = field("int32")
     """How long to wait for the new partitions, in ms."""
-    validate_only: bool = False
+    validate_only: bool = field("bool")
     """True: check the request, change nothing."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CreatePartitionsTopicResult(Struct):
+class CreatePartitionsTopicResult(Struct, flexible=2):
     """What became of one topic."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the topic was not enlarged."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """More about the error; null for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CreatePartitionsResponse(Response):
-    """Raises the number of partitions of topics; it can never be lowered. Records already written stay
-    where they are.
+class CreatePartitionsResponse(
+    Response, answers=CreatePartitionsRequest, api_key=37, versions=(0, 3), flexible=2
+):
+    """The response to CreatePartitionsRequest."""
 
-    Response of CreatePartitions, api key 37, versions 0-3, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 37
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(2, 4)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    results: list[CreatePartitionsTopicResult] = field(default_factory=list)
+    results: list[CreatePartitionsTopicResult] = array(CreatePartitionsTopicResult)
     """One outcome for each topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-CreatePartitionsAssignment._layout_ = FieldTable(
-    CreatePartitionsAssignment,
-    Field("broker_ids", "int32", array=True, default=(), entity="broker_id"),
-    flexible=2,
-)
-
-CreatePartitionsTopic._layout_ = FieldTable(
-    CreatePartitionsTopic,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("count", "int32"),
-    Field("assignments", "struct", array=True, struct=CreatePartitionsAssignment, null=0, default=()),
-    flexible=2,
-)
-
-CreatePartitionsRequest._layout_ = FieldTable(
-    CreatePartitionsRequest,
-    Field("topics", "struct", array=True, struct=CreatePartitionsTopic, default=()),
-    Field("timeout_ms", "int32"),
-    Field("validate_only", "bool", default=False),
-    flexible=2,
-)
-
-CreatePartitionsTopicResult._layout_ = FieldTable(
-    CreatePartitionsTopicResult,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    flexible=2,
-)
-
-CreatePartitionsResponse._layout_ = FieldTable(
-    CreatePartitionsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("results", "struct", array=True, struct=CreatePartitionsTopicResult, default=()),
-    flexible=2,
-)
-
-CreatePartitionsRequest.response_class = CreatePartitionsResponse

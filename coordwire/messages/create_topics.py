@@ -3,213 +3,112 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "CreatableReplicaAssignment",
-    "CreatableTopic",
-    "CreatableTopicConfig",
-    "CreatableTopicConfigs",
-    "CreatableTopicResult",
-    "CreateTopicsRequest",
-    "CreateTopicsResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class CreatableReplicaAssignment(Struct):
+class CreatableReplicaAssignment(Struct, flexible=5):
     """The brokers that shall hold one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """Its number within the topic."""
-    broker_ids: list[int] = field(default_factory=list)
+    broker_ids: list[int] = array("int32", entity="broker_id")
     """Its replicas; the first is the preferred leader."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CreatableTopicConfig(Struct):
+class CreatableTopicConfig(Struct, flexible=5):
     """A setting that the topic shall have."""
 
-    name: str = ""
+    name: str = field("string")
     """The setting, such as "cleanup.policy"."""
-    value: str | None = ""
+    value: str | None = field("string", null=0, secret=True)
     """Its value as text."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CreatableTopic(Struct):
+class CreatableTopic(Struct, flexible=5):
     """A topic to create."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """What the topic shall be called."""
-    num_partitions: int = 0
+    num_partitions: int = field("int32")
     """-1 if assignments are given, or for the broker's default (KIP-464)."""
-    replication_factor: int = 0
+    replication_factor: int = field("int16")
     """-1 if assignments are given, or for the broker's default (KIP-464)."""
-    assignments: list[CreatableReplicaAssignment] = field(default_factory=list)
+    assignments: list[CreatableReplicaAssignment] = array(CreatableReplicaAssignment)
     """Replicas by hand; empty lets the controller place them."""
-    configs: list[CreatableTopicConfig] = field(default_factory=list)
+    configs: list[CreatableTopicConfig] = array(CreatableTopicConfig)
     """Settings other than the defaults."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CreateTopicsRequest(Request["CreateTopicsResponse"]):
-    """Creates topics. Each topic succeeds or fails by itself.
+class CreateTopicsRequest(Request["CreateTopicsResponse"], api_key=19, versions=(0, 7), flexible=5):
+    """Creates topics. Each topic succeeds or fails by itself."""
 
-    Request of CreateTopics, api key 19, versions 0-7, flexible from 5.
-    """
-
-    api_key: ClassVar[int | None] = 19
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 8)
-    flexible_versions: ClassVar[range] = range(5, 8)
-    response_class: ClassVar[type[CreateTopicsResponse]]
-
-    topics: list[CreatableTopic] = field(default_factory=list)
+    topics: list[CreatableTopic] = array(CreatableTopic)
     """What to create."""
-    timeout_ms: int = 60000
-    """Longest wait for the topics to exist, in ms; creation may go on behind it."""
-    validate_only: bool = False
+    timeout_ms: int = field("int32", default=60000)
+    """Longest wait for the topics to exist, in ms; creation may continue after it."""
+    validate_only: bool = field("bool", since=1)
     """True checks the request and creates nothing. (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CreatableTopicConfigs(Struct):
+class CreatableTopicConfigs(Struct, flexible=5):
     """A setting of the new topic, as it now holds (KIP-525)."""
 
-    name: str = ""
+    name: str = field("string")
     """The setting, such as "cleanup.policy"."""
-    value: str | None = ""
+    value: str | None = field("string", null=0, secret=True)
     """Its value as text; null if it is sensitive."""
-    read_only: bool = False
+    read_only: bool = field("bool")
     """True if it can't be changed."""
-    config_source: int = -1
+    config_source: int = field("int8", default=-1)
     """Who set it: 1 the topic, 2 to 4 a broker's settings, 5 default; -1 unset."""
-    is_sensitive: bool = False
+    is_sensitive: bool = field("bool")
     """True for a secret, whose value is withheld."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CreatableTopicResult(Struct):
+class CreatableTopicResult(Struct, flexible=5):
     """What became of one topic."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic asked for."""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid", since=7, ignorable=True)
     """Its new id; zero if none was created (KIP-516). (v7+)"""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why it was not created."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", since=1, null=0, ignorable=True)
     """Explains the error; null if there is none. (v1+)"""
-    topic_config_error_code: int = 0
+    topic_config_error_code: int = field("int16", since=5, tag=0, ignorable=True, entity="error_code")
     """0, or why the fields below were withheld (KIP-525). (v5+, tag 0)"""
-    num_partitions: int = -1
+    num_partitions: int = field("int32", since=5, default=-1, ignorable=True)
     """How many it has; -1 if withheld or failed (KIP-525). (v5+)"""
-    replication_factor: int = -1
+    replication_factor: int = field("int16", since=5, default=-1, ignorable=True)
     """How many replicas each partition has; -1 if withheld or failed (KIP-525). (v5+)"""
-    configs: list[CreatableTopicConfigs] | None = field(default_factory=list)
+    configs: list[CreatableTopicConfigs] | None = array(
+        CreatableTopicConfigs, since=5, null=0, ignorable=True
+    )
     """Its settings; null if withheld (KIP-525). (v5+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CreateTopicsResponse(Response):
-    """Creates topics. Each topic succeeds or fails by itself.
+class CreateTopicsResponse(Response, answers=CreateTopicsRequest, api_key=19, versions=(0, 7), flexible=5):
+    """The response to CreateTopicsRequest."""
 
-    Response of CreateTopics, api key 19, versions 0-7, flexible from 5.
-    """
-
-    api_key: ClassVar[int | None] = 19
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 8)
-    flexible_versions: ClassVar[range] = range(5, 8)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=2, ignorable=True)
     """Throttling in ms: 0, or how long the quota holds this client back. (v2+)"""
-    topics: list[CreatableTopicResult] = field(default_factory=list)
+    topics: list[CreatableTopicResult] = array(CreatableTopicResult)
     """What became of them, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-CreatableReplicaAssignment._layout_ = FieldTable(
-    CreatableReplicaAssignment,
-    Field("partition_index", "int32"),
-    Field("broker_ids", "int32", array=True, default=(), entity="broker_id"),
-    flexible=5,
-)
-
-CreatableTopicConfig._layout_ = FieldTable(
-    CreatableTopicConfig,
-    Field("name", "string", default=""),
-    Field("value", "string", null=0, default="", secret=True),
-    flexible=5,
-)
-
-CreatableTopic._layout_ = FieldTable(
-    CreatableTopic,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("num_partitions", "int32"),
-    Field("replication_factor", "int16"),
-    Field("assignments", "struct", array=True, struct=CreatableReplicaAssignment, default=()),
-    Field("configs", "struct", array=True, struct=CreatableTopicConfig, default=()),
-    flexible=5,
-)
-
-CreateTopicsRequest._layout_ = FieldTable(
-    CreateTopicsRequest,
-    Field("topics", "struct", array=True, struct=CreatableTopic, default=()),
-    Field("timeout_ms", "int32", default=60000),
-    Field("validate_only", "bool", 1, default=False),
-    flexible=5,
-)
-
-CreatableTopicConfigs._layout_ = FieldTable(
-    CreatableTopicConfigs,
-    Field("name", "string", default=""),
-    Field("value", "string", null=0, default="", secret=True),
-    Field("read_only", "bool", default=False),
-    Field("config_source", "int8", default=-1),
-    Field("is_sensitive", "bool", default=False),
-    flexible=5,
-)
-
-CreatableTopicResult._layout_ = FieldTable(
-    CreatableTopicResult,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("topic_id", "uuid", 7, default=ZERO_UUID, ignorable=True),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", 1, null=0, default="", ignorable=True),
-    Field("topic_config_error_code", "int16", 5, tag=0, ignorable=True, entity="error_code"),
-    Field("num_partitions", "int32", 5, default=-1, ignorable=True),
-    Field("replication_factor", "int16", 5, default=-1, ignorable=True),
-    Field(
-        "configs", "struct", 5, array=True, struct=CreatableTopicConfigs, null=0, default=(), ignorable=True
-    ),
-    flexible=5,
-)
-
-CreateTopicsResponse._layout_ = FieldTable(
-    CreateTopicsResponse,
-    Field("throttle_time_ms", "int32", 2, ignorable=True),
-    Field("topics", "struct", array=True, struct=CreatableTopicResult, default=()),
-    flexible=5,
-)
-
-CreateTopicsRequest.response_class = CreateTopicsResponse

@@ -4,41 +4,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message
-
-__all__ = [
-    "DefaultPrincipalData",
-]
+from coordwire.codec import Message, field
 
 
 @dataclass(slots=True, kw_only=True)
-class DefaultPrincipalData(Message):
-    """The principal that a broker authenticated, for the controller (KIP-590).
+class DefaultPrincipalData(Message, versions=(0, 0), flexible=0):
+    """The principal that a broker authenticated, for the controller (KIP-590)."""
 
-    DefaultPrincipalData, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    type: str = ""
+    type: str = field("string")
     """The kind of principal, usually "User"."""
-    name: str = ""
+    name: str = field("string")
     """Whom the broker authenticated."""
-    token_authenticated: bool = False
+    token_authenticated: bool = field("bool")
     """True if a delegation token proved it."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-DefaultPrincipalData._layout_ = FieldTable(
-    DefaultPrincipalData,
-    Field("type", "string", default=""),
-    Field("name", "string", default=""),
-    Field("token_authenticated", "bool", default=False),
-    flexible=0,
-)

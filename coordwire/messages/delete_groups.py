@@ -3,91 +3,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "DeletableGroupResult",
-    "DeleteGroupsRequest",
-    "DeleteGroupsResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteGroupsRequest(Request["DeleteGroupsResponse"]):
+class DeleteGroupsRequest(Request["DeleteGroupsResponse"], api_key=42, versions=(0, 3), flexible=2):
     """For operators: removes groups that have no members, offsets included. Each group succeeds or fails
     by itself.
-
-    Request of DeleteGroups, api key 42, versions 0-2, flexible from 2, answered by the group
-    coordinator.
     """
 
-    api_key: ClassVar[int | None] = 42
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-    response_class: ClassVar[type[DeleteGroupsResponse]]
-
-    groups_names: list[str] = field(default_factory=list)
+    groups_names: list[str] = array("string", entity="group_id")
     """The groups to delete; all must have their coordinator on this broker."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeletableGroupResult(Struct):
+class DeletableGroupResult(Struct, flexible=2):
     """What became of one group."""
 
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group asked for."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why it stays: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, …"""
+    error_message: str | None = field("string", since=3, null=0, default=None, ignorable=True)
+    """Explains the error; null if there is none. (v3+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteGroupsResponse(Response):
-    """For operators: removes groups that have no members, offsets included. Each group succeeds or fails
-    by itself.
+class DeleteGroupsResponse(Response, answers=DeleteGroupsRequest, api_key=42, versions=(0, 3), flexible=2):
+    """The response to DeleteGroupsRequest."""
 
-    Response of DeleteGroups, api key 42, versions 0-2, flexible from 2, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 42
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    results: list[DeletableGroupResult] = field(default_factory=list)
+    results: list[DeletableGroupResult] = array(DeletableGroupResult)
     """One outcome for each group asked for."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-DeleteGroupsRequest._layout_ = FieldTable(
-    DeleteGroupsRequest,
-    Field("groups_names", "string", array=True, default=(), entity="group_id"),
-    flexible=2,
-)
-
-DeletableGroupResult._layout_ = FieldTable(
-    DeletableGroupResult,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=2,
-)
-
-DeleteGroupsResponse._layout_ = FieldTable(
-    DeleteGroupsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("results", "struct", array=True, struct=DeletableGroupResult, default=()),
-    flexible=2,
-)
-
-DeleteGroupsRequest.response_class = DeleteGroupsResponse

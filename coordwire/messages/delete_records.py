@@ -3,155 +3,76 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "DeleteRecordsPartition",
-    "DeleteRecordsPartitionResult",
-    "DeleteRecordsRequest",
-    "DeleteRecordsResponse",
-    "DeleteRecordsTopic",
-    "DeleteRecordsTopicResult",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteRecordsPartition(Struct):
+class DeleteRecordsPartition(Struct, flexible=2):
     """Where the log of one partition shall begin."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    offset: int = 0
+    offset: int = field("int64")
     """Everything before it goes; -1 for the high watermark."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteRecordsTopic(Struct):
+class DeleteRecordsTopic(Struct, flexible=2):
     """The partitions of one topic to shorten."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[DeleteRecordsPartition] = field(default_factory=list)
+    partitions: list[DeleteRecordsPartition] = array(DeleteRecordsPartition)
     """Its partitions to shorten."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteRecordsRequest(Request["DeleteRecordsResponse"]):
+class DeleteRecordsRequest(Request["DeleteRecordsResponse"], api_key=21, versions=(0, 2), flexible=2):
     """Moves the start of a partition's log forward. The partition's leader does it, and answers when its
     followers have done so too.
-
-    Request of DeleteRecords, api key 21, versions 0-2, flexible from 2.
     """
 
-    api_key: ClassVar[int | None] = 21
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-    response_class: ClassVar[type[DeleteRecordsResponse]]
-
-    topics: list[DeleteRecordsTopic] = field(default_factory=list)
+    topics: list[DeleteRecordsTopic] = array(DeleteRecordsTopic)
     """What to delete, by topic."""
-    timeout_ms: int = 0
+    timeout_ms: int = field("int32")
     """How long to wait for the followers, in ms."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteRecordsPartitionResult(Struct):
+class DeleteRecordsPartitionResult(Struct, flexible=2):
     """What became of one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    low_watermark: int = 0
+    low_watermark: int = field("int64")
     """Lowest start offset among the live replicas now; -1 on an error."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the records were not deleted."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteRecordsTopicResult(Struct):
+class DeleteRecordsTopicResult(Struct, flexible=2):
     """What became of one topic's partitions."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[DeleteRecordsPartitionResult] = field(default_factory=list)
+    partitions: list[DeleteRecordsPartitionResult] = array(DeleteRecordsPartitionResult)
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteRecordsResponse(Response):
-    """Moves the start of a partition's log forward. The partition's leader does it, and answers when its
-    followers have done so too.
+class DeleteRecordsResponse(Response, answers=DeleteRecordsRequest, api_key=21, versions=(0, 2), flexible=2):
+    """The response to DeleteRecordsRequest."""
 
-    Response of DeleteRecords, api key 21, versions 0-2, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 21
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    topics: list[DeleteRecordsTopicResult] = field(default_factory=list)
+    topics: list[DeleteRecordsTopicResult] = array(DeleteRecordsTopicResult)
     """One outcome for each topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-DeleteRecordsPartition._layout_ = FieldTable(
-    DeleteRecordsPartition,
-    Field("partition_index", "int32"),
-    Field("offset", "int64"),
-    flexible=2,
-)
-
-DeleteRecordsTopic._layout_ = FieldTable(
-    DeleteRecordsTopic,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=DeleteRecordsPartition, default=()),
-    flexible=2,
-)
-
-DeleteRecordsRequest._layout_ = FieldTable(
-    DeleteRecordsRequest,
-    Field("topics", "struct", array=True, struct=DeleteRecordsTopic, default=()),
-    Field("timeout_ms", "int32"),
-    flexible=2,
-)
-
-DeleteRecordsPartitionResult._layout_ = FieldTable(
-    DeleteRecordsPartitionResult,
-    Field("partition_index", "int32"),
-    Field("low_watermark", "int64"),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=2,
-)
-
-DeleteRecordsTopicResult._layout_ = FieldTable(
-    DeleteRecordsTopicResult,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=DeleteRecordsPartitionResult, default=()),
-    flexible=2,
-)
-
-DeleteRecordsResponse._layout_ = FieldTable(
-    DeleteRecordsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("topics", "struct", array=True, struct=DeleteRecordsTopicResult, default=()),
-    flexible=2,
-)
-
-DeleteRecordsRequest.response_class = DeleteRecordsResponse

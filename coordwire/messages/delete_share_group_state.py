@@ -3,151 +3,75 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "DeleteShareGroupStateRequest",
-    "DeleteShareGroupStateResponse",
-    "DeleteStateData",
-    "DeleteStateResult",
-    "PartitionData",
-    "PartitionResult",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionData(Struct):
+class PartitionData(Struct, flexible=0):
     """A partition whose state shall go."""
 
-    partition: int = 0
+    partition: int = field("int32")
     """Its number within the topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteStateData(Struct):
+class DeleteStateData(Struct, flexible=0):
     """The partitions of one topic whose state shall go."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[PartitionData] = field(default_factory=list)
+    partitions: list[PartitionData] = array(PartitionData)
     """Whose state to delete."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteShareGroupStateRequest(Request["DeleteShareGroupStateResponse"]):
-    """Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).
+class DeleteShareGroupStateRequest(
+    Request["DeleteShareGroupStateResponse"], api_key=86, versions=(0, 0), flexible=0
+):
+    """Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932)."""
 
-    Request of DeleteShareGroupState, api key 86, version 0, flexible from 0, answered by the share
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 86
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[DeleteShareGroupStateResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The share group whose state shall go."""
-    topics: list[DeleteStateData] = field(default_factory=list)
+    topics: list[DeleteStateData] = array(DeleteStateData)
     """What to delete, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionResult(Struct):
+class PartitionResult(Struct, flexible=0):
     """What became of one partition's state."""
 
-    partition: int = 0
+    partition: int = field("int32")
     """Its number within the topic."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the state is still there."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteStateResult(Struct):
+class DeleteStateResult(Struct, flexible=0):
     """What became of one topic's partitions."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[PartitionResult] = field(default_factory=list)
+    partitions: list[PartitionResult] = array(PartitionResult)
     """What became of them, a partition each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteShareGroupStateResponse(Response):
-    """Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).
+class DeleteShareGroupStateResponse(
+    Response, answers=DeleteShareGroupStateRequest, api_key=86, versions=(0, 0), flexible=0
+):
+    """The response to DeleteShareGroupStateRequest."""
 
-    Response of DeleteShareGroupState, api key 86, version 0, flexible from 0, answered by the share
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 86
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    results: list[DeleteStateResult] = field(default_factory=list)
+    results: list[DeleteStateResult] = array(DeleteStateResult)
     """What became of the state, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-PartitionData._layout_ = FieldTable(
-    PartitionData,
-    Field("partition", "int32"),
-    flexible=0,
-)
-
-DeleteStateData._layout_ = FieldTable(
-    DeleteStateData,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=PartitionData, default=()),
-    flexible=0,
-)
-
-DeleteShareGroupStateRequest._layout_ = FieldTable(
-    DeleteShareGroupStateRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("topics", "struct", array=True, struct=DeleteStateData, default=()),
-    flexible=0,
-)
-
-PartitionResult._layout_ = FieldTable(
-    PartitionResult,
-    Field("partition", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    flexible=0,
-)
-
-DeleteStateResult._layout_ = FieldTable(
-    DeleteStateResult,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=PartitionResult, default=()),
-    flexible=0,
-)
-
-DeleteShareGroupStateResponse._layout_ = FieldTable(
-    DeleteShareGroupStateResponse,
-    Field("results", "struct", array=True, struct=DeleteStateResult, default=()),
-    flexible=0,
-)
-
-DeleteShareGroupStateRequest.response_class = DeleteShareGroupStateResponse

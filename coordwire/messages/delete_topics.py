@@ -3,121 +3,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "DeletableTopicResult",
-    "DeleteTopicState",
-    "DeleteTopicsRequest",
-    "DeleteTopicsResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteTopicState(Struct):
+class DeleteTopicState(Struct, flexible=4):
     """A topic to delete, by one of its two names (KIP-516)."""
 
-    name: str | None = None
-    """Null if the id says which."""
-    topic_id: UUID = ZERO_UUID
-    """Zero if the name says which."""
+    name: str | None = field("string", null=0, default=None, entity="topic_name")
+    """Null if the topic is given by id."""
+    topic_id: UUID = field("uuid")
+    """Zero if the topic is given by name."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteTopicsRequest(Request["DeleteTopicsResponse"]):
-    """Deletes topics with all their records. Each topic succeeds or fails by itself.
+class DeleteTopicsRequest(Request["DeleteTopicsResponse"], api_key=20, versions=(0, 6), flexible=4):
+    """Deletes topics with all their records. Each topic succeeds or fails by itself."""
 
-    Request of DeleteTopics, api key 20, versions 0-6, flexible from 4.
-    """
-
-    api_key: ClassVar[int | None] = 20
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 7)
-    flexible_versions: ClassVar[range] = range(4, 7)
-    response_class: ClassVar[type[DeleteTopicsResponse]]
-
-    topics: list[DeleteTopicState] = field(default_factory=list)
+    topics: list[DeleteTopicState] = array(DeleteTopicState, since=6)
     """What to delete, from version 6 on. (v6+)"""
-    topic_names: list[str] = field(default_factory=list)
+    topic_names: list[str] = array("string", until=5, ignorable=True, entity="topic_name")
     """What to delete, up to version 5. (v0-v5)"""
-    timeout_ms: int = 0
-    """Longest wait for the deletion, in ms; it may go on behind it."""
+    timeout_ms: int = field("int32")
+    """Longest wait for the deletion, in ms; it may continue after it."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeletableTopicResult(Struct):
+class DeletableTopicResult(Struct, flexible=4):
     """What became of one topic."""
 
-    name: str | None = ""
+    name: str | None = field("string", null=6, entity="topic_name")
     """Null if the id that was asked for is unknown or must not be seen. (null from v6)"""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid", since=6, ignorable=True)
     """Its id; zero if unknown (KIP-516). (v6+)"""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why it was not deleted."""
-    error_message: str | None = None
+    error_message: str | None = field("string", since=5, null=0, default=None, ignorable=True)
     """Explains the error; null if there is none. (v5+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DeleteTopicsResponse(Response):
-    """Deletes topics with all their records. Each topic succeeds or fails by itself.
+class DeleteTopicsResponse(Response, answers=DeleteTopicsRequest, api_key=20, versions=(0, 6), flexible=4):
+    """The response to DeleteTopicsRequest."""
 
-    Response of DeleteTopics, api key 20, versions 0-6, flexible from 4.
-    """
-
-    api_key: ClassVar[int | None] = 20
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 7)
-    flexible_versions: ClassVar[range] = range(4, 7)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=1, ignorable=True)
     """Throttling in ms: 0, or how long the quota holds this client back. (v1+)"""
-    responses: list[DeletableTopicResult] = field(default_factory=list)
+    responses: list[DeletableTopicResult] = array(DeletableTopicResult)
     """What became of them, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-DeleteTopicState._layout_ = FieldTable(
-    DeleteTopicState,
-    Field("name", "string", null=0, default=None, entity="topic_name"),
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    flexible=4,
-)
-
-DeleteTopicsRequest._layout_ = FieldTable(
-    DeleteTopicsRequest,
-    Field("topics", "struct", 6, array=True, struct=DeleteTopicState, default=()),
-    Field("topic_names", "string", 0, 5, array=True, default=(), ignorable=True, entity="topic_name"),
-    Field("timeout_ms", "int32"),
-    flexible=4,
-)
-
-DeletableTopicResult._layout_ = FieldTable(
-    DeletableTopicResult,
-    Field("name", "string", null=6, default="", entity="topic_name"),
-    Field("topic_id", "uuid", 6, default=ZERO_UUID, ignorable=True),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", 5, null=0, default=None, ignorable=True),
-    flexible=4,
-)
-
-DeleteTopicsResponse._layout_ = FieldTable(
-    DeleteTopicsResponse,
-    Field("throttle_time_ms", "int32", 1, ignorable=True),
-    Field("responses", "struct", array=True, struct=DeletableTopicResult, default=()),
-    flexible=4,
-)
-
-DeleteTopicsRequest.response_class = DeleteTopicsResponse

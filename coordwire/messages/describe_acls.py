@@ -3,145 +3,74 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "AclDescription",
-    "DescribeAclsRequest",
-    "DescribeAclsResource",
-    "DescribeAclsResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeAclsRequest(Request["DescribeAclsResponse"]):
+class DescribeAclsRequest(Request["DescribeAclsResponse"], api_key=29, versions=(0, 3), flexible=2):
     """Finds ACLs by resource, principal, host, operation and permission. Only rules that match every part
     of the filter are returned.
-
-    Request of DescribeAcls, api key 29, versions 0-3, flexible from 2.
     """
 
-    api_key: ClassVar[int | None] = 29
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(2, 4)
-    response_class: ClassVar[type[DescribeAclsResponse]]
-
-    resource_type_filter: int = 0
+    resource_type_filter: int = field("int8")
     """Type of resource: 2 topic, 3 group, 4 cluster, …; 1 for any."""
-    resource_name_filter: str | None = ""
+    resource_name_filter: str | None = field("string", null=0)
     """Name of the resource; null for any."""
-    pattern_type_filter: int = 3
+    pattern_type_filter: int = field("int8", since=1, default=3)
     """3 literal, 4 prefix, 2 every pattern that covers the name, 1 any; v0 means 3. (v1+)"""
-    principal_filter: str | None = ""
+    principal_filter: str | None = field("string", null=0)
     """Whom the rule is for, such as "User:alice"; null for anyone."""
-    host_filter: str | None = ""
+    host_filter: str | None = field("string", null=0)
     """The host in the rule; null for any."""
-    operation: int = 0
+    operation: int = field("int8")
     """The operation in the rule: 3 read, 4 write, …; 1 for any."""
-    permission_type: int = 0
+    permission_type: int = field("int8")
     """2 deny, 3 allow; 1 for either."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AclDescription(Struct):
+class AclDescription(Struct, flexible=2):
     """One rule for the resource."""
 
-    principal: str = ""
+    principal: str = field("string")
     """Whom the rule is for, such as "User:alice"; "User:*" for everyone."""
-    host: str = ""
+    host: str = field("string")
     """The IP address the client comes from; "*" for any."""
-    operation: int = 0
+    operation: int = field("int8")
     """2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 and up the rest."""
-    permission_type: int = 0
+    permission_type: int = field("int8")
     """2 deny, 3 allow."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeAclsResource(Struct):
+class DescribeAclsResource(Struct, flexible=2):
     """The rules of one resource pattern."""
 
-    resource_type: int = 0
+    resource_type: int = field("int8")
     """2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
-    resource_name: str = ""
-    """Name of the resource, or a prefix of names; "*" stands for all."""
-    pattern_type: int = 3
+    resource_name: str = field("string")
+    """Name of the resource, or a prefix of names; "*" means all."""
+    pattern_type: int = field("int8", since=1, default=3)
     """How the name is meant: 3 literally, 4 as a prefix; v0 knows only 3. (v1+)"""
-    acls: list[AclDescription] = field(default_factory=list)
+    acls: list[AclDescription] = array(AclDescription)
     """The rules found for it."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeAclsResponse(Response):
-    """Finds ACLs by resource, principal, host, operation and permission. Only rules that match every part
-    of the filter are returned.
+class DescribeAclsResponse(Response, answers=DescribeAclsRequest, api_key=29, versions=(0, 3), flexible=2):
+    """The response to DescribeAclsRequest."""
 
-    Response of DescribeAcls, api key 29, versions 0-3, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 29
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(2, 4)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why nothing could be listed."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
-    resources: list[DescribeAclsResource] = field(default_factory=list)
+    resources: list[DescribeAclsResource] = array(DescribeAclsResource)
     """The rules found, by resource; empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-DescribeAclsRequest._layout_ = FieldTable(
-    DescribeAclsRequest,
-    Field("resource_type_filter", "int8"),
-    Field("resource_name_filter", "string", null=0, default=""),
-    Field("pattern_type_filter", "int8", 1, default=3),
-    Field("principal_filter", "string", null=0, default=""),
-    Field("host_filter", "string", null=0, default=""),
-    Field("operation", "int8"),
-    Field("permission_type", "int8"),
-    flexible=2,
-)
-
-AclDescription._layout_ = FieldTable(
-    AclDescription,
-    Field("principal", "string", default=""),
-    Field("host", "string", default=""),
-    Field("operation", "int8"),
-    Field("permission_type", "int8"),
-    flexible=2,
-)
-
-DescribeAclsResource._layout_ = FieldTable(
-    DescribeAclsResource,
-    Field("resource_type", "int8"),
-    Field("resource_name", "string", default=""),
-    Field("pattern_type", "int8", 1, default=3),
-    Field("acls", "struct", array=True, struct=AclDescription, default=()),
-    flexible=2,
-)
-
-DescribeAclsResponse._layout_ = FieldTable(
-    DescribeAclsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    Field("resources", "struct", array=True, struct=DescribeAclsResource, default=()),
-    flexible=2,
-)
-
-DescribeAclsRequest.response_class = DescribeAclsResponse

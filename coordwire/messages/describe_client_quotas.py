@@ -3,161 +3,84 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "ComponentData",
-    "DescribeClientQuotasRequest",
-    "DescribeClientQuotasResponse",
-    "EntityData",
-    "EntryData",
-    "ValueData",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class ComponentData(Struct):
+class ComponentData(Struct, flexible=1):
     """A condition on one part of the entities."""
 
-    entity_type: str = ""
+    entity_type: str = field("string")
     """The kind of part: "user", "client-id" or "ip"."""
-    match_type: int = 0
+    match_type: int = field("int8")
     """0 the name in match, 1 the default of that kind, 2 anything of that kind."""
-    match: str | None = ""
+    match: str | None = field("string", null=0)
     """The name looked for; null unless match_type is 0."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeClientQuotasRequest(Request["DescribeClientQuotasResponse"]):
+class DescribeClientQuotasRequest(
+    Request["DescribeClientQuotasResponse"], api_key=48, versions=(0, 1), flexible=1
+):
     """Finds entities by their parts and lists the limits set for each. Limits that an entity inherits from
     a default are not resolved.
-
-    Request of DescribeClientQuotas, api key 48, versions 0-1, flexible from 1.
     """
 
-    api_key: ClassVar[int | None] = 48
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(1, 2)
-    response_class: ClassVar[type[DescribeClientQuotasResponse]]
-
-    components: list[ComponentData] = field(default_factory=list)
+    components: list[ComponentData] = array(ComponentData)
     """The conditions, all of which must hold; empty finds every entity."""
-    strict: bool = False
+    strict: bool = field("bool")
     """True: leave out entities that have parts beyond those asked for."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class EntityData(Struct):
+class EntityData(Struct, flexible=1):
     """One part of an entity."""
 
-    entity_type: str = ""
+    entity_type: str = field("string")
     """The kind of part: "user", "client-id" or "ip"."""
-    entity_name: str | None = ""
+    entity_name: str | None = field("string", null=0)
     """The user, client id or address; null for the default of that kind."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ValueData(Struct):
+class ValueData(Struct, flexible=1):
     """One limit."""
 
-    key: str = ""
+    key: str = field("string")
     """The quota's name, such as consumer_byte_rate."""
-    value: float = 0.0
+    value: float = field("float64")
     """The limit, in the quota's own unit."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class EntryData(Struct):
+class EntryData(Struct, flexible=1):
     """One entity and its limits."""
 
-    entity: list[EntityData] = field(default_factory=list)
+    entity: list[EntityData] = array(EntityData)
     """Its parts; a user and a client id together mean that pair."""
-    values: list[ValueData] = field(default_factory=list)
+    values: list[ValueData] = array(ValueData)
     """The limits set for it."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeClientQuotasResponse(Response):
-    """Finds entities by their parts and lists the limits set for each. Limits that an entity inherits from
-    a default are not resolved.
+class DescribeClientQuotasResponse(
+    Response, answers=DescribeClientQuotasRequest, api_key=48, versions=(0, 1), flexible=1
+):
+    """The response to DescribeClientQuotasRequest."""
 
-    Response of DescribeClientQuotas, api key 48, versions 0-1, flexible from 1.
-    """
-
-    api_key: ClassVar[int | None] = 48
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(1, 2)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why there is no answer."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
-    entries: list[EntryData] | None = field(default_factory=list)
+    entries: list[EntryData] | None = array(EntryData, null=0)
     """The entities found; null on an error."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ComponentData._layout_ = FieldTable(
-    ComponentData,
-    Field("entity_type", "string", default=""),
-    Field("match_type", "int8"),
-    Field("match", "string", null=0, default=""),
-    flexible=1,
-)
-
-DescribeClientQuotasRequest._layout_ = FieldTable(
-    DescribeClientQuotasRequest,
-    Field("components", "struct", array=True, struct=ComponentData, default=()),
-    Field("strict", "bool", default=False),
-    flexible=1,
-)
-
-EntityData._layout_ = FieldTable(
-    EntityData,
-    Field("entity_type", "string", default=""),
-    Field("entity_name", "string", null=0, default=""),
-    flexible=1,
-)
-
-ValueData._layout_ = FieldTable(
-    ValueData,
-    Field("key", "string", default=""),
-    Field("value", "float64", default=0.0),
-    flexible=1,
-)
-
-EntryData._layout_ = FieldTable(
-    EntryData,
-    Field("entity", "struct", array=True, struct=EntityData, default=()),
-    Field("values", "struct", array=True, struct=ValueData, default=()),
-    flexible=1,
-)
-
-DescribeClientQuotasResponse._layout_ = FieldTable(
-    DescribeClientQuotasResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    Field("entries", "struct", array=True, struct=EntryData, null=0, default=()),
-    flexible=1,
-)
-
-DescribeClientQuotasRequest.response_class = DescribeClientQuotasResponse

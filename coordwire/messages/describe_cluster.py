@@ -3,122 +3,63 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "DescribeClusterBroker",
-    "DescribeClusterRequest",
-    "DescribeClusterResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeClusterRequest(Request["DescribeClusterResponse"]):
+class DescribeClusterRequest(Request["DescribeClusterResponse"], api_key=60, versions=(0, 2), flexible=0):
     """The part of Metadata that is not about topics. Brokers answer it, and controllers too if asked for
     controllers.
-
-    Request of DescribeCluster, api key 60, versions 0-2, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 60
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-    response_class: ClassVar[type[DescribeClusterResponse]]
-
-    include_cluster_authorized_operations: bool = False
-    """True: also tell what the client may do with the cluster."""
-    endpoint_type: int = 1
+    include_cluster_authorized_operations: bool = field("bool")
+    """True: also report what the client may do with the cluster."""
+    endpoint_type: int = field("int8", since=1, default=1)
     """Which nodes to list: 1 brokers, 2 controllers (KIP-919). (v1+)"""
-    include_fenced_brokers: bool = False
+    include_fenced_brokers: bool = field("bool", since=2)
     """True: list registered brokers that are fenced, too (KIP-1073). (v2+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeClusterBroker(Struct):
+class DescribeClusterBroker(Struct, flexible=0):
     """One node: a broker, or a controller if those were asked for."""
 
-    broker_id: int = 0
+    broker_id: int = field("int32", entity="broker_id")
     """The node's id."""
-    host: str = ""
+    host: str = field("string")
     """Host name or IP address."""
-    port: int = 0
+    port: int = field("int32")
     """TCP port."""
-    rack: str | None = None
-    """Where the node stands; null if not told."""
-    is_fenced: bool = False
+    rack: str | None = field("string", null=0, default=None)
+    """The node's rack; null if not given."""
+    is_fenced: bool = field("bool", since=2)
     """True: a fenced broker, which serves no clients (KIP-1073). (v2+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeClusterResponse(Response):
-    """The part of Metadata that is not about topics. Brokers answer it, and controllers too if asked for
-    controllers.
+class DescribeClusterResponse(
+    Response, answers=DescribeClusterRequest, api_key=60, versions=(0, 2), flexible=0
+):
+    """The response to DescribeClusterRequest."""
 
-    Response of DescribeCluster, api key 60, versions 0-2, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 60
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why there is no answer."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """More about the error; null for none."""
-    endpoint_type: int = 1
+    endpoint_type: int = field("int8", since=1, default=1)
     """Which nodes are listed: 1 brokers, 2 controllers (KIP-919). (v1+)"""
-    cluster_id: str = ""
+    cluster_id: str = field("string")
     """The id that the cluster was formatted with."""
-    controller_id: int = -1
+    controller_id: int = field("int32", default=-1, entity="broker_id")
     """Node id of the controller to turn to; -1 if unknown."""
-    brokers: list[DescribeClusterBroker] = field(default_factory=list)
+    brokers: list[DescribeClusterBroker] = array(DescribeClusterBroker)
     """The nodes."""
-    cluster_authorized_operations: int = -0x80000000
+    cluster_authorized_operations: int = field("int32", default=-0x80000000)
     """Bit n: ACL operation n is allowed; -2147483648 if not asked for."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-DescribeClusterRequest._layout_ = FieldTable(
-    DescribeClusterRequest,
-    Field("include_cluster_authorized_operations", "bool", default=False),
-    Field("endpoint_type", "int8", 1, default=1),
-    Field("include_fenced_brokers", "bool", 2, default=False),
-    flexible=0,
-)
-
-DescribeClusterBroker._layout_ = FieldTable(
-    DescribeClusterBroker,
-    Field("broker_id", "int32", entity="broker_id"),
-    Field("host", "string", default=""),
-    Field("port", "int32"),
-    Field("rack", "string", null=0, default=None),
-    Field("is_fenced", "bool", 2, default=False),
-    flexible=0,
-)
-
-DescribeClusterResponse._layout_ = FieldTable(
-    DescribeClusterResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    Field("endpoint_type", "int8", 1, default=1),
-    Field("cluster_id", "string", default=""),
-    Field("controller_id", "int32", default=-1, entity="broker_id"),
-    Field("brokers", "struct", array=True, struct=DescribeClusterBroker, default=()),
-    Field("cluster_authorized_operations", "int32", default=-0x80000000),
-    flexible=0,
-)
-
-DescribeClusterRequest.response_class = DescribeClusterResponse

@@ -3,189 +3,100 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "DescribeConfigsRequest",
-    "DescribeConfigsResource",
-    "DescribeConfigsResourceResult",
-    "DescribeConfigsResponse",
-    "DescribeConfigsResult",
-    "DescribeConfigsSynonym",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeConfigsResource(Struct):
+class DescribeConfigsResource(Struct, flexible=4):
     """One resource asked about."""
 
-    resource_type: int = 0
+    resource_type: int = field("int8")
     """2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group."""
-    resource_name: str = ""
+    resource_name: str = field("string")
     """Topic's or group's name, broker's id, …; empty for the default of all brokers."""
-    configuration_keys: list[str] | None = field(default_factory=list)
+    configuration_keys: list[str] | None = array("string", null=0)
     """Names of the settings wanted; null for all."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeConfigsRequest(Request["DescribeConfigsResponse"]):
-    """Lists settings in force, with the level each comes from. The values of sensitive ones are held back.
+class DescribeConfigsRequest(Request["DescribeConfigsResponse"], api_key=32, versions=(0, 4), flexible=4):
+    """Lists settings in force, with the level each comes from. The values of sensitive ones are held back."""
 
-    Request of DescribeConfigs, api key 32, versions 0-4, flexible from 4.
-    """
-
-    api_key: ClassVar[int | None] = 32
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(4, 5)
-    response_class: ClassVar[type[DescribeConfigsResponse]]
-
-    resources: list[DescribeConfigsResource] = field(default_factory=list)
+    resources: list[DescribeConfigsResource] = array(DescribeConfigsResource)
     """What to describe."""
-    include_synonyms: bool = False
+    include_synonyms: bool = field("bool", since=1)
     """True: also list the other levels at which a setting has a value (KIP-226). (v1+)"""
-    include_documentation: bool = False
+    include_documentation: bool = field("bool", since=3)
     """True: also send the text that explains each setting (KIP-569). (v3+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeConfigsSynonym(Struct):
+class DescribeConfigsSynonym(Struct, flexible=4):
     """A value of the setting at one level."""
 
-    name: str = ""
+    name: str = field("string")
     """The setting's name at that level, such as log.retention.ms."""
-    value: str | None = ""
+    value: str | None = field("string", null=0, secret=True)
     """Its value as text; null if sensitive or none."""
-    source: int = 0
+    source: int = field("int8")
     """The level, numbered as in config_source."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeConfigsResourceResult(Struct):
+class DescribeConfigsResourceResult(Struct, flexible=4):
     """One setting."""
 
-    name: str = ""
+    name: str = field("string")
     """The setting's name, such as retention.ms."""
-    value: str | None = ""
+    value: str | None = field("string", null=0, secret=True)
     """Its value as text; null if sensitive or none."""
-    read_only: bool = False
+    read_only: bool = field("bool")
     """True: cannot be changed while the broker runs."""
-    is_default: bool = False
-    """True: nobody has set it (v0). (v0-v0)"""
-    config_source: int = -1
+    is_default: bool = field("bool", until=0)
+    """True: not set by anyone (v0). (v0-v0)"""
+    config_source: int = field("int8", since=1, default=-1, ignorable=True)
     """1 topic, 2 broker, 3 all brokers, 4 file, 5 default, 6 logger, 7 client, 8 group. (v1+)"""
-    is_sensitive: bool = False
-    """True: a secret such as a password, whose value is not told."""
-    synonyms: list[DescribeConfigsSynonym] = field(default_factory=list)
+    is_sensitive: bool = field("bool")
+    """True: a secret such as a password, whose value is withheld."""
+    synonyms: list[DescribeConfigsSynonym] = array(DescribeConfigsSynonym, since=1, ignorable=True)
     """Its values at all levels, the one in force first; empty if not asked for (KIP-226). (v1+)"""
-    config_type: int = 0
+    config_type: int = field("int8", since=3, ignorable=True)
     """1 bool, 2 string, 3 int, 4 short, 5 long, 6 double, 7 list, 8 class, 9 password. (v3+)"""
-    documentation: str | None = ""
+    documentation: str | None = field("string", since=3, null=0, ignorable=True)
     """What the setting is for; null or empty if not asked for (KIP-569). (v3+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeConfigsResult(Struct):
+class DescribeConfigsResult(Struct, flexible=4):
     """The settings of one resource."""
 
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the resource is not described."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
-    resource_type: int = 0
+    resource_type: int = field("int8")
     """2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group."""
-    resource_name: str = ""
+    resource_name: str = field("string")
     """The resource as the request named it."""
-    configs: list[DescribeConfigsResourceResult] = field(default_factory=list)
+    configs: list[DescribeConfigsResourceResult] = array(DescribeConfigsResourceResult)
     """Its settings."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeConfigsResponse(Response):
-    """Lists settings in force, with the level each comes from. The values of sensitive ones are held back.
+class DescribeConfigsResponse(
+    Response, answers=DescribeConfigsRequest, api_key=32, versions=(0, 4), flexible=4
+):
+    """The response to DescribeConfigsRequest."""
 
-    Response of DescribeConfigs, api key 32, versions 0-4, flexible from 4.
-    """
-
-    api_key: ClassVar[int | None] = 32
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(4, 5)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    results: list[DescribeConfigsResult] = field(default_factory=list)
+    results: list[DescribeConfigsResult] = array(DescribeConfigsResult)
     """One outcome for each resource."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-DescribeConfigsResource._layout_ = FieldTable(
-    DescribeConfigsResource,
-    Field("resource_type", "int8"),
-    Field("resource_name", "string", default=""),
-    Field("configuration_keys", "string", array=True, null=0, default=()),
-    flexible=4,
-)
-
-DescribeConfigsRequest._layout_ = FieldTable(
-    DescribeConfigsRequest,
-    Field("resources", "struct", array=True, struct=DescribeConfigsResource, default=()),
-    Field("include_synonyms", "bool", 1, default=False),
-    Field("include_documentation", "bool", 3, default=False),
-    flexible=4,
-)
-
-DescribeConfigsSynonym._layout_ = FieldTable(
-    DescribeConfigsSynonym,
-    Field("name", "string", default=""),
-    Field("value", "string", null=0, default="", secret=True),
-    Field("source", "int8"),
-    flexible=4,
-)
-
-DescribeConfigsResourceResult._layout_ = FieldTable(
-    DescribeConfigsResourceResult,
-    Field("name", "string", default=""),
-    Field("value", "string", null=0, default="", secret=True),
-    Field("read_only", "bool", default=False),
-    Field("is_default", "bool", 0, 0, default=False),
-    Field("config_source", "int8", 1, default=-1, ignorable=True),
-    Field("is_sensitive", "bool", default=False),
-    Field("synonyms", "struct", 1, array=True, struct=DescribeConfigsSynonym, default=(), ignorable=True),
-    Field("config_type", "int8", 3, ignorable=True),
-    Field("documentation", "string", 3, null=0, default="", ignorable=True),
-    flexible=4,
-)
-
-DescribeConfigsResult._layout_ = FieldTable(
-    DescribeConfigsResult,
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    Field("resource_type", "int8"),
-    Field("resource_name", "string", default=""),
-    Field("configs", "struct", array=True, struct=DescribeConfigsResourceResult, default=()),
-    flexible=4,
-)
-
-DescribeConfigsResponse._layout_ = FieldTable(
-    DescribeConfigsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("results", "struct", array=True, struct=DescribeConfigsResult, default=()),
-    flexible=4,
-)
-
-DescribeConfigsRequest.response_class = DescribeConfigsResponse

@@ -3,154 +3,81 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "DescribeDelegationTokenOwner",
-    "DescribeDelegationTokenRequest",
-    "DescribeDelegationTokenResponse",
-    "DescribedDelegationToken",
-    "DescribedDelegationTokenRenewer",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeDelegationTokenOwner(Struct):
+class DescribeDelegationTokenOwner(Struct, flexible=2):
     """One owner whose tokens are asked for."""
 
-    principal_type: str = ""
+    principal_type: str = field("string")
     """Kind of principal, usually "User"."""
-    principal_name: str = ""
+    principal_name: str = field("string")
     """The principal's name."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeDelegationTokenRequest(Request["DescribeDelegationTokenResponse"]):
-    """Shows the tokens that the asking user owns, may renew or is allowed to describe (KIP-48).
+class DescribeDelegationTokenRequest(
+    Request["DescribeDelegationTokenResponse"], api_key=41, versions=(0, 3), flexible=2
+):
+    """Shows the tokens that the asking user owns, may renew or is allowed to describe (KIP-48)."""
 
-    Request of DescribeDelegationToken, api key 41, versions 0-3, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 41
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(2, 4)
-    response_class: ClassVar[type[DescribeDelegationTokenResponse]]
-
-    owners: list[DescribeDelegationTokenOwner] | None = field(default_factory=list)
+    owners: list[DescribeDelegationTokenOwner] | None = array(DescribeDelegationTokenOwner, null=0)
     """Whose tokens to list; null for every owner's, empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribedDelegationTokenRenewer(Struct):
+class DescribedDelegationTokenRenewer(Struct, flexible=2):
     """One who may renew the token, beside its owner."""
 
-    principal_type: str = ""
+    principal_type: str = field("string")
     """Kind of principal, usually "User"."""
-    principal_name: str = ""
+    principal_name: str = field("string")
     """The principal's name."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribedDelegationToken(Struct):
+class DescribedDelegationToken(Struct, flexible=2):
     """One token with its owner, its times and its secret."""
 
-    principal_type: str = ""
+    principal_type: str = field("string")
     """Kind of the owner, usually "User"."""
-    principal_name: str = ""
+    principal_name: str = field("string")
     """Name of the owner."""
-    token_requester_principal_type: str = ""
+    token_requester_principal_type: str = field("string", since=3)
     """Kind of the principal who asked for the token (KIP-373). (v3+)"""
-    token_requester_principal_name: str = ""
+    token_requester_principal_name: str = field("string", since=3)
     """Name of the principal who asked for the token (KIP-373). (v3+)"""
-    issue_timestamp: int = 0
+    issue_timestamp: int = field("int64")
     """When the token was made, ms since the epoch."""
-    expiry_timestamp: int = 0
+    expiry_timestamp: int = field("int64")
     """When it ends unless renewed, ms since the epoch."""
-    max_timestamp: int = 0
+    max_timestamp: int = field("int64")
     """When it ends for good, ms since the epoch."""
-    token_id: str = ""
+    token_id: str = field("string")
     """The token's public id, the user name when logging in."""
-    hmac: bytes = b""
+    hmac: bytes = field("bytes", secret=True)
     """The token's secret, the password when logging in (in base64)."""
-    renewers: list[DescribedDelegationTokenRenewer] = field(default_factory=list)
+    renewers: list[DescribedDelegationTokenRenewer] = array(DescribedDelegationTokenRenewer)
     """Who else may renew it; empty for the owner alone."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeDelegationTokenResponse(Response):
-    """Shows the tokens that the asking user owns, may renew or is allowed to describe (KIP-48).
+class DescribeDelegationTokenResponse(
+    Response, answers=DescribeDelegationTokenRequest, api_key=41, versions=(0, 3), flexible=2
+):
+    """The response to DescribeDelegationTokenRequest."""
 
-    Response of DescribeDelegationToken, api key 41, versions 0-3, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 41
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 4)
-    flexible_versions: ClassVar[range] = range(2, 4)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why nothing could be listed."""
-    tokens: list[DescribedDelegationToken] = field(default_factory=list)
+    tokens: list[DescribedDelegationToken] = array(DescribedDelegationToken)
     """The tokens found; empty for none."""
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-DescribeDelegationTokenOwner._layout_ = FieldTable(
-    DescribeDelegationTokenOwner,
-    Field("principal_type", "string", default=""),
-    Field("principal_name", "string", default=""),
-    flexible=2,
-)
-
-DescribeDelegationTokenRequest._layout_ = FieldTable(
-    DescribeDelegationTokenRequest,
-    Field("owners", "struct", array=True, struct=DescribeDelegationTokenOwner, null=0, default=()),
-    flexible=2,
-)
-
-DescribedDelegationTokenRenewer._layout_ = FieldTable(
-    DescribedDelegationTokenRenewer,
-    Field("principal_type", "string", default=""),
-    Field("principal_name", "string", default=""),
-    flexible=2,
-)
-
-DescribedDelegationToken._layout_ = FieldTable(
-    DescribedDelegationToken,
-    Field("principal_type", "string", default=""),
-    Field("principal_name", "string", default=""),
-    Field("token_requester_principal_type", "string", 3, default=""),
-    Field("token_requester_principal_name", "string", 3, default=""),
-    Field("issue_timestamp", "int64"),
-    Field("expiry_timestamp", "int64"),
-    Field("max_timestamp", "int64"),
-    Field("token_id", "string", default=""),
-    Field("hmac", "bytes", default=b"", secret=True),
-    Field("renewers", "struct", array=True, struct=DescribedDelegationTokenRenewer, default=()),
-    flexible=2,
-)
-
-DescribeDelegationTokenResponse._layout_ = FieldTable(
-    DescribeDelegationTokenResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("tokens", "struct", array=True, struct=DescribedDelegationToken, default=()),
-    Field("throttle_time_ms", "int32"),
-    flexible=2,
-)
-
-DescribeDelegationTokenRequest.response_class = DescribeDelegationTokenResponse

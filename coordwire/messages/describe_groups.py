@@ -6,154 +6,82 @@ Up to v5 a group that does not exist is described as "Dead", without an error.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "DescribeGroupsRequest",
-    "DescribeGroupsResponse",
-    "DescribedGroup",
-    "DescribedGroupMember",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeGroupsRequest(Request["DescribeGroupsResponse"]):
-    """For operators: the state, protocol and members of classic groups, whatever these groups are for.
+class DescribeGroupsRequest(Request["DescribeGroupsResponse"], api_key=15, versions=(0, 6), flexible=5):
+    """For operators: the state, protocol and members of classic groups, of any protocol type.
     ConsumerGroupDescribe and its kin serve the newer types.
-
-    Request of DescribeGroups, api key 15, versions 0-6, flexible from 5, answered by the group
-    coordinator.
     """
 
-    api_key: ClassVar[int | None] = 15
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 7)
-    flexible_versions: ClassVar[range] = range(5, 7)
-    response_class: ClassVar[type[DescribeGroupsResponse]]
-
-    groups: list[str] = field(default_factory=list)
+    groups: list[str] = array("string", entity="group_id")
     """The groups to describe; all must have their coordinator on this broker."""
-    include_authorized_operations: bool = False
-    """Whether to report what the asker may do with each group (KIP-430). (v3+)"""
+    include_authorized_operations: bool = field("bool", since=3)
+    """Whether to report what the client may do with each group (KIP-430). (v3+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribedGroupMember(Struct):
-    """One member. The two byte fields hold what the protocol type says, a consumer's by default."""
+class DescribedGroupMember(Struct, flexible=5):
+    """One member. The two byte fields have the format of the protocol type, a consumer's by default."""
 
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The member's id, unique in its group."""
-    group_instance_id: str | None = None
+    group_instance_id: str | None = field(
+        "string", since=4, null=0, default=None, ignorable=True, entity="instance_id"
+    )
     """A static member's own name; null for a dynamic one (KIP-345). (v4+)"""
-    client_id: str = ""
+    client_id: str = field("string")
     """What the client calls itself in its request headers."""
-    client_host: str = ""
+    client_host: str = field("string")
     """The address that its requests come from."""
-    member_metadata: bytes = b""
+    member_metadata: bytes = field(
+        "bytes",
+        embedded=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
+    )
     """Its subscription to the chosen protocol; empty unless the group is stable."""
-    member_assignment: bytes = b""
+    member_assignment: bytes = field(
+        "bytes",
+        embedded=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
+    )
     """What the leader gave it; empty unless the group is stable."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribedGroup(Struct):
+class DescribedGroup(Struct, flexible=5):
     """One group as its coordinator sees it."""
 
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why this group is not described."""
-    error_message: str | None = None
+    error_message: str | None = field("string", since=6, null=0, default=None)
     """More about the error; null for none (KIP-1043). (v6+)"""
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group asked for."""
-    group_state: str = ""
+    group_state: str = field("string")
     """"Empty", "PreparingRebalance", "CompletingRebalance", "Stable" or "Dead"."""
-    protocol_type: str = ""
+    protocol_type: str = field("string")
     """What the group is for: "consumer", "connect", …; empty if it never had members."""
-    protocol_data: str = ""
+    protocol_data: str = field("string")
     """The assignment protocol that was chosen, such as "range"; empty unless stable."""
-    members: list[DescribedGroupMember] = field(default_factory=list)
+    members: list[DescribedGroupMember] = array(DescribedGroupMember)
     """Everybody in the group."""
-    authorized_operations: int = -0x80000000
+    authorized_operations: int = field("int32", since=3, default=-0x80000000)
     """One bit per ACL operation code; -2147483648 if not asked for (KIP-430). (v3+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeGroupsResponse(Response):
-    """For operators: the state, protocol and members of classic groups, whatever these groups are for.
-    ConsumerGroupDescribe and its kin serve the newer types.
+class DescribeGroupsResponse(
+    Response, answers=DescribeGroupsRequest, api_key=15, versions=(0, 6), flexible=5
+):
+    """The response to DescribeGroupsRequest."""
 
-    Response of DescribeGroups, api key 15, versions 0-6, flexible from 5, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 15
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 7)
-    flexible_versions: ClassVar[range] = range(5, 7)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=1, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v1+)"""
-    groups: list[DescribedGroup] = field(default_factory=list)
+    groups: list[DescribedGroup] = array(DescribedGroup)
     """One answer for each group asked for."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-DescribeGroupsRequest._layout_ = FieldTable(
-    DescribeGroupsRequest,
-    Field("groups", "string", array=True, default=(), entity="group_id"),
-    Field("include_authorized_operations", "bool", 3, default=False),
-    flexible=5,
-)
-
-DescribedGroupMember._layout_ = FieldTable(
-    DescribedGroupMember,
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("group_instance_id", "string", 4, null=0, default=None, ignorable=True, entity="instance_id"),
-    Field("client_id", "string", default=""),
-    Field("client_host", "string", default=""),
-    Field(
-        "member_metadata",
-        "bytes",
-        default=b"",
-        embedded=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
-    ),
-    Field(
-        "member_assignment",
-        "bytes",
-        default=b"",
-        embedded=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
-    ),
-    flexible=5,
-)
-
-DescribedGroup._layout_ = FieldTable(
-    DescribedGroup,
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", 6, null=0, default=None),
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("group_state", "string", default=""),
-    Field("protocol_type", "string", default=""),
-    Field("protocol_data", "string", default=""),
-    Field("members", "struct", array=True, struct=DescribedGroupMember, default=()),
-    Field("authorized_operations", "int32", 3, default=-0x80000000),
-    flexible=5,
-)
-
-DescribeGroupsResponse._layout_ = FieldTable(
-    DescribeGroupsResponse,
-    Field("throttle_time_ms", "int32", 1, ignorable=True),
-    Field("groups", "struct", array=True, struct=DescribedGroup, default=()),
-    flexible=5,
-)
-
-DescribeGroupsRequest.response_class = DescribeGroupsResponse

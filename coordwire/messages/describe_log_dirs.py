@@ -3,168 +3,86 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "DescribableLogDirTopic",
-    "DescribeLogDirsPartition",
-    "DescribeLogDirsRequest",
-    "DescribeLogDirsResponse",
-    "DescribeLogDirsResult",
-    "DescribeLogDirsTopic",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribableLogDirTopic(Struct):
+class DescribableLogDirTopic(Struct, flexible=2):
     """The partitions of one topic asked about."""
 
-    topic: str = ""
+    topic: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of its partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeLogDirsRequest(Request["DescribeLogDirsResponse"]):
-    """Lists the log directories of the broker asked, with the replicas in them (KIP-113).
+class DescribeLogDirsRequest(Request["DescribeLogDirsResponse"], api_key=35, versions=(0, 5), flexible=2):
+    """Lists the log directories of the broker asked, with the replicas in them (KIP-113)."""
 
-    Request of DescribeLogDirs, api key 35, versions 0-5, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 35
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(2, 6)
-    response_class: ClassVar[type[DescribeLogDirsResponse]]
-
-    topics: list[DescribableLogDirTopic] | None = field(default_factory=list)
+    topics: list[DescribableLogDirTopic] | None = array(DescribableLogDirTopic, null=0)
     """Which partitions to list; null for all, empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeLogDirsPartition(Struct):
+class DescribeLogDirsPartition(Struct, flexible=2):
     """One replica in the directory."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    partition_size: int = 0
+    partition_size: int = field("int64")
     """Size of all its log segments here, in bytes."""
-    offset_lag: int = 0
-    """Records it is behind the high watermark, or a future copy behind the current log."""
-    is_future_key: bool = False
+    offset_lag: int = field("int64")
+    """Its lag to the high watermark in records, or a future copy's to the current log."""
+    is_future_key: bool = field("bool")
     """True for a copy on its way in, which will replace the current log."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeLogDirsTopic(Struct):
+class DescribeLogDirsTopic(Struct, flexible=2):
     """The replicas of one topic."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[DescribeLogDirsPartition] = field(default_factory=list)
+    partitions: list[DescribeLogDirsPartition] = array(DescribeLogDirsPartition)
     """Its replicas in this directory."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeLogDirsResult(Struct):
+class DescribeLogDirsResult(Struct, flexible=2):
     """One log directory of the broker."""
 
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why this directory could not be read; KAFKA_STORAGE_ERROR if it is offline."""
-    log_dir: str = ""
+    log_dir: str = field("string")
     """Absolute path of the directory."""
-    topics: list[DescribeLogDirsTopic] = field(default_factory=list)
+    topics: list[DescribeLogDirsTopic] = array(DescribeLogDirsTopic)
     """What it holds, by topic."""
-    total_bytes: int = -1
+    total_bytes: int = field("int64", since=4, default=-1, ignorable=True)
     """Size of the volume it lies on, in bytes; -1 if unknown (KIP-827). (v4+)"""
-    usable_bytes: int = -1
+    usable_bytes: int = field("int64", since=4, default=-1, ignorable=True)
     """Free space on that volume, in bytes; -1 if unknown (KIP-827). (v4+)"""
-    is_cordoned: bool = False
+    is_cordoned: bool = field("bool", since=5, ignorable=True)
     """True: the directory is closed to new replicas. (v5+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeLogDirsResponse(Response):
-    """Lists the log directories of the broker asked, with the replicas in them (KIP-113).
+class DescribeLogDirsResponse(
+    Response, answers=DescribeLogDirsRequest, api_key=35, versions=(0, 5), flexible=2
+):
+    """The response to DescribeLogDirsRequest."""
 
-    Response of DescribeLogDirs, api key 35, versions 0-5, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 35
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(2, 6)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", since=3, ignorable=True, entity="error_code")
     """0, or why nothing could be described (KIP-784). (v3+)"""
-    results: list[DescribeLogDirsResult] = field(default_factory=list)
+    results: list[DescribeLogDirsResult] = array(DescribeLogDirsResult)
     """One entry for each log directory."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-DescribableLogDirTopic._layout_ = FieldTable(
-    DescribableLogDirTopic,
-    Field("topic", "string", default="", entity="topic_name"),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=2,
-)
-
-DescribeLogDirsRequest._layout_ = FieldTable(
-    DescribeLogDirsRequest,
-    Field("topics", "struct", array=True, struct=DescribableLogDirTopic, null=0, default=()),
-    flexible=2,
-)
-
-DescribeLogDirsPartition._layout_ = FieldTable(
-    DescribeLogDirsPartition,
-    Field("partition_index", "int32"),
-    Field("partition_size", "int64"),
-    Field("offset_lag", "int64"),
-    Field("is_future_key", "bool", default=False),
-    flexible=2,
-)
-
-DescribeLogDirsTopic._layout_ = FieldTable(
-    DescribeLogDirsTopic,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=DescribeLogDirsPartition, default=()),
-    flexible=2,
-)
-
-DescribeLogDirsResult._layout_ = FieldTable(
-    DescribeLogDirsResult,
-    Field("error_code", "int16", entity="error_code"),
-    Field("log_dir", "string", default=""),
-    Field("topics", "struct", array=True, struct=DescribeLogDirsTopic, default=()),
-    Field("total_bytes", "int64", 4, default=-1, ignorable=True),
-    Field("usable_bytes", "int64", 4, default=-1, ignorable=True),
-    Field("is_cordoned", "bool", 5, default=False, ignorable=True),
-    flexible=2,
-)
-
-DescribeLogDirsResponse._layout_ = FieldTable(
-    DescribeLogDirsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", 3, ignorable=True, entity="error_code"),
-    Field("results", "struct", array=True, struct=DescribeLogDirsResult, default=()),
-    flexible=2,
-)
-
-DescribeLogDirsRequest.response_class = DescribeLogDirsResponse

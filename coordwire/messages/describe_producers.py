@@ -3,167 +3,86 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "DescribeProducersRequest",
-    "DescribeProducersResponse",
-    "PartitionResponse",
-    "ProducerState",
-    "TopicRequest",
-    "TopicResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicRequest(Struct):
+class TopicRequest(Struct, flexible=0):
     """The partitions of one topic to look at."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partition_indexes: list[int] = field(default_factory=list)
+    partition_indexes: list[int] = array("int32")
     """Numbers of the partitions to look at."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeProducersRequest(Request["DescribeProducersResponse"]):
+class DescribeProducersRequest(Request["DescribeProducersResponse"], api_key=61, versions=(0, 0), flexible=0):
     """Shows the producer state of partitions, as a search for hanging transactions needs it (KIP-664). The
     partition's leader answers; other brokers can be asked too where they hold a replica.
-
-    Request of DescribeProducers, api key 61, version 0, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 61
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[DescribeProducersResponse]]
-
-    topics: list[TopicRequest] = field(default_factory=list)
+    topics: list[TopicRequest] = array(TopicRequest)
     """The partitions asked about, by topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ProducerState(Struct):
+class ProducerState(Struct, flexible=0):
     """One producer, as the partition's log knows it."""
 
-    producer_id: int = 0
+    producer_id: int = field("int64", entity="producer_id")
     """The producer's id."""
-    producer_epoch: int = 0
+    producer_epoch: int = field("int32")
     """The producer's epoch; 32 bits wide here, 16 in other messages."""
-    last_sequence: int = -1
+    last_sequence: int = field("int32", default=-1)
     """Sequence number of the last record it wrote; -1 for none."""
-    last_timestamp: int = -1
+    last_timestamp: int = field("int64", default=-1)
     """Timestamp of its last batch, ms since the epoch; -1 for none."""
-    coordinator_epoch: int = 0
+    coordinator_epoch: int = field("int32")
     """Coordinator epoch of its last transaction marker; -1 before the first."""
-    current_txn_start_offset: int = -1
+    current_txn_start_offset: int = field("int64", default=-1)
     """Where its open transaction began in this partition; -1 if none is open."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionResponse(Struct):
+class PartitionResponse(Struct, flexible=0):
     """The producers of one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why this partition could not be described."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """More about the error; null for none."""
-    active_producers: list[ProducerState] = field(default_factory=list)
+    active_producers: list[ProducerState] = array(ProducerState)
     """The producers remembered, idle ones too until they expire."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicResponse(Struct):
+class TopicResponse(Struct, flexible=0):
     """The answers for one topic."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[PartitionResponse] = field(default_factory=list)
+    partitions: list[PartitionResponse] = array(PartitionResponse)
     """One answer for each partition asked about."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeProducersResponse(Response):
-    """Shows the producer state of partitions, as a search for hanging transactions needs it (KIP-664). The
-    partition's leader answers; other brokers can be asked too where they hold a replica.
+class DescribeProducersResponse(
+    Response, answers=DescribeProducersRequest, api_key=61, versions=(0, 0), flexible=0
+):
+    """The response to DescribeProducersRequest."""
 
-    Response of DescribeProducers, api key 61, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 61
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    topics: list[TopicResponse] = field(default_factory=list)
+    topics: list[TopicResponse] = array(TopicResponse)
     """The answers, by topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-TopicRequest._layout_ = FieldTable(
-    TopicRequest,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partition_indexes", "int32", array=True, default=()),
-    flexible=0,
-)
-
-DescribeProducersRequest._layout_ = FieldTable(
-    DescribeProducersRequest,
-    Field("topics", "struct", array=True, struct=TopicRequest, default=()),
-    flexible=0,
-)
-
-ProducerState._layout_ = FieldTable(
-    ProducerState,
-    Field("producer_id", "int64", entity="producer_id"),
-    Field("producer_epoch", "int32"),
-    Field("last_sequence", "int32", default=-1),
-    Field("last_timestamp", "int64", default=-1),
-    Field("coordinator_epoch", "int32"),
-    Field("current_txn_start_offset", "int64", default=-1),
-    flexible=0,
-)
-
-PartitionResponse._layout_ = FieldTable(
-    PartitionResponse,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    Field("active_producers", "struct", array=True, struct=ProducerState, default=()),
-    flexible=0,
-)
-
-TopicResponse._layout_ = FieldTable(
-    TopicResponse,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=PartitionResponse, default=()),
-    flexible=0,
-)
-
-DescribeProducersResponse._layout_ = FieldTable(
-    DescribeProducersResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("topics", "struct", array=True, struct=TopicResponse, default=()),
-    flexible=0,
-)
-
-DescribeProducersRequest.response_class = DescribeProducersResponse

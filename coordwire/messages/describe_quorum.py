@@ -3,244 +3,130 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "DescribeQuorumRequest",
-    "DescribeQuorumRequestPartitionData",
-    "DescribeQuorumRequestTopicData",
-    "DescribeQuorumResponse",
-    "DescribeQuorumResponsePartitionData",
-    "DescribeQuorumResponseTopicData",
-    "Listener",
-    "Node",
-    "ReplicaState",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeQuorumRequestPartitionData(Struct):
+class DescribeQuorumRequestPartitionData(Struct, flexible=0):
     """One partition asked about."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number; 0 for the metadata log."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeQuorumRequestTopicData(Struct):
+class DescribeQuorumRequestTopicData(Struct, flexible=0):
     """One topic asked about."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name, __cluster_metadata in practice."""
-    partitions: list[DescribeQuorumRequestPartitionData] = field(default_factory=list)
+    partitions: list[DescribeQuorumRequestPartitionData] = array(DescribeQuorumRequestPartitionData)
     """Its partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeQuorumRequest(Request["DescribeQuorumResponse"]):
-    """Reports leader, epoch, voters and observers of the metadata log. Only the leader can tell; other
-    nodes refuse or pass the request on.
-
-    Request of DescribeQuorum, api key 55, versions 0-2, flexible from 0.
+class DescribeQuorumRequest(Request["DescribeQuorumResponse"], api_key=55, versions=(0, 2), flexible=0):
+    """Reports leader, epoch, voters and observers of the metadata log. Only the leader can answer; other
+    nodes refuse or forward the request.
     """
 
-    api_key: ClassVar[int | None] = 55
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-    response_class: ClassVar[type[DescribeQuorumResponse]]
-
-    topics: list[DescribeQuorumRequestTopicData] = field(default_factory=list)
+    topics: list[DescribeQuorumRequestTopicData] = array(DescribeQuorumRequestTopicData)
     """What to describe."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ReplicaState(Struct):
+class ReplicaState(Struct, flexible=0):
     """How far one voter or observer has come, as the leader sees it."""
 
-    replica_id: int = 0
+    replica_id: int = field("int32", entity="broker_id")
     """The replica's node id."""
-    replica_directory_id: UUID = ZERO_UUID
+    replica_directory_id: UUID = field("uuid", since=2)
     """Directory of its metadata log; all zeros if unknown (KIP-853). (v2+)"""
-    log_end_offset: int = 0
+    log_end_offset: int = field("int64")
     """The next offset it will fetch; -1 if the leader has not heard of it."""
-    last_fetch_timestamp: int = -1
+    last_fetch_timestamp: int = field("int64", since=1, default=-1, ignorable=True)
     """Leader's clock at its last fetch, ms since the epoch; -1 if unknown (KIP-836). (v1+)"""
-    last_caught_up_timestamp: int = -1
+    last_caught_up_timestamp: int = field("int64", since=1, default=-1, ignorable=True)
     """When it last had the whole log, ms since the epoch; -1 if unknown (KIP-836). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeQuorumResponsePartitionData(Struct):
+class DescribeQuorumResponsePartitionData(Struct, flexible=0):
     """The state of one partition's quorum."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why it is not described; NOT_LEADER_OR_FOLLOWER if another node leads."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", since=2, null=0, ignorable=True)
     """More about the error; null or empty for none. (v2+)"""
-    leader_id: int = 0
+    leader_id: int = field("int32", entity="broker_id")
     """Node id of the leader; -1 if unknown."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """The newest epoch that the answering node knows."""
-    high_watermark: int = 0
+    high_watermark: int = field("int64")
     """End of what a majority has stored; -1 if not yet known."""
-    current_voters: list[ReplicaState] = field(default_factory=list)
+    current_voters: list[ReplicaState] = array(ReplicaState)
     """The replicas that elect and commit, the leader among them."""
-    observers: list[ReplicaState] = field(default_factory=list)
+    observers: list[ReplicaState] = array(ReplicaState)
     """Replicas that fetch but do not vote, such as plain brokers."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeQuorumResponseTopicData(Struct):
+class DescribeQuorumResponseTopicData(Struct, flexible=0):
     """The quorums of one topic."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[DescribeQuorumResponsePartitionData] = field(default_factory=list)
+    partitions: list[DescribeQuorumResponsePartitionData] = array(DescribeQuorumResponsePartitionData)
     """One state for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Listener(Struct):
+class Listener(Struct, flexible=0):
     """One address of a voter."""
 
-    name: str = ""
+    name: str = field("string")
     """The listener's name, such as CONTROLLER."""
-    host: str = ""
+    host: str = field("string")
     """Host name or IP address."""
-    port: int = 0
+    port: int = field("uint16")
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Node(Struct):
+class Node(Struct, flexible=0):
     """The addresses of one voter."""
 
-    node_id: int = 0
+    node_id: int = field("int32", entity="broker_id")
     """The voter's node id."""
-    listeners: list[Listener] = field(default_factory=list)
+    listeners: list[Listener] = array(Listener)
     """Where it listens."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeQuorumResponse(Response):
-    """Reports leader, epoch, voters and observers of the metadata log. Only the leader can tell; other
-    nodes refuse or pass the request on.
+class DescribeQuorumResponse(
+    Response, answers=DescribeQuorumRequest, api_key=55, versions=(0, 2), flexible=0
+):
+    """The response to DescribeQuorumRequest."""
 
-    Response of DescribeQuorum, api key 55, versions 0-2, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 55
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the whole request was refused."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", since=2, null=0, ignorable=True)
     """More about the error; null or empty for none. (v2+)"""
-    topics: list[DescribeQuorumResponseTopicData] = field(default_factory=list)
+    topics: list[DescribeQuorumResponseTopicData] = array(DescribeQuorumResponseTopicData)
     """The quorums asked about."""
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[Node] = array(Node, since=2)
     """Addresses of the voters (KIP-853). (v2+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-DescribeQuorumRequestPartitionData._layout_ = FieldTable(
-    DescribeQuorumRequestPartitionData,
-    Field("partition_index", "int32"),
-    flexible=0,
-)
-
-DescribeQuorumRequestTopicData._layout_ = FieldTable(
-    DescribeQuorumRequestTopicData,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=DescribeQuorumRequestPartitionData, default=()),
-    flexible=0,
-)
-
-DescribeQuorumRequest._layout_ = FieldTable(
-    DescribeQuorumRequest,
-    Field("topics", "struct", array=True, struct=DescribeQuorumRequestTopicData, default=()),
-    flexible=0,
-)
-
-ReplicaState._layout_ = FieldTable(
-    ReplicaState,
-    Field("replica_id", "int32", entity="broker_id"),
-    Field("replica_directory_id", "uuid", 2, default=ZERO_UUID),
-    Field("log_end_offset", "int64"),
-    Field("last_fetch_timestamp", "int64", 1, default=-1, ignorable=True),
-    Field("last_caught_up_timestamp", "int64", 1, default=-1, ignorable=True),
-    flexible=0,
-)
-
-DescribeQuorumResponsePartitionData._layout_ = FieldTable(
-    DescribeQuorumResponsePartitionData,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", 2, null=0, default="", ignorable=True),
-    Field("leader_id", "int32", entity="broker_id"),
-    Field("leader_epoch", "int32"),
-    Field("high_watermark", "int64"),
-    Field("current_voters", "struct", array=True, struct=ReplicaState, default=()),
-    Field("observers", "struct", array=True, struct=ReplicaState, default=()),
-    flexible=0,
-)
-
-DescribeQuorumResponseTopicData._layout_ = FieldTable(
-    DescribeQuorumResponseTopicData,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=DescribeQuorumResponsePartitionData, default=()),
-    flexible=0,
-)
-
-Listener._layout_ = FieldTable(
-    Listener,
-    Field("name", "string", default=""),
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    flexible=0,
-)
-
-Node._layout_ = FieldTable(
-    Node,
-    Field("node_id", "int32", entity="broker_id"),
-    Field("listeners", "struct", array=True, struct=Listener, default=()),
-    flexible=0,
-)
-
-DescribeQuorumResponse._layout_ = FieldTable(
-    DescribeQuorumResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", 2, null=0, default="", ignorable=True),
-    Field("topics", "struct", array=True, struct=DescribeQuorumResponseTopicData, default=()),
-    Field("nodes", "struct", 2, array=True, struct=Node, default=()),
-    flexible=0,
-)
-
-DescribeQuorumRequest.response_class = DescribeQuorumResponse

@@ -3,192 +3,104 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "DescribeShareGroupOffsetsRequest",
-    "DescribeShareGroupOffsetsRequestGroup",
-    "DescribeShareGroupOffsetsRequestTopic",
-    "DescribeShareGroupOffsetsResponse",
-    "DescribeShareGroupOffsetsResponseGroup",
-    "DescribeShareGroupOffsetsResponsePartition",
-    "DescribeShareGroupOffsetsResponseTopic",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeShareGroupOffsetsRequestTopic(Struct):
-    """The partitions of one topic to tell about."""
+class DescribeShareGroupOffsetsRequestTopic(Struct, flexible=0):
+    """The partitions of one topic to describe."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """Which topic."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of its partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeShareGroupOffsetsRequestGroup(Struct):
-    """A share group to tell about."""
+class DescribeShareGroupOffsetsRequestGroup(Struct, flexible=0):
+    """A share group to describe."""
 
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """Which group."""
-    topics: list[DescribeShareGroupOffsetsRequestTopic] | None = field(default_factory=list)
-    """What to tell about; null for all topics with offsets."""
+    topics: list[DescribeShareGroupOffsetsRequestTopic] | None = array(
+        DescribeShareGroupOffsetsRequestTopic, null=0
+    )
+    """The topics to describe; null for all topics with offsets."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeShareGroupOffsetsRequest(Request["DescribeShareGroupOffsetsResponse"]):
-    """Tells the start offsets of share groups' partitions, and their lag (KIP-932).
+class DescribeShareGroupOffsetsRequest(
+    Request["DescribeShareGroupOffsetsResponse"], api_key=90, versions=(0, 1), flexible=0
+):
+    """Reports the start offsets of share groups' partitions, and their lag (KIP-932)."""
 
-    Request of DescribeShareGroupOffsets, api key 90, versions 0-1, flexible from 0, answered by the
-    group coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 90
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[DescribeShareGroupOffsetsResponse]]
-
-    groups: list[DescribeShareGroupOffsetsRequestGroup] = field(default_factory=list)
-    """Whom to tell about."""
+    groups: list[DescribeShareGroupOffsetsRequestGroup] = array(DescribeShareGroupOffsetsRequestGroup)
+    """The groups to describe."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeShareGroupOffsetsResponsePartition(Struct):
+class DescribeShareGroupOffsetsResponsePartition(Struct, flexible=0):
     """How far the group is in one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """Its number within the topic."""
-    start_offset: int = 0
+    start_offset: int = field("int64")
     """All records before it are done with; -1 if not yet known."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """The partition's leader epoch, as stored with the offset."""
-    lag: int = -1
+    lag: int = field("int64", since=1, default=-1, ignorable=True)
     """Records that are still to be delivered or settled; -1 if unknown (KIP-1226). (v1+)"""
-    error_code: int = 0
-    """0, or why nothing is told about it."""
-    error_message: str | None = None
+    error_code: int = field("int16", entity="error_code")
+    """0, or why it is not described."""
+    error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeShareGroupOffsetsResponseTopic(Struct):
+class DescribeShareGroupOffsetsResponseTopic(Struct, flexible=0):
     """How far the group is in one topic."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """Which topic."""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """Its id; zero if unknown."""
-    partitions: list[DescribeShareGroupOffsetsResponsePartition] = field(default_factory=list)
+    partitions: list[DescribeShareGroupOffsetsResponsePartition] = array(
+        DescribeShareGroupOffsetsResponsePartition
+    )
     """How far it is, a partition each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeShareGroupOffsetsResponseGroup(Struct):
+class DescribeShareGroupOffsetsResponseGroup(Struct, flexible=0):
     """How far one group is."""
 
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """Which group."""
-    topics: list[DescribeShareGroupOffsetsResponseTopic] = field(default_factory=list)
+    topics: list[DescribeShareGroupOffsetsResponseTopic] = array(DescribeShareGroupOffsetsResponseTopic)
     """How far it is, a topic each."""
-    error_code: int = 0
-    """0, or why nothing is told about the group."""
-    error_message: str | None = None
+    error_code: int = field("int16", entity="error_code")
+    """0, or why the group is not described."""
+    error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeShareGroupOffsetsResponse(Response):
-    """Tells the start offsets of share groups' partitions, and their lag (KIP-932).
+class DescribeShareGroupOffsetsResponse(
+    Response, answers=DescribeShareGroupOffsetsRequest, api_key=90, versions=(0, 1), flexible=0
+):
+    """The response to DescribeShareGroupOffsetsRequest."""
 
-    Response of DescribeShareGroupOffsets, api key 90, versions 0-1, flexible from 0, answered by the
-    group coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 90
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """Throttling in ms: 0, or how long the quota holds this client back."""
-    groups: list[DescribeShareGroupOffsetsResponseGroup] = field(default_factory=list)
+    groups: list[DescribeShareGroupOffsetsResponseGroup] = array(DescribeShareGroupOffsetsResponseGroup)
     """How far they are, a group each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-DescribeShareGroupOffsetsRequestTopic._layout_ = FieldTable(
-    DescribeShareGroupOffsetsRequestTopic,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-DescribeShareGroupOffsetsRequestGroup._layout_ = FieldTable(
-    DescribeShareGroupOffsetsRequestGroup,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("topics", "struct", array=True, struct=DescribeShareGroupOffsetsRequestTopic, null=0, default=()),
-    flexible=0,
-)
-
-DescribeShareGroupOffsetsRequest._layout_ = FieldTable(
-    DescribeShareGroupOffsetsRequest,
-    Field("groups", "struct", array=True, struct=DescribeShareGroupOffsetsRequestGroup, default=()),
-    flexible=0,
-)
-
-DescribeShareGroupOffsetsResponsePartition._layout_ = FieldTable(
-    DescribeShareGroupOffsetsResponsePartition,
-    Field("partition_index", "int32"),
-    Field("start_offset", "int64"),
-    Field("leader_epoch", "int32"),
-    Field("lag", "int64", 1, default=-1, ignorable=True),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    flexible=0,
-)
-
-DescribeShareGroupOffsetsResponseTopic._layout_ = FieldTable(
-    DescribeShareGroupOffsetsResponseTopic,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=DescribeShareGroupOffsetsResponsePartition, default=()),
-    flexible=0,
-)
-
-DescribeShareGroupOffsetsResponseGroup._layout_ = FieldTable(
-    DescribeShareGroupOffsetsResponseGroup,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("topics", "struct", array=True, struct=DescribeShareGroupOffsetsResponseTopic, default=()),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    flexible=0,
-)
-
-DescribeShareGroupOffsetsResponse._layout_ = FieldTable(
-    DescribeShareGroupOffsetsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("groups", "struct", array=True, struct=DescribeShareGroupOffsetsResponseGroup, default=()),
-    flexible=0,
-)
-
-DescribeShareGroupOffsetsRequest.response_class = DescribeShareGroupOffsetsResponse

@@ -3,210 +3,120 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "DescribeTopicPartitionsRequest",
-    "DescribeTopicPartitionsRequestCursor",
-    "DescribeTopicPartitionsResponse",
-    "DescribeTopicPartitionsResponseCursor",
-    "DescribeTopicPartitionsResponsePartition",
-    "DescribeTopicPartitionsResponseTopic",
-    "TopicRequest",
-]
+from coordwire.codec import Request, Response, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicRequest(Struct):
+class TopicRequest(Struct, flexible=0):
     """One topic asked about."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeTopicPartitionsRequestCursor(Struct):
+class DescribeTopicPartitionsRequestCursor(Struct, flexible=0):
     """Where a page begins. Copied from the previous response."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic to start with; those sorted before it are left out."""
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The first partition of that topic to return."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeTopicPartitionsRequest(Request["DescribeTopicPartitionsResponse"]):
-    """Tells leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A
-    long answer is cut, and a cursor says where to go on.
-
-    Request of DescribeTopicPartitions, api key 75, version 0, flexible from 0.
+class DescribeTopicPartitionsRequest(
+    Request["DescribeTopicPartitionsResponse"], api_key=75, versions=(0, 0), flexible=0
+):
+    """Reports leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A
+    long answer is cut, and a cursor gives where to continue.
     """
 
-    api_key: ClassVar[int | None] = 75
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[DescribeTopicPartitionsResponse]]
-
-    topics: list[TopicRequest] = field(default_factory=list)
+    topics: list[TopicRequest] = array(TopicRequest)
     """The topics to describe; empty for all."""
-    response_partition_limit: int = 2000
+    response_partition_limit: int = field("int32", default=2000)
     """Most partitions to return at once; the broker may set a lower limit."""
-    cursor: DescribeTopicPartitionsRequestCursor | None = None
+    cursor: DescribeTopicPartitionsRequestCursor | None = struct(
+        DescribeTopicPartitionsRequestCursor, null=0, default=None
+    )
     """Where to go on; null to start at the beginning."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeTopicPartitionsResponsePartition(Struct):
+class DescribeTopicPartitionsResponsePartition(Struct, flexible=0):
     """One partition and its replicas."""
 
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or what is wrong with this partition."""
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    leader_id: int = 0
+    leader_id: int = field("int32", entity="broker_id")
     """Broker id of the leader; -1 for none."""
-    leader_epoch: int = -1
+    leader_epoch: int = field("int32", default=-1)
     """The leader's epoch; -1 if unknown."""
-    replica_nodes: list[int] = field(default_factory=list)
+    replica_nodes: list[int] = array("int32", entity="broker_id")
     """Broker ids of all replicas, preferred leader first."""
-    isr_nodes: list[int] = field(default_factory=list)
+    isr_nodes: list[int] = array("int32", entity="broker_id")
     """Broker ids of the replicas in sync."""
-    eligible_leader_replicas: list[int] | None = None
+    eligible_leader_replicas: list[int] | None = array("int32", null=0, default=None, entity="broker_id")
     """Out of sync, yet safe to elect: they hold all committed data; null if unknown."""
-    last_known_elr: list[int] | None = None
+    last_known_elr: list[int] | None = array("int32", null=0, default=None, entity="broker_id")
     """Replicas last in sync or eligible, for recovery by hand; null if unknown."""
-    offline_replicas: list[int] = field(default_factory=list)
+    offline_replicas: list[int] = array("int32", entity="broker_id")
     """Broker ids of the replicas whose broker or disk is down."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeTopicPartitionsResponseTopic(Struct):
+class DescribeTopicPartitionsResponseTopic(Struct, flexible=0):
     """One topic, or the part of it that fits the page."""
 
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why this topic could not be described."""
-    name: str | None = ""
+    name: str | None = field("string", null=0, entity="topic_name")
     """The topic's name; null if unknown."""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id; all zero if unknown."""
-    is_internal: bool = False
+    is_internal: bool = field("bool")
     """True for a topic of Kafka's own, such as __consumer_offsets."""
-    partitions: list[DescribeTopicPartitionsResponsePartition] = field(default_factory=list)
+    partitions: list[DescribeTopicPartitionsResponsePartition] = array(
+        DescribeTopicPartitionsResponsePartition
+    )
     """The topic's partitions on this page."""
-    topic_authorized_operations: int = -0x80000000
-    """What the client may do, one bit for each ACL operation; -2147483648 if not told."""
+    topic_authorized_operations: int = field("int32", default=-0x80000000)
+    """What the client may do, one bit for each ACL operation; -2147483648 if not requested."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeTopicPartitionsResponseCursor(Struct):
+class DescribeTopicPartitionsResponseCursor(Struct, flexible=0):
     """Where the next page begins. To be sent back as it is."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic to go on with."""
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The first of its partitions not returned yet."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeTopicPartitionsResponse(Response):
-    """Tells leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A
-    long answer is cut, and a cursor says where to go on.
+class DescribeTopicPartitionsResponse(
+    Response, answers=DescribeTopicPartitionsRequest, api_key=75, versions=(0, 0), flexible=0
+):
+    """The response to DescribeTopicPartitionsRequest."""
 
-    Response of DescribeTopicPartitions, api key 75, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 75
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    topics: list[DescribeTopicPartitionsResponseTopic] = field(default_factory=list)
+    topics: list[DescribeTopicPartitionsResponseTopic] = array(DescribeTopicPartitionsResponseTopic)
     """The topics on this page, sorted by name."""
-    next_cursor: DescribeTopicPartitionsResponseCursor | None = None
+    next_cursor: DescribeTopicPartitionsResponseCursor | None = struct(
+        DescribeTopicPartitionsResponseCursor, null=0, default=None
+    )
     """Where the next page begins; null after the last one."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-TopicRequest._layout_ = FieldTable(
-    TopicRequest,
-    Field("name", "string", default="", entity="topic_name"),
-    flexible=0,
-)
-
-DescribeTopicPartitionsRequestCursor._layout_ = FieldTable(
-    DescribeTopicPartitionsRequestCursor,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partition_index", "int32"),
-    flexible=0,
-)
-
-DescribeTopicPartitionsRequest._layout_ = FieldTable(
-    DescribeTopicPartitionsRequest,
-    Field("topics", "struct", array=True, struct=TopicRequest, default=()),
-    Field("response_partition_limit", "int32", default=2000),
-    Field("cursor", "struct", struct=DescribeTopicPartitionsRequestCursor, null=0, default=None),
-    flexible=0,
-)
-
-DescribeTopicPartitionsResponsePartition._layout_ = FieldTable(
-    DescribeTopicPartitionsResponsePartition,
-    Field("error_code", "int16", entity="error_code"),
-    Field("partition_index", "int32"),
-    Field("leader_id", "int32", entity="broker_id"),
-    Field("leader_epoch", "int32", default=-1),
-    Field("replica_nodes", "int32", array=True, default=(), entity="broker_id"),
-    Field("isr_nodes", "int32", array=True, default=(), entity="broker_id"),
-    Field("eligible_leader_replicas", "int32", array=True, null=0, default=None, entity="broker_id"),
-    Field("last_known_elr", "int32", array=True, null=0, default=None, entity="broker_id"),
-    Field("offline_replicas", "int32", array=True, default=(), entity="broker_id"),
-    flexible=0,
-)
-
-DescribeTopicPartitionsResponseTopic._layout_ = FieldTable(
-    DescribeTopicPartitionsResponseTopic,
-    Field("error_code", "int16", entity="error_code"),
-    Field("name", "string", null=0, default="", entity="topic_name"),
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("is_internal", "bool", default=False),
-    Field("partitions", "struct", array=True, struct=DescribeTopicPartitionsResponsePartition, default=()),
-    Field("topic_authorized_operations", "int32", default=-0x80000000),
-    flexible=0,
-)
-
-DescribeTopicPartitionsResponseCursor._layout_ = FieldTable(
-    DescribeTopicPartitionsResponseCursor,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partition_index", "int32"),
-    flexible=0,
-)
-
-DescribeTopicPartitionsResponse._layout_ = FieldTable(
-    DescribeTopicPartitionsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("topics", "struct", array=True, struct=DescribeTopicPartitionsResponseTopic, default=()),
-    Field("next_cursor", "struct", struct=DescribeTopicPartitionsResponseCursor, null=0, default=None),
-    flexible=0,
-)
-
-DescribeTopicPartitionsRequest.response_class = DescribeTopicPartitionsResponse

@@ -3,129 +3,66 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "DescribeTransactionsRequest",
-    "DescribeTransactionsResponse",
-    "TopicData",
-    "TransactionState",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeTransactionsRequest(Request["DescribeTransactionsResponse"]):
+class DescribeTransactionsRequest(
+    Request["DescribeTransactionsResponse"], api_key=65, versions=(0, 0), flexible=0
+):
     """For operators who look for hanging transactions: state, age, producer and partitions of each. Its
     coordinator answers for each id.
-
-    Request of DescribeTransactions, api key 65, version 0, flexible from 0, answered by the transaction
-    coordinator.
     """
 
-    api_key: ClassVar[int | None] = 65
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[DescribeTransactionsResponse]]
-
-    transactional_ids: list[str] = field(default_factory=list)
+    transactional_ids: list[str] = array("string", entity="transactional_id")
     """Whose transactions to describe."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicData(Struct):
+class TopicData(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic: str = ""
+    topic: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of its partitions in the transaction."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TransactionState(Struct):
+class TransactionState(Struct, flexible=0):
     """What one transactional id is doing."""
 
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why this one is not described."""
-    transactional_id: str = ""
+    transactional_id: str = field("string", entity="transactional_id")
     """The id asked for."""
-    transaction_state: str = ""
+    transaction_state: str = field("string")
     """Such as "Empty", "Ongoing", "PrepareCommit" or "CompleteAbort"."""
-    transaction_timeout_ms: int = 0
+    transaction_timeout_ms: int = field("int32")
     """Age at which the coordinator aborts it, in ms."""
-    transaction_start_time_ms: int = 0
+    transaction_start_time_ms: int = field("int64")
     """When it began, in ms since the epoch; negative if none is open."""
-    producer_id: int = 0
+    producer_id: int = field("int64", entity="producer_id")
     """The producer id in use."""
-    producer_epoch: int = 0
+    producer_epoch: int = field("int16")
     """The epoch in use."""
-    topics: list[TopicData] = field(default_factory=list)
-    """Partitions still in the transaction, as far as the asker may see their topics."""
+    topics: list[TopicData] = array(TopicData)
+    """Partitions still in the transaction, as far as the client may see their topics."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeTransactionsResponse(Response):
-    """For operators who look for hanging transactions: state, age, producer and partitions of each. Its
-    coordinator answers for each id.
+class DescribeTransactionsResponse(
+    Response, answers=DescribeTransactionsRequest, api_key=65, versions=(0, 0), flexible=0
+):
+    """The response to DescribeTransactionsRequest."""
 
-    Response of DescribeTransactions, api key 65, version 0, flexible from 0, answered by the
-    transaction coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 65
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    transaction_states: list[TransactionState] = field(default_factory=list)
+    transaction_states: list[TransactionState] = array(TransactionState)
     """One answer for each id asked for."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-DescribeTransactionsRequest._layout_ = FieldTable(
-    DescribeTransactionsRequest,
-    Field("transactional_ids", "string", array=True, default=(), entity="transactional_id"),
-    flexible=0,
-)
-
-TopicData._layout_ = FieldTable(
-    TopicData,
-    Field("topic", "string", default="", entity="topic_name"),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-TransactionState._layout_ = FieldTable(
-    TransactionState,
-    Field("error_code", "int16", entity="error_code"),
-    Field("transactional_id", "string", default="", entity="transactional_id"),
-    Field("transaction_state", "string", default=""),
-    Field("transaction_timeout_ms", "int32"),
-    Field("transaction_start_time_ms", "int64"),
-    Field("producer_id", "int64", entity="producer_id"),
-    Field("producer_epoch", "int16"),
-    Field("topics", "struct", array=True, struct=TopicData, default=()),
-    flexible=0,
-)
-
-DescribeTransactionsResponse._layout_ = FieldTable(
-    DescribeTransactionsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("transaction_states", "struct", array=True, struct=TransactionState, default=()),
-    flexible=0,
-)
-
-DescribeTransactionsRequest.response_class = DescribeTransactionsResponse

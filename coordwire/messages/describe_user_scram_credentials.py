@@ -3,136 +3,69 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "CredentialInfo",
-    "DescribeUserScramCredentialsRequest",
-    "DescribeUserScramCredentialsResponse",
-    "DescribeUserScramCredentialsResult",
-    "UserName",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class UserName(Struct):
+class UserName(Struct, flexible=0):
     """One user asked about."""
 
-    name: str = ""
+    name: str = field("string")
     """The user's name."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeUserScramCredentialsRequest(Request["DescribeUserScramCredentialsResponse"]):
-    """Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never told.
+class DescribeUserScramCredentialsRequest(
+    Request["DescribeUserScramCredentialsResponse"], api_key=50, versions=(0, 0), flexible=0
+):
+    """Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never returned."""
 
-    Request of DescribeUserScramCredentials, api key 50, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 50
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[DescribeUserScramCredentialsResponse]]
-
-    users: list[UserName] | None = field(default_factory=list)
+    users: list[UserName] | None = array(UserName, null=0)
     """Users to describe; null or empty for all."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CredentialInfo(Struct):
+class CredentialInfo(Struct, flexible=0):
     """One credential of the user, without its secrets."""
 
-    mechanism: int = 0
+    mechanism: int = field("int8")
     """1 for SCRAM-SHA-256, 2 for SCRAM-SHA-512, 0 if unknown."""
-    iterations: int = 0
+    iterations: int = field("int32")
     """How often the password was hashed."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeUserScramCredentialsResult(Struct):
+class DescribeUserScramCredentialsResult(Struct, flexible=0):
     """The credentials of one user."""
 
-    user: str = ""
+    user: str = field("string")
     """The user's name."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why this user could not be described; RESOURCE_NOT_FOUND for an unknown one."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
-    credential_infos: list[CredentialInfo] = field(default_factory=list)
+    credential_infos: list[CredentialInfo] = array(CredentialInfo)
     """One entry for each mechanism of the user."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribeUserScramCredentialsResponse(Response):
-    """Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never told.
+class DescribeUserScramCredentialsResponse(
+    Response, answers=DescribeUserScramCredentialsRequest, api_key=50, versions=(0, 0), flexible=0
+):
+    """The response to DescribeUserScramCredentialsRequest."""
 
-    Response of DescribeUserScramCredentials, api key 50, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 50
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why nothing could be described."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
-    results: list[DescribeUserScramCredentialsResult] = field(default_factory=list)
+    results: list[DescribeUserScramCredentialsResult] = array(DescribeUserScramCredentialsResult)
     """One entry for each user."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-UserName._layout_ = FieldTable(
-    UserName,
-    Field("name", "string", default=""),
-    flexible=0,
-)
-
-DescribeUserScramCredentialsRequest._layout_ = FieldTable(
-    DescribeUserScramCredentialsRequest,
-    Field("users", "struct", array=True, struct=UserName, null=0, default=()),
-    flexible=0,
-)
-
-CredentialInfo._layout_ = FieldTable(
-    CredentialInfo,
-    Field("mechanism", "int8"),
-    Field("iterations", "int32"),
-    flexible=0,
-)
-
-DescribeUserScramCredentialsResult._layout_ = FieldTable(
-    DescribeUserScramCredentialsResult,
-    Field("user", "string", default=""),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    Field("credential_infos", "struct", array=True, struct=CredentialInfo, default=()),
-    flexible=0,
-)
-
-DescribeUserScramCredentialsResponse._layout_ = FieldTable(
-    DescribeUserScramCredentialsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    Field("results", "struct", array=True, struct=DescribeUserScramCredentialsResult, default=()),
-    flexible=0,
-)
-
-DescribeUserScramCredentialsRequest.response_class = DescribeUserScramCredentialsResponse

@@ -11,281 +11,122 @@ names with each other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-
-__all__ = [
-    "Draft1Broker",
-    "Draft1ConsultRequest",
-    "Draft1ConsultResponse",
-    "Draft1PartitionOffset",
-    "Draft1PingRequest",
-    "Draft1PingResponse",
-    "Draft1RegisterRequest",
-    "Draft1StartRequest",
-    "Draft1StartResponse",
-    "Draft1StopRequest",
-]
+from coordwire.codec import Message, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft1ConsultRequest(Message):
-    """Asks any broker for the brokers and the coordinator; it has no fields.
-
-    Draft1ConsultRequest, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
+class Draft1ConsultRequest(Message, direction="request", versions=(0, 0), draft=True):
+    """Asks any broker for the brokers and the coordinator; it has no fields."""
 
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft1Broker(Struct):
+class Draft1Broker(Struct, draft=True):
     """A broker of the cluster."""
 
-    creator_id: str | None = ""
+    creator_id: str | None = field("string", null=0)
     """Who registered the broker in ZooKeeper."""
-    id: int = 0
+    id: int = field("int32")
     """The broker's id."""
-    host: str | None = ""
+    host: str | None = field("string", null=0)
     """Its host."""
-    port: int = 0
+    port: int = field("int32")
     """Its port."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft1ConsultResponse(Message):
-    """The cluster and its coordinator.
+class Draft1ConsultResponse(Message, direction="response", versions=(0, 0), draft=True):
+    """The cluster and its coordinator."""
 
-    Draft1ConsultResponse, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0 for none."""
-    coordinator_id: int = 0
+    coordinator_id: int = field("int16")
     """The coordinator's broker id."""
-    brokers_info: list[Draft1Broker] = field(default_factory=list)
+    brokers_info: list[Draft1Broker] = array(Draft1Broker)
     """All brokers; the document names no count field, the list carries an int16 of its own
     (reconstructed).
     """
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft1RegisterRequest(Message):
+class Draft1RegisterRequest(Message, direction="request", versions=(0, 0), draft=True):
     """A consumer joins its group; the first Ping or Stop is its only answer. The document calls its type
     ConnectRequest.
-
-    Draft1RegisterRequest, version 0.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str | None = ""
+    group_id: str | None = field("string", null=0, entity="group_id")
     """The consumer's group."""
-    consumer_id: str | None = ""
+    consumer_id: str | None = field("string", null=0, entity="member_id")
     """The consumer's own id."""
-    topic_count: str | None = ""
+    topic_count: str | None = field("string", null=0)
     """Topics and their numbers of streams as JSON, or a wildcard; see coordwire.zookeeper."""
-    auto_commit: bool = False
+    auto_commit: bool = field("bool")
     """Whether the coordinator commits offsets for it; decides what PingResponse holds."""
-    auto_offset_rest: str | None = ""
+    auto_offset_rest: str | None = field("string", null=0)
     """What to do with an offset out of range, "smallest" or "largest" (spelled so in the document)."""
-    ping_interval_ms: int = 0
+    ping_interval_ms: int = field("int32")
     """How often it is pinged, and how soon it must answer."""
-    max_ping_retries: int = 0
+    max_ping_retries: int = field("int16")
     """Unanswered pings after which it counts as dead."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft1PingRequest(Message):
-    """The coordinator asks whether a consumer lives.
+class Draft1PingRequest(Message, direction="request", versions=(0, 0), draft=True):
+    """The coordinator asks whether a consumer is alive."""
 
-    Draft1PingRequest, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    num_retries: int = 0
+    num_retries: int = field("int16")
     """How often it asked before without an answer."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft1PartitionOffset(Struct):
-    """Where consumption of a partition stands, or is to begin."""
+class Draft1PartitionOffset(Struct, draft=True):
+    """The position of consumption in a partition, or where it is to begin."""
 
-    topic: str | None = ""
+    topic: str | None = field("string", null=0, entity="topic_name")
     """The topic."""
-    partition: str | None = ""
+    partition: str | None = field("string", null=0)
     """The partition with its broker, as broker-partition."""
-    offset: int = 0
+    offset: int = field("int64")
     """The offset in it."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft1PingResponse(Message):
-    """A consumer lives. Version 0 is without auto_commit and empty, version 1 is with it.
+class Draft1PingResponse(Message, direction="response", versions=(0, 1), draft=True):
+    """A consumer is alive. Version 0 is without auto_commit and empty, version 1 is with it."""
 
-    Draft1PingResponse, versions 0-1.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(2, 2)
-
-    offset_info: list[Draft1PartitionOffset] = field(default_factory=list)
+    offset_info: list[Draft1PartitionOffset] = array(Draft1PartitionOffset, since=1)
     """What it consumed, a partition each; absent without auto_commit. (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft1StopRequest(Message):
-    """The coordinator tells a consumer to stop its fetchers; it has no fields and gets no answer.
-
-    Draft1StopRequest, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
+class Draft1StopRequest(Message, direction="request", versions=(0, 0), draft=True):
+    """The coordinator instructs a consumer to stop its fetchers; it has no fields and gets no answer."""
 
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft1StartRequest(Message):
-    """The coordinator tells a consumer what it owns from here on.
+class Draft1StartRequest(Message, direction="request", versions=(0, 0), draft=True):
+    """The coordinator sends a consumer the list of what it owns from here on."""
 
-    Draft1StartRequest, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    assigned_parts: list[Draft1PartitionOffset] = field(default_factory=list)
+    assigned_parts: list[Draft1PartitionOffset] = array(Draft1PartitionOffset)
     """Its partitions and where to begin."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft1StartResponse(Message):
-    """A consumer has started its fetchers.
+class Draft1StartResponse(Message, direction="response", versions=(0, 0), draft=True):
+    """A consumer has started its fetchers."""
 
-    Draft1StartResponse, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0 for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-Draft1ConsultRequest._layout_ = FieldTable(
-    Draft1ConsultRequest,
-    draft=True,
-)
-
-Draft1Broker._layout_ = FieldTable(
-    Draft1Broker,
-    Field("creator_id", "string", null=0, default=""),
-    Field("id", "int32"),
-    Field("host", "string", null=0, default=""),
-    Field("port", "int32"),
-    draft=True,
-)
-
-Draft1ConsultResponse._layout_ = FieldTable(
-    Draft1ConsultResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("coordinator_id", "int16"),
-    Field("brokers_info", "struct", array=True, struct=Draft1Broker, default=()),
-    draft=True,
-)
-
-Draft1RegisterRequest._layout_ = FieldTable(
-    Draft1RegisterRequest,
-    Field("group_id", "string", null=0, default="", entity="group_id"),
-    Field("consumer_id", "string", null=0, default="", entity="member_id"),
-    Field("topic_count", "string", null=0, default=""),
-    Field("auto_commit", "bool", default=False),
-    Field("auto_offset_rest", "string", null=0, default=""),
-    Field("ping_interval_ms", "int32"),
-    Field("max_ping_retries", "int16"),
-    draft=True,
-)
-
-Draft1PingRequest._layout_ = FieldTable(
-    Draft1PingRequest,
-    Field("num_retries", "int16"),
-    draft=True,
-)
-
-Draft1PartitionOffset._layout_ = FieldTable(
-    Draft1PartitionOffset,
-    Field("topic", "string", null=0, default="", entity="topic_name"),
-    Field("partition", "string", null=0, default=""),
-    Field("offset", "int64"),
-    draft=True,
-)
-
-Draft1PingResponse._layout_ = FieldTable(
-    Draft1PingResponse,
-    Field("offset_info", "struct", 1, array=True, struct=Draft1PartitionOffset, default=()),
-    draft=True,
-)
-
-Draft1StopRequest._layout_ = FieldTable(
-    Draft1StopRequest,
-    draft=True,
-)
-
-Draft1StartRequest._layout_ = FieldTable(
-    Draft1StartRequest,
-    Field("assigned_parts", "struct", array=True, struct=Draft1PartitionOffset, default=()),
-    draft=True,
-)
-
-Draft1StartResponse._layout_ = FieldTable(
-    Draft1StartResponse,
-    Field("error_code", "int16", entity="error_code"),
-    draft=True,
-)

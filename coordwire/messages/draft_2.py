@@ -11,370 +11,163 @@ drafts share names with each other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-
-__all__ = [
-    "Draft2Broker",
-    "Draft2ClusterMetadataRequest",
-    "Draft2ClusterMetadataResponse",
-    "Draft2Ownership",
-    "Draft2PartitionOffset",
-    "Draft2PingRequest",
-    "Draft2PingResponse",
-    "Draft2RegisterConsumerRequest",
-    "Draft2RegisterConsumerResponse",
-    "Draft2StartFetcherRequest",
-    "Draft2StartFetcherResponse",
-    "Draft2StopFetcherRequest",
-    "Draft2StopFetcherResponse",
-]
+from coordwire.codec import Message, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft2ClusterMetadataRequest(Message):
-    """Asks any broker for the brokers and the coordinator; it has no fields.
-
-    Draft2ClusterMetadataRequest, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
+class Draft2ClusterMetadataRequest(Message, direction="request", versions=(0, 0), draft=True):
+    """Asks any broker for the brokers and the coordinator; it has no fields."""
 
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft2Broker(Struct):
+class Draft2Broker(Struct, draft=True):
     """A broker of the cluster."""
 
-    id: int = 0
+    id: int = field("int32")
     """The broker's id."""
-    host: str | None = ""
+    host: str | None = field("string", null=0)
     """Its host."""
-    port: int = 0
+    port: int = field("int32")
     """Its port."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft2ClusterMetadataResponse(Message):
-    """The cluster and its coordinator.
+class Draft2ClusterMetadataResponse(Message, direction="response", versions=(0, 0), draft=True):
+    """The cluster and its coordinator."""
 
-    Draft2ClusterMetadataResponse, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0 for none."""
-    coordinator_id: int = 0
+    coordinator_id: int = field("int32")
     """The coordinator's broker id."""
-    brokers_info: list[Draft2Broker] = field(default_factory=list)
+    brokers_info: list[Draft2Broker] = array(Draft2Broker)
     """All brokers."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft2RegisterConsumerRequest(Message):
-    """A consumer joins its group. The document calls its type ConnectConsumerRequest.
+class Draft2RegisterConsumerRequest(Message, direction="request", versions=(0, 0), draft=True):
+    """A consumer joins its group. The document calls its type ConnectConsumerRequest."""
 
-    Draft2RegisterConsumerRequest, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str | None = ""
+    group_id: str | None = field("string", null=0, entity="group_id")
     """The consumer's group."""
-    consumer_id: str | None = ""
+    consumer_id: str | None = field("string", null=0, entity="member_id")
     """The consumer's own id, unique in its group."""
-    topic_count: str | None = ""
+    topic_count: str | None = field("string", null=0)
     """Topics and their numbers of streams as JSON, or a wildcard; see coordwire.zookeeper."""
-    auto_commit: bool = False
+    auto_commit: bool = field("bool")
     """Whether the coordinator commits offsets for it; decides what its responses hold."""
-    auto_offset_rest: str | None = ""
+    auto_offset_rest: str | None = field("string", null=0)
     """What to do with an offset out of range, "smallest" or "largest" (spelled so in the document)."""
-    session_timeout_ms: int = 0
+    session_timeout_ms: int = field("int32")
     """Silence after which either side counts as dead; it is pinged every third of it."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft2RegisterConsumerResponse(Message):
+class Draft2RegisterConsumerResponse(Message, direction="response", versions=(0, 0), draft=True):
     """Whether the coordinator accepts a consumer. The document's overview lets it list partitions, its
     layout doesn't.
-
-    Draft2RegisterConsumerResponse, version 0.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0 if accepted; else the consumer closes the connection."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft2PingRequest(Message):
-    """The coordinator asks whether a consumer lives. The document also calls it HeartbeatRequest.
+class Draft2PingRequest(Message, direction="request", versions=(0, 0), draft=True):
+    """The coordinator asks whether a consumer is alive. The document also calls it HeartbeatRequest."""
 
-    Draft2PingRequest, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    consumer_id: str | None = ""
+    consumer_id: str | None = field("string", null=0, entity="member_id")
     """The consumer."""
-    num_retries: int = 0
+    num_retries: int = field("int32")
     """How often it asked before without an answer."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft2PartitionOffset(Struct):
-    """Where consumption of a partition stands, or is to begin."""
+class Draft2PartitionOffset(Struct, draft=True):
+    """The position of consumption in a partition, or where it is to begin."""
 
-    topic: str | None = ""
+    topic: str | None = field("string", null=0, entity="topic_name")
     """The topic."""
-    partition: str | None = ""
+    partition: str | None = field("string", null=0)
     """The partition with its broker, as broker-partition."""
-    offset: int = 0
+    offset: int = field("int64")
     """The offset in it."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft2PingResponse(Message):
-    """A consumer lives. Version 0 is without auto_commit, version 1 with it.
+class Draft2PingResponse(Message, direction="response", versions=(0, 1), draft=True):
+    """A consumer is alive. Version 0 is without auto_commit, version 1 with it."""
 
-    Draft2PingResponse, versions 0-1.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(2, 2)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0 for none."""
-    consumer_id: str | None = ""
+    consumer_id: str | None = field("string", null=0, entity="member_id")
     """The consumer."""
-    offset_info: list[Draft2PartitionOffset] = field(default_factory=list)
+    offset_info: list[Draft2PartitionOffset] = array(Draft2PartitionOffset, since=1)
     """What it consumed, a partition each; absent without auto_commit. (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft2StopFetcherRequest(Message):
-    """The coordinator tells a consumer to stop its fetchers.
+class Draft2StopFetcherRequest(Message, direction="request", versions=(0, 0), draft=True):
+    """The coordinator instructs a consumer to stop its fetchers."""
 
-    Draft2StopFetcherRequest, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    consumer_id: str | None = ""
+    consumer_id: str | None = field("string", null=0, entity="member_id")
     """The consumer."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft2StopFetcherResponse(Message):
-    """A consumer has stopped its fetchers. Version 0 is without auto_commit, version 1 with it.
+class Draft2StopFetcherResponse(Message, direction="response", versions=(0, 1), draft=True):
+    """A consumer has stopped its fetchers. Version 0 is without auto_commit, version 1 with it."""
 
-    Draft2StopFetcherResponse, versions 0-1.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(2, 2)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0 for none."""
-    consumer_id: str | None = ""
+    consumer_id: str | None = field("string", null=0, entity="member_id")
     """The consumer."""
-    offset_info: list[Draft2PartitionOffset] = field(default_factory=list)
+    offset_info: list[Draft2PartitionOffset] = array(Draft2PartitionOffset, since=1)
     """What it consumed, a partition each; absent without auto_commit. (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft2Ownership(Struct):
+class Draft2Ownership(Struct, draft=True):
     """What one thread of a consumer owns."""
 
-    consumer_thread_id: str | None = ""
+    consumer_thread_id: str | None = field("string", null=0)
     """The thread, as consumer-number."""
-    assigned_parts: list[Draft2PartitionOffset] = field(default_factory=list)
+    assigned_parts: list[Draft2PartitionOffset] = array(Draft2PartitionOffset)
     """Its partitions and where to begin."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft2StartFetcherRequest(Message):
-    """The coordinator tells a consumer what it owns from here on, and the cluster as it is.
+class Draft2StartFetcherRequest(Message, direction="request", versions=(0, 0), draft=True):
+    """The coordinator sends a consumer the list of what it owns from here on, and the cluster as it is."""
 
-    Draft2StartFetcherRequest, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    consumer_id: str | None = ""
+    consumer_id: str | None = field("string", null=0, entity="member_id")
     """The consumer."""
-    ownership_info: list[Draft2Ownership] = field(default_factory=list)
+    ownership_info: list[Draft2Ownership] = array(Draft2Ownership)
     """Its threads and what they own."""
-    brokers_info: list[Draft2Broker] = field(default_factory=list)
+    brokers_info: list[Draft2Broker] = array(Draft2Broker)
     """All brokers."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft2StartFetcherResponse(Message):
-    """A consumer has started its fetchers.
+class Draft2StartFetcherResponse(Message, direction="response", versions=(0, 0), draft=True):
+    """A consumer has started its fetchers."""
 
-    Draft2StartFetcherResponse, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0 for none."""
-    consumer_id: str | None = ""
+    consumer_id: str | None = field("string", null=0, entity="member_id")
     """The consumer."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-Draft2ClusterMetadataRequest._layout_ = FieldTable(
-    Draft2ClusterMetadataRequest,
-    draft=True,
-)
-
-Draft2Broker._layout_ = FieldTable(
-    Draft2Broker,
-    Field("id", "int32"),
-    Field("host", "string", null=0, default=""),
-    Field("port", "int32"),
-    draft=True,
-)
-
-Draft2ClusterMetadataResponse._layout_ = FieldTable(
-    Draft2ClusterMetadataResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("coordinator_id", "int32"),
-    Field("brokers_info", "struct", array=True, struct=Draft2Broker, default=()),
-    draft=True,
-)
-
-Draft2RegisterConsumerRequest._layout_ = FieldTable(
-    Draft2RegisterConsumerRequest,
-    Field("group_id", "string", null=0, default="", entity="group_id"),
-    Field("consumer_id", "string", null=0, default="", entity="member_id"),
-    Field("topic_count", "string", null=0, default=""),
-    Field("auto_commit", "bool", default=False),
-    Field("auto_offset_rest", "string", null=0, default=""),
-    Field("session_timeout_ms", "int32"),
-    draft=True,
-)
-
-Draft2RegisterConsumerResponse._layout_ = FieldTable(
-    Draft2RegisterConsumerResponse,
-    Field("error_code", "int16", entity="error_code"),
-    draft=True,
-)
-
-Draft2PingRequest._layout_ = FieldTable(
-    Draft2PingRequest,
-    Field("consumer_id", "string", null=0, default="", entity="member_id"),
-    Field("num_retries", "int32"),
-    draft=True,
-)
-
-Draft2PartitionOffset._layout_ = FieldTable(
-    Draft2PartitionOffset,
-    Field("topic", "string", null=0, default="", entity="topic_name"),
-    Field("partition", "string", null=0, default=""),
-    Field("offset", "int64"),
-    draft=True,
-)
-
-Draft2PingResponse._layout_ = FieldTable(
-    Draft2PingResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("consumer_id", "string", null=0, default="", entity="member_id"),
-    Field("offset_info", "struct", 1, array=True, struct=Draft2PartitionOffset, default=()),
-    draft=True,
-)
-
-Draft2StopFetcherRequest._layout_ = FieldTable(
-    Draft2StopFetcherRequest,
-    Field("consumer_id", "string", null=0, default="", entity="member_id"),
-    draft=True,
-)
-
-Draft2StopFetcherResponse._layout_ = FieldTable(
-    Draft2StopFetcherResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("consumer_id", "string", null=0, default="", entity="member_id"),
-    Field("offset_info", "struct", 1, array=True, struct=Draft2PartitionOffset, default=()),
-    draft=True,
-)
-
-Draft2Ownership._layout_ = FieldTable(
-    Draft2Ownership,
-    Field("consumer_thread_id", "string", null=0, default=""),
-    Field("assigned_parts", "struct", array=True, struct=Draft2PartitionOffset, default=()),
-    draft=True,
-)
-
-Draft2StartFetcherRequest._layout_ = FieldTable(
-    Draft2StartFetcherRequest,
-    Field("consumer_id", "string", null=0, default="", entity="member_id"),
-    Field("ownership_info", "struct", array=True, struct=Draft2Ownership, default=()),
-    Field("brokers_info", "struct", array=True, struct=Draft2Broker, default=()),
-    draft=True,
-)
-
-Draft2StartFetcherResponse._layout_ = FieldTable(
-    Draft2StartFetcherResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("consumer_id", "string", null=0, default="", entity="member_id"),
-    draft=True,
-)

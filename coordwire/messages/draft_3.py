@@ -10,310 +10,158 @@ prefix Draft3, since today's messages have the plain ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-
-__all__ = [
-    "Draft3Broker",
-    "Draft3JoinGroupRequest",
-    "Draft3JoinGroupResponse",
-    "Draft3MetadataRequest",
-    "Draft3MetadataResponse",
-    "Draft3Partition",
-    "Draft3PingRequest",
-    "Draft3PingResponse",
-    "Draft3TopicAndPartition",
-    "Draft3TopicMetadata",
-]
+from coordwire.codec import Message, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft3PingRequest(Message):
-    """A consumer's heartbeat.
+class Draft3PingRequest(Message, direction="request", versions=(0, 0)):
+    """A consumer's heartbeat."""
 
-    Draft3PingRequest, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    version: int = 0
+    version: int = field("int16")
     """The message's version."""
-    correlation_id: int = -1
-    """Repeated by the response; a Connection numbers a request that says -1."""
-    group_id: str | None = ""
+    correlation_id: int = field("int64", default=-1)
+    """Repeated by the response; a Connection numbers a request with -1."""
+    group_id: str | None = field("string", null=0, entity="group_id")
     """The consumer's group."""
-    consumer_id: str | None = ""
+    consumer_id: str | None = field("string", null=0, entity="member_id")
     """The id that the coordinator gave it."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft3PingResponse(Message):
-    """The coordinator lives.
+class Draft3PingResponse(Message, direction="response", versions=(0, 0)):
+    """The coordinator is alive."""
 
-    Draft3PingResponse, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    version: int = 0
+    version: int = field("int16")
     """The message's version."""
-    correlation_id: int = -1
+    correlation_id: int = field("int64", default=-1)
     """The request's; a Connection fills in -1."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0 for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft3MetadataRequest(Message):
-    """Asks any broker for the cluster, its topics, and the coordinators of groups.
+class Draft3MetadataRequest(Message, direction="request", versions=(0, 0)):
+    """Asks any broker for the cluster, its topics, and the coordinators of groups."""
 
-    Draft3MetadataRequest, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    version: int = 0
+    version: int = field("int16")
     """The message's version."""
-    correlation_id: int = -1
-    """Repeated by the response; a Connection numbers a request that says -1."""
-    client_id: str | None = ""
-    """Who asks."""
-    topics: list[str] = field(default_factory=list)
+    correlation_id: int = field("int64", default=-1)
+    """Repeated by the response; a Connection numbers a request with -1."""
+    client_id: str | None = field("string", null=0)
+    """Name of the client."""
+    topics: list[str] = array("string", entity="topic_name")
     """Topics of interest."""
-    group_ids: list[str] = field(default_factory=list)
+    group_ids: list[str] = array("string", entity="group_id")
     """Groups whose coordinators are wanted."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Draft3Broker(Struct):
     """A broker of the cluster, as in Metadata v0."""
 
-    node_id: int = 0
+    node_id: int = field("int32", entity="broker_id")
     """The broker's id."""
-    host: str | None = ""
+    host: str | None = field("string", null=0)
     """Its host."""
-    port: int = 0
+    port: int = field("int32")
     """Its port."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Draft3Partition(Struct):
     """A partition, as in Metadata v0."""
 
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0 for none."""
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition."""
-    leader_id: int = 0
+    leader_id: int = field("int32", entity="broker_id")
     """The leader's broker id, -1 for none."""
-    replica_nodes: list[int] = field(default_factory=list)
+    replica_nodes: list[int] = array("int32", entity="broker_id")
     """All nodes that hold it."""
-    isr_nodes: list[int] = field(default_factory=list)
+    isr_nodes: list[int] = array("int32", entity="broker_id")
     """Those of them that are in sync."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Draft3TopicMetadata(Struct):
     """A topic, as in Metadata v0."""
 
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0 for none."""
-    name: str | None = ""
+    name: str | None = field("string", null=0)
     """The topic."""
-    partitions: list[Draft3Partition] = field(default_factory=list)
+    partitions: list[Draft3Partition] = array(Draft3Partition)
     """Its partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft3MetadataResponse(Message):
-    """The cluster, topics, and coordinators.
+class Draft3MetadataResponse(Message, direction="response", versions=(0, 0)):
+    """The cluster, topics, and coordinators."""
 
-    Draft3MetadataResponse, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    version: int = 0
+    version: int = field("int16")
     """The message's version."""
-    correlation_id: int = -1
+    correlation_id: int = field("int64", default=-1)
     """The request's; a Connection fills in -1."""
-    brokers: list[Draft3Broker] = field(default_factory=list)
+    brokers: list[Draft3Broker] = array(Draft3Broker)
     """All brokers."""
-    topics_metadata: list[Draft3TopicMetadata] = field(default_factory=list)
+    topics_metadata: list[Draft3TopicMetadata] = array(Draft3TopicMetadata)
     """The topics asked for."""
-    coordinator_ids: list[int] = field(default_factory=list)
+    coordinator_ids: list[int] = array("int16")
     """Broker ids of the coordinators, in the order of the groups asked for."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft3JoinGroupRequest(Message):
+class Draft3JoinGroupRequest(Message, direction="request", versions=(0, 0)):
     """A consumer joins its group. The document elides its fields: reconstructed as a version and
-    correlation id before bytes that nobody can name.
-
-    Draft3JoinGroupRequest, version 0.
+    correlation id before bytes that no one can name.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    version: int = 0
+    version: int = field("int16")
     """The message's version (reconstructed)."""
-    correlation_id: int = -1
-    """Repeated by the response (reconstructed); a Connection numbers a request that says -1."""
-    rest: bytes = b""
-    """What the document doesn't tell, up to the frame's end."""
+    correlation_id: int = field("int64", default=-1)
+    """Repeated by the response (reconstructed); a Connection numbers a request with -1."""
+    rest: bytes = field("bytes", unprefixed=True)
+    """What the document doesn't specify, up to the frame's end."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Draft3TopicAndPartition(Struct):
     """A partition to own."""
 
-    topic: str | None = ""
+    topic: str | None = field("string", null=0, entity="topic_name")
     """The topic."""
-    partition: int = 0
+    partition: int = field("int32")
     """The partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft3JoinGroupResponse(Message):
-    """What a consumer owns in the new generation.
+class Draft3JoinGroupResponse(Message, direction="response", versions=(0, 0)):
+    """What a consumer owns in the new generation."""
 
-    Draft3JoinGroupResponse, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    version: int = 0
+    version: int = field("int16")
     """The message's version."""
-    correlation_id: int = -1
+    correlation_id: int = field("int64", default=-1)
     """The request's; a Connection fills in -1."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0 for none."""
-    generation: int = 0
+    generation: int = field("int16")
     """Counts the group's rebalances."""
-    group_id: str | None = ""
+    group_id: str | None = field("string", null=0, entity="group_id")
     """The group."""
-    consumer_id: str | None = ""
+    consumer_id: str | None = field("string", null=0, entity="member_id")
     """The id that the coordinator gives the consumer."""
-    partitions_to_own: list[Draft3TopicAndPartition] = field(default_factory=list)
+    partitions_to_own: list[Draft3TopicAndPartition] = array(Draft3TopicAndPartition)
     """What it is to consume."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-Draft3PingRequest._layout_ = FieldTable(
-    Draft3PingRequest,
-    Field("version", "int16"),
-    Field("correlation_id", "int64", default=-1),
-    Field("group_id", "string", null=0, default="", entity="group_id"),
-    Field("consumer_id", "string", null=0, default="", entity="member_id"),
-)
-
-Draft3PingResponse._layout_ = FieldTable(
-    Draft3PingResponse,
-    Field("version", "int16"),
-    Field("correlation_id", "int64", default=-1),
-    Field("error_code", "int16", entity="error_code"),
-)
-
-Draft3MetadataRequest._layout_ = FieldTable(
-    Draft3MetadataRequest,
-    Field("version", "int16"),
-    Field("correlation_id", "int64", default=-1),
-    Field("client_id", "string", null=0, default=""),
-    Field("topics", "string", array=True, default=(), entity="topic_name"),
-    Field("group_ids", "string", array=True, default=(), entity="group_id"),
-)
-
-Draft3Broker._layout_ = FieldTable(
-    Draft3Broker,
-    Field("node_id", "int32", entity="broker_id"),
-    Field("host", "string", null=0, default=""),
-    Field("port", "int32"),
-)
-
-Draft3Partition._layout_ = FieldTable(
-    Draft3Partition,
-    Field("error_code", "int16", entity="error_code"),
-    Field("partition_index", "int32"),
-    Field("leader_id", "int32", entity="broker_id"),
-    Field("replica_nodes", "int32", array=True, default=(), entity="broker_id"),
-    Field("isr_nodes", "int32", array=True, default=(), entity="broker_id"),
-)
-
-Draft3TopicMetadata._layout_ = FieldTable(
-    Draft3TopicMetadata,
-    Field("error_code", "int16", entity="error_code"),
-    Field("name", "string", null=0, default=""),
-    Field("partitions", "struct", array=True, struct=Draft3Partition, default=()),
-)
-
-Draft3MetadataResponse._layout_ = FieldTable(
-    Draft3MetadataResponse,
-    Field("version", "int16"),
-    Field("correlation_id", "int64", default=-1),
-    Field("brokers", "struct", array=True, struct=Draft3Broker, default=()),
-    Field("topics_metadata", "struct", array=True, struct=Draft3TopicMetadata, default=()),
-    Field("coordinator_ids", "int16", array=True, default=()),
-)
-
-Draft3JoinGroupRequest._layout_ = FieldTable(
-    Draft3JoinGroupRequest,
-    Field("version", "int16"),
-    Field("correlation_id", "int64", default=-1),
-    Field("rest", "bytes", default=b"", unprefixed=True),
-)
-
-Draft3TopicAndPartition._layout_ = FieldTable(
-    Draft3TopicAndPartition,
-    Field("topic", "string", null=0, default="", entity="topic_name"),
-    Field("partition", "int32"),
-)
-
-Draft3JoinGroupResponse._layout_ = FieldTable(
-    Draft3JoinGroupResponse,
-    Field("version", "int16"),
-    Field("correlation_id", "int64", default=-1),
-    Field("error_code", "int16", entity="error_code"),
-    Field("generation", "int16"),
-    Field("group_id", "string", null=0, default="", entity="group_id"),
-    Field("consumer_id", "string", null=0, default="", entity="member_id"),
-    Field("partitions_to_own", "struct", array=True, struct=Draft3TopicAndPartition, default=()),
-)

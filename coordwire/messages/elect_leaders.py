@@ -3,141 +3,69 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "ElectLeadersRequest",
-    "ElectLeadersResponse",
-    "PartitionResult",
-    "ReplicaElectionResult",
-    "TopicPartitions",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicPartitions(Struct):
+class TopicPartitions(Struct, flexible=2):
     """The partitions of one topic to hold elections for."""
 
-    topic: str = ""
+    topic: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of its partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ElectLeadersRequest(Request["ElectLeadersResponse"]):
+class ElectLeadersRequest(Request["ElectLeadersResponse"], api_key=43, versions=(0, 2), flexible=2):
     """Puts partitions back under their preferred leaders, or brings back leaderless ones at the risk of
     losing data.
-
-    Request of ElectLeaders, api key 43, versions 0-2, flexible from 2.
     """
 
-    api_key: ClassVar[int | None] = 43
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-    response_class: ClassVar[type[ElectLeadersResponse]]
-
-    election_type: int = 0
+    election_type: int = field("int8", since=1)
     """0 elects the preferred replica, 1 an out-of-sync one if it must; v0 means 0. (v1+)"""
-    topic_partitions: list[TopicPartitions] | None = field(default_factory=list)
+    topic_partitions: list[TopicPartitions] | None = array(TopicPartitions, null=0)
     """Where to elect; null for every partition of the cluster."""
-    timeout_ms: int = 60000
+    timeout_ms: int = field("int32", default=60000)
     """How long to wait for the elections, in ms."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionResult(Struct):
+class PartitionResult(Struct, flexible=2):
     """What became of one partition's election."""
 
-    partition_id: int = 0
+    partition_id: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why no leader was elected; ELECTION_NOT_NEEDED where all was well."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ReplicaElectionResult(Struct):
+class ReplicaElectionResult(Struct, flexible=2):
     """What became of one topic's elections."""
 
-    topic: str = ""
+    topic: str = field("string", entity="topic_name")
     """The topic's name."""
-    partition_result: list[PartitionResult] = field(default_factory=list)
+    partition_result: list[PartitionResult] = array(PartitionResult)
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ElectLeadersResponse(Response):
-    """Puts partitions back under their preferred leaders, or brings back leaderless ones at the risk of
-    losing data.
+class ElectLeadersResponse(Response, answers=ElectLeadersRequest, api_key=43, versions=(0, 2), flexible=2):
+    """The response to ElectLeadersRequest."""
 
-    Response of ElectLeaders, api key 43, versions 0-2, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 43
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", since=1, entity="error_code")
     """0, or why nothing was elected at all. (v1+)"""
-    replica_election_results: list[ReplicaElectionResult] = field(default_factory=list)
+    replica_election_results: list[ReplicaElectionResult] = array(ReplicaElectionResult)
     """One outcome for each topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-TopicPartitions._layout_ = FieldTable(
-    TopicPartitions,
-    Field("topic", "string", default="", entity="topic_name"),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=2,
-)
-
-ElectLeadersRequest._layout_ = FieldTable(
-    ElectLeadersRequest,
-    Field("election_type", "int8", 1),
-    Field("topic_partitions", "struct", array=True, struct=TopicPartitions, null=0, default=()),
-    Field("timeout_ms", "int32", default=60000),
-    flexible=2,
-)
-
-PartitionResult._layout_ = FieldTable(
-    PartitionResult,
-    Field("partition_id", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    flexible=2,
-)
-
-ReplicaElectionResult._layout_ = FieldTable(
-    ReplicaElectionResult,
-    Field("topic", "string", default="", entity="topic_name"),
-    Field("partition_result", "struct", array=True, struct=PartitionResult, default=()),
-    flexible=2,
-)
-
-ElectLeadersResponse._layout_ = FieldTable(
-    ElectLeadersResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", 1, entity="error_code"),
-    Field("replica_election_results", "struct", array=True, struct=ReplicaElectionResult, default=()),
-    flexible=2,
-)
-
-ElectLeadersRequest.response_class = ElectLeadersResponse

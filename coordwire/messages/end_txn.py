@@ -4,85 +4,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Request, Response
-
-__all__ = [
-    "EndTxnRequest",
-    "EndTxnResponse",
-]
+from coordwire.codec import Request, Response, field
 
 
 @dataclass(slots=True, kw_only=True)
-class EndTxnRequest(Request["EndTxnResponse"]):
+class EndTxnRequest(Request["EndTxnResponse"], api_key=26, versions=(0, 5), flexible=3):
     """The coordinator logs the decision and answers; the markers then go to all partitions by
     WriteTxnMarkers.
-
-    Request of EndTxn, api key 26, versions 0-5, flexible from 3, answered by the transaction
-    coordinator.
     """
 
-    api_key: ClassVar[int | None] = 26
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(3, 6)
-    response_class: ClassVar[type[EndTxnResponse]]
-
-    transactional_id: str = ""
+    transactional_id: str = field("string", entity="transactional_id")
     """Whose transaction it is."""
-    producer_id: int = 0
+    producer_id: int = field("int64", entity="producer_id")
     """The producer id that the transaction runs under."""
-    producer_epoch: int = 0
+    producer_epoch: int = field("int16")
     """The epoch that the transaction runs under."""
-    committed: bool = False
+    committed: bool = field("bool")
     """True to commit, false to abort."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class EndTxnResponse(Response):
-    """The coordinator logs the decision and answers; the markers then go to all partitions by
-    WriteTxnMarkers.
+class EndTxnResponse(Response, answers=EndTxnRequest, api_key=26, versions=(0, 5), flexible=3):
+    """The response to EndTxnRequest."""
 
-    Response of EndTxn, api key 26, versions 0-5, flexible from 3, answered by the transaction
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 26
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(3, 6)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the transaction did not end."""
-    producer_id: int = -1
+    producer_id: int = field("int64", since=5, default=-1, ignorable=True, entity="producer_id")
     """To go on with; another one if the epochs ran out, -1 on an error (KIP-890). (v5+)"""
-    producer_epoch: int = -1
+    producer_epoch: int = field("int16", since=5, default=-1, ignorable=True)
     """To go on with; -1 on an error (KIP-890). (v5+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-EndTxnRequest._layout_ = FieldTable(
-    EndTxnRequest,
-    Field("transactional_id", "string", default="", entity="transactional_id"),
-    Field("producer_id", "int64", entity="producer_id"),
-    Field("producer_epoch", "int16"),
-    Field("committed", "bool", default=False),
-    flexible=3,
-)
-
-EndTxnResponse._layout_ = FieldTable(
-    EndTxnResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("producer_id", "int64", 5, default=-1, ignorable=True, entity="producer_id"),
-    Field("producer_epoch", "int16", 5, default=-1, ignorable=True),
-    flexible=3,
-)
-
-EndTxnRequest.response_class = EndTxnResponse

@@ -4,74 +4,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Request, Response
-
-__all__ = [
-    "EnvelopeRequest",
-    "EnvelopeResponse",
-]
+from coordwire.codec import Request, Response, field
 
 
 @dataclass(slots=True, kw_only=True)
-class EnvelopeRequest(Request["EnvelopeResponse"]):
+class EnvelopeRequest(Request["EnvelopeResponse"], api_key=58, versions=(0, 0), flexible=0):
     """Carries a whole request on behalf of its client, with who sent it and from where (KIP-590). Only
     brokers may send it.
-
-    Request of Envelope, api key 58, version 0, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 58
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[EnvelopeResponse]]
-
-    request_data: bytes = b""
+    request_data: bytes = field("bytes", secret=True)
     """The client's request, header and body, without the length in front."""
-    request_principal: bytes | None = b""
+    request_principal: bytes | None = field("bytes", null=0, embedded=(("", "DefaultPrincipalData"),))
     """The client's principal, serialised by the broker; null if there is none."""
-    client_host_address: bytes = b""
+    client_host_address: bytes = field("bytes")
     """The client's IP address in network order, 4 or 16 bytes."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class EnvelopeResponse(Response):
-    """Carries a whole request on behalf of its client, with who sent it and from where (KIP-590). Only
-    brokers may send it.
+class EnvelopeResponse(Response, answers=EnvelopeRequest, api_key=58, versions=(0, 0), flexible=0):
+    """The response to EnvelopeRequest."""
 
-    Response of Envelope, api key 58, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 58
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    response_data: bytes | None = None
+    response_data: bytes | None = field("bytes", null=0, default=None, secret=True)
     """The response to the client, header and body; null if the envelope failed."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the envelope was not opened; errors inside are in response_data."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-EnvelopeRequest._layout_ = FieldTable(
-    EnvelopeRequest,
-    Field("request_data", "bytes", default=b"", secret=True),
-    Field("request_principal", "bytes", null=0, default=b"", embedded=(("", "DefaultPrincipalData"),)),
-    Field("client_host_address", "bytes", default=b""),
-    flexible=0,
-)
-
-EnvelopeResponse._layout_ = FieldTable(
-    EnvelopeResponse,
-    Field("response_data", "bytes", null=0, default=None, secret=True),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=0,
-)
-
-EnvelopeRequest.response_class = EnvelopeResponse

@@ -4,72 +4,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Request, Response
-
-__all__ = [
-    "ExpireDelegationTokenRequest",
-    "ExpireDelegationTokenResponse",
-]
+from coordwire.codec import Request, Response, field
 
 
 @dataclass(slots=True, kw_only=True)
-class ExpireDelegationTokenRequest(Request["ExpireDelegationTokenResponse"]):
-    """Sets a new expiry time for a token (KIP-48). The owner and the renewers may do so.
+class ExpireDelegationTokenRequest(
+    Request["ExpireDelegationTokenResponse"], api_key=40, versions=(0, 2), flexible=2
+):
+    """Sets a new expiry time for a token (KIP-48). The owner and the renewers may do so."""
 
-    Request of ExpireDelegationToken, api key 40, versions 0-2, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 40
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-    response_class: ClassVar[type[ExpireDelegationTokenResponse]]
-
-    hmac: bytes = b""
+    hmac: bytes = field("bytes", secret=True)
     """The token's secret, by which it is found."""
-    expiry_time_period_ms: int = 0
+    expiry_time_period_ms: int = field("int64")
     """Time left to the token from now, in ms; negative ends it at once."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ExpireDelegationTokenResponse(Response):
-    """Sets a new expiry time for a token (KIP-48). The owner and the renewers may do so.
+class ExpireDelegationTokenResponse(
+    Response, answers=ExpireDelegationTokenRequest, api_key=40, versions=(0, 2), flexible=2
+):
+    """The response to ExpireDelegationTokenRequest."""
 
-    Response of ExpireDelegationToken, api key 40, versions 0-2, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 40
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the expiry was not changed."""
-    expiry_timestamp_ms: int = 0
+    expiry_timestamp_ms: int = field("int64")
     """The new end of the token's life, ms since the epoch."""
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ExpireDelegationTokenRequest._layout_ = FieldTable(
-    ExpireDelegationTokenRequest,
-    Field("hmac", "bytes", default=b"", secret=True),
-    Field("expiry_time_period_ms", "int64"),
-    flexible=2,
-)
-
-ExpireDelegationTokenResponse._layout_ = FieldTable(
-    ExpireDelegationTokenResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("expiry_timestamp_ms", "int64"),
-    Field("throttle_time_ms", "int32"),
-    flexible=2,
-)
-
-ExpireDelegationTokenRequest.response_class = ExpireDelegationTokenResponse

@@ -7,402 +7,220 @@ KRaft voters use the same request, with fields that a consumer leaves at their d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "AbortedTransaction",
-    "EpochEndOffset",
-    "FetchPartition",
-    "FetchRequest",
-    "FetchResponse",
-    "FetchTopic",
-    "FetchableTopicResponse",
-    "ForgottenTopic",
-    "LeaderIdAndEpoch",
-    "NodeEndpoint",
-    "PartitionData",
-    "ReplicaState",
-    "SnapshotId",
-]
+from coordwire.codec import Request, Response, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class ReplicaState(Struct):
+class ReplicaState(Struct, flexible=12):
     """Who fetches, if it is a replica (KIP-903)."""
 
-    replica_id: int = -1
+    replica_id: int = field("int32", default=-1, entity="broker_id")
     """The follower's broker id, or -1 for a consumer."""
-    replica_epoch: int = -1
+    replica_epoch: int = field("int64", default=-1)
     """The follower's broker epoch; -1 if unknown or a consumer."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchPartition(Struct):
+class FetchPartition(Struct, flexible=12):
     """Where to read in one partition."""
 
-    partition: int = 0
+    partition: int = field("int32")
     """Its number within the topic."""
-    current_leader_epoch: int = -1
+    current_leader_epoch: int = field("int32", since=9, default=-1, ignorable=True)
     """Fences on the epoch that the client believes in; -1 to skip that (KIP-320). (v9+)"""
-    fetch_offset: int = 0
+    fetch_offset: int = field("int64")
     """The first offset wanted."""
-    last_fetched_epoch: int = -1
+    last_fetched_epoch: int = field("int32", since=12, default=-1)
     """The epoch that the follower's last record has; -1 if it has none (KIP-595). (v12+)"""
-    log_start_offset: int = -1
+    log_start_offset: int = field("int64", since=5, default=-1, ignorable=True)
     """Where the follower's log starts; -1 from a consumer (KIP-107). (v5+)"""
-    partition_max_bytes: int = 0
+    partition_max_bytes: int = field("int32")
     """Most bytes for this partition; a larger first batch may still come."""
-    replica_directory_id: UUID = ZERO_UUID
+    replica_directory_id: UUID = field("uuid", since=17, tag=0, ignorable=True)
     """Log directory of the KRaft follower; zero if not given (KIP-853). (v17+, tag 0)"""
-    high_watermark: int = 0x7FFFFFFFFFFFFFFF
-    """Known to the follower; the largest int64 says it doesn't take part (KIP-1166). (v18+, tag 1)"""
+    high_watermark: int = field("int64", since=18, default=0x7FFFFFFFFFFFFFFF, tag=1, ignorable=True)
+    """Known to the follower; the largest int64 if it doesn't take part (KIP-1166). (v18+, tag 1)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchTopic(Struct):
+class FetchTopic(Struct, flexible=12):
     """The partitions of one topic that are added to the session or changed in it."""
 
-    topic: str = ""
+    topic: str = field("string", until=12, ignorable=True, entity="topic_name")
     """Its name, up to version 12. (v0-v12)"""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid", since=13, ignorable=True)
     """Its id, in place of the name (KIP-516). (v13+)"""
-    partitions: list[FetchPartition] = field(default_factory=list)
+    partitions: list[FetchPartition] = array(FetchPartition)
     """Where to read, a partition each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ForgottenTopic(Struct):
+class ForgottenTopic(Struct, flexible=12):
     """Partitions of one topic that leave the session."""
 
-    topic: str = ""
+    topic: str = field("string", until=12, ignorable=True, entity="topic_name")
     """Its name, up to version 12. (v0-v12)"""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid", since=13, ignorable=True)
     """Its id, in place of the name (KIP-516). (v13+)"""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of the partitions that are no longer wanted."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchRequest(Request["FetchResponse"]):
+class FetchRequest(Request["FetchResponse"], api_key=1, versions=(0, 18), flexible=12):
     """Reads record batches from given offsets on; the broker waits until there is enough, or until time is
     up.
-
-    Request of Fetch, api key 1, versions 0-18, flexible from 12.
     """
 
-    api_key: ClassVar[int | None] = 1
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 19)
-    flexible_versions: ClassVar[range] = range(12, 19)
-    response_class: ClassVar[type[FetchResponse]]
-
-    cluster_id: str | None = None
+    cluster_id: str | None = field("string", since=12, null=0, default=None, tag=0, ignorable=True)
     """The cluster that a KRaft replica believes in; null to skip the check (KIP-595). (v12+, tag 0)"""
-    replica_id: int = -1
+    replica_id: int = field("int32", until=14, default=-1, entity="broker_id")
     """The follower's broker id, or -1 for a consumer; see replica_state from 15 on. (v0-v14)"""
-    replica_state: ReplicaState = field(default_factory=ReplicaState)
+    replica_state: ReplicaState = struct(ReplicaState, since=15, tag=1)
     """The follower's id and broker epoch; defaults say it is a consumer (KIP-903). (v15+, tag 1)"""
-    max_wait_ms: int = 0
+    max_wait_ms: int = field("int32")
     """Longest wait for min_bytes, in ms."""
-    min_bytes: int = 0
+    min_bytes: int = field("int32")
     """Bytes that must be there before the broker answers early; 0 never waits."""
-    max_bytes: int = 0x7FFFFFFF
+    max_bytes: int = field("int32", since=3, default=0x7FFFFFFF, ignorable=True)
     """Most bytes for the response; a larger first batch may still come (KIP-74). (v3+)"""
-    isolation_level: int = 0
+    isolation_level: int = field("int8", since=4, ignorable=True)
     """0 reads uncommitted records too, 1 committed ones only (KIP-98). (v4+)"""
-    session_id: int = 0
+    session_id: int = field("int32", since=7, ignorable=True)
     """The fetch session; 0 for none or a new one (KIP-227). (v7+)"""
-    session_epoch: int = -1
+    session_epoch: int = field("int32", since=7, default=-1, ignorable=True)
     """Counts the session's requests: 0 opens or resets it, -1 closes or avoids it. (v7+)"""
-    topics: list[FetchTopic] = field(default_factory=list)
+    topics: list[FetchTopic] = array(FetchTopic)
     """What to read; in a session, only what is new or changed."""
-    forgotten_topics_data: list[ForgottenTopic] = field(default_factory=list)
+    forgotten_topics_data: list[ForgottenTopic] = array(ForgottenTopic, since=7)
     """What to drop from the session (KIP-227). (v7+)"""
-    rack_id: str = ""
+    rack_id: str = field("string", since=11, ignorable=True)
     """The consumer's rack; empty for none. The leader may send it to a nearby replica. (v11+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class EpochEndOffset(Struct):
+class EpochEndOffset(Struct, flexible=12):
     """Where a leader epoch ends in the leader's log."""
 
-    epoch: int = -1
+    epoch: int = field("int32", default=-1)
     """The leader epoch; -1 if unset."""
-    end_offset: int = -1
-    """The offset behind its last record; -1 if unset."""
+    end_offset: int = field("int64", default=-1)
+    """The offset after its last record; -1 if unset."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderIdAndEpoch(Struct):
+class LeaderIdAndEpoch(Struct, flexible=12):
     """The leader that the broker knows, for a client that came to the wrong one."""
 
-    leader_id: int = -1
+    leader_id: int = field("int32", default=-1, entity="broker_id")
     """The leader's node id; -1 if unknown."""
-    leader_epoch: int = -1
+    leader_epoch: int = field("int32", default=-1)
     """Its epoch; -1 if unknown."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class SnapshotId(Struct):
+class SnapshotId(Struct, flexible=12):
     """A KRaft snapshot, by where it ends."""
 
-    end_offset: int = -1
-    """The offset behind the last record in it; -1 if unset."""
-    epoch: int = -1
+    end_offset: int = field("int64", default=-1)
+    """The offset after the last record in it; -1 if unset."""
+    epoch: int = field("int32", default=-1)
     """The epoch of that record; -1 if unset."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AbortedTransaction(Struct):
+class AbortedTransaction(Struct, flexible=12):
     """A transaction whose records the consumer has to skip."""
 
-    producer_id: int = 0
+    producer_id: int = field("int64", entity="producer_id")
     """Whose transaction it was."""
-    first_offset: int = 0
+    first_offset: int = field("int64")
     """Its first record; it lasts up to the producer's next abort marker."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionData(Struct):
+class PartitionData(Struct, flexible=12):
     """What was read from one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """Its number within the topic."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the partition could not be read."""
-    high_watermark: int = 0
-    """The offset behind the last record that all in-sync replicas have."""
-    last_stable_offset: int = -1
+    high_watermark: int = field("int64")
+    """The offset after the last record that all in-sync replicas have."""
+    last_stable_offset: int = field("int64", since=4, default=-1, ignorable=True)
     """All transactions below it are decided; -1 if unknown (KIP-98). (v4+)"""
-    log_start_offset: int = -1
+    log_start_offset: int = field("int64", since=5, default=-1, ignorable=True)
     """The first offset that is still there; -1 if unknown (KIP-107). (v5+)"""
-    diverging_epoch: EpochEndOffset = field(default_factory=EpochEndOffset)
+    diverging_epoch: EpochEndOffset = struct(EpochEndOffset, since=12, tag=0)
     """Set if the logs have parted: the follower truncates to it (KIP-595). (v12+, tag 0)"""
-    current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
+    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, since=12, tag=1)
     """Where to go, if this broker doesn't lead the partition. (v12+, tag 1)"""
-    snapshot_id: SnapshotId = field(default_factory=SnapshotId)
+    snapshot_id: SnapshotId = struct(SnapshotId, since=12, tag=2)
     """Set if the follower has to fetch this snapshot first (KIP-630). (v12+, tag 2)"""
-    aborted_transactions: list[AbortedTransaction] | None = field(default_factory=list)
+    aborted_transactions: list[AbortedTransaction] | None = array(
+        AbortedTransaction, since=4, null=0, ignorable=True
+    )
     """Those that touch the records; null or empty if none do. (v4+)"""
-    preferred_read_replica: int = -1
+    preferred_read_replica: int = field("int32", since=11, default=-1, entity="broker_id")
     """The broker to read from instead; -1 to stay (KIP-392). (v11+)"""
-    records: bytes | None = None
+    records: bytes | None = field("records", null=0, default=None)
     """Record batches, null or empty if none; the last one may be cut short."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchableTopicResponse(Struct):
+class FetchableTopicResponse(Struct, flexible=12):
     """What was read from one topic."""
 
-    topic: str = ""
+    topic: str = field("string", until=12, ignorable=True, entity="topic_name")
     """Its name, up to version 12. (v0-v12)"""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid", since=13, ignorable=True)
     """Its id, in place of the name (KIP-516). (v13+)"""
-    partitions: list[PartitionData] = field(default_factory=list)
+    partitions: list[PartitionData] = array(PartitionData)
     """What was read, a partition each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class NodeEndpoint(Struct):
+class NodeEndpoint(Struct, flexible=12):
     """How to reach a broker that current_leader names."""
 
-    node_id: int = 0
+    node_id: int = field("int32", entity="broker_id")
     """The broker's id."""
-    host: str = ""
+    host: str = field("string")
     """Its host name or address."""
-    port: int = 0
+    port: int = field("int32")
     """Its TCP port."""
-    rack: str | None = None
+    rack: str | None = field("string", null=0, default=None)
     """Its rack; null if it has none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchResponse(Response):
-    """Reads record batches from given offsets on; the broker waits until there is enough, or until time is
-    up.
+class FetchResponse(Response, answers=FetchRequest, api_key=1, versions=(0, 18), flexible=12):
+    """The response to FetchRequest."""
 
-    Response of Fetch, api key 1, versions 0-18, flexible from 12.
-    """
-
-    api_key: ClassVar[int | None] = 1
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 19)
-    flexible_versions: ClassVar[range] = range(12, 19)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=1, ignorable=True)
     """Throttling in ms: 0, or how long the quota holds this client back. (v1+)"""
-    error_code: int = 0
+    error_code: int = field("int16", since=7, ignorable=True, entity="error_code")
     """0, or why the whole request failed, such as an unknown session. (v7+)"""
-    session_id: int = 0
+    session_id: int = field("int32", since=7)
     """The session to go on with; 0 if there is none. (v7+)"""
-    responses: list[FetchableTopicResponse] = field(default_factory=list)
+    responses: list[FetchableTopicResponse] = array(FetchableTopicResponse)
     """What was read; in a session, only partitions with news."""
-    node_endpoints: list[NodeEndpoint] = field(default_factory=list)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=16, tag=0)
     """The leaders that current_leader names (KIP-951). (v16+, tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ReplicaState._layout_ = FieldTable(
-    ReplicaState,
-    Field("replica_id", "int32", default=-1, entity="broker_id"),
-    Field("replica_epoch", "int64", default=-1),
-    flexible=12,
-)
-
-FetchPartition._layout_ = FieldTable(
-    FetchPartition,
-    Field("partition", "int32"),
-    Field("current_leader_epoch", "int32", 9, default=-1, ignorable=True),
-    Field("fetch_offset", "int64"),
-    Field("last_fetched_epoch", "int32", 12, default=-1),
-    Field("log_start_offset", "int64", 5, default=-1, ignorable=True),
-    Field("partition_max_bytes", "int32"),
-    Field("replica_directory_id", "uuid", 17, default=ZERO_UUID, tag=0, ignorable=True),
-    Field("high_watermark", "int64", 18, default=0x7FFFFFFFFFFFFFFF, tag=1, ignorable=True),
-    flexible=12,
-)
-
-FetchTopic._layout_ = FieldTable(
-    FetchTopic,
-    Field("topic", "string", 0, 12, default="", ignorable=True, entity="topic_name"),
-    Field("topic_id", "uuid", 13, default=ZERO_UUID, ignorable=True),
-    Field("partitions", "struct", array=True, struct=FetchPartition, default=()),
-    flexible=12,
-)
-
-ForgottenTopic._layout_ = FieldTable(
-    ForgottenTopic,
-    Field("topic", "string", 0, 12, default="", ignorable=True, entity="topic_name"),
-    Field("topic_id", "uuid", 13, default=ZERO_UUID, ignorable=True),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=12,
-)
-
-FetchRequest._layout_ = FieldTable(
-    FetchRequest,
-    Field("cluster_id", "string", 12, null=0, default=None, tag=0, ignorable=True),
-    Field("replica_id", "int32", 0, 14, default=-1, entity="broker_id"),
-    Field("replica_state", "struct", 15, struct=ReplicaState, tag=1),
-    Field("max_wait_ms", "int32"),
-    Field("min_bytes", "int32"),
-    Field("max_bytes", "int32", 3, default=0x7FFFFFFF, ignorable=True),
-    Field("isolation_level", "int8", 4, ignorable=True),
-    Field("session_id", "int32", 7, ignorable=True),
-    Field("session_epoch", "int32", 7, default=-1, ignorable=True),
-    Field("topics", "struct", array=True, struct=FetchTopic, default=()),
-    Field("forgotten_topics_data", "struct", 7, array=True, struct=ForgottenTopic, default=()),
-    Field("rack_id", "string", 11, default="", ignorable=True),
-    flexible=12,
-)
-
-EpochEndOffset._layout_ = FieldTable(
-    EpochEndOffset,
-    Field("epoch", "int32", default=-1),
-    Field("end_offset", "int64", default=-1),
-    flexible=12,
-)
-
-LeaderIdAndEpoch._layout_ = FieldTable(
-    LeaderIdAndEpoch,
-    Field("leader_id", "int32", default=-1, entity="broker_id"),
-    Field("leader_epoch", "int32", default=-1),
-    flexible=12,
-)
-
-SnapshotId._layout_ = FieldTable(
-    SnapshotId,
-    Field("end_offset", "int64", default=-1),
-    Field("epoch", "int32", default=-1),
-    flexible=12,
-)
-
-AbortedTransaction._layout_ = FieldTable(
-    AbortedTransaction,
-    Field("producer_id", "int64", entity="producer_id"),
-    Field("first_offset", "int64"),
-    flexible=12,
-)
-
-PartitionData._layout_ = FieldTable(
-    PartitionData,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("high_watermark", "int64"),
-    Field("last_stable_offset", "int64", 4, default=-1, ignorable=True),
-    Field("log_start_offset", "int64", 5, default=-1, ignorable=True),
-    Field("diverging_epoch", "struct", 12, struct=EpochEndOffset, tag=0),
-    Field("current_leader", "struct", 12, struct=LeaderIdAndEpoch, tag=1),
-    Field("snapshot_id", "struct", 12, struct=SnapshotId, tag=2),
-    Field(
-        "aborted_transactions",
-        "struct",
-        4,
-        array=True,
-        struct=AbortedTransaction,
-        null=0,
-        default=(),
-        ignorable=True,
-    ),
-    Field("preferred_read_replica", "int32", 11, default=-1, entity="broker_id"),
-    Field("records", "records", null=0, default=None),
-    flexible=12,
-)
-
-FetchableTopicResponse._layout_ = FieldTable(
-    FetchableTopicResponse,
-    Field("topic", "string", 0, 12, default="", ignorable=True, entity="topic_name"),
-    Field("topic_id", "uuid", 13, default=ZERO_UUID, ignorable=True),
-    Field("partitions", "struct", array=True, struct=PartitionData, default=()),
-    flexible=12,
-)
-
-NodeEndpoint._layout_ = FieldTable(
-    NodeEndpoint,
-    Field("node_id", "int32", entity="broker_id"),
-    Field("host", "string", default=""),
-    Field("port", "int32"),
-    Field("rack", "string", null=0, default=None),
-    flexible=12,
-)
-
-FetchResponse._layout_ = FieldTable(
-    FetchResponse,
-    Field("throttle_time_ms", "int32", 1, ignorable=True),
-    Field("error_code", "int16", 7, ignorable=True, entity="error_code"),
-    Field("session_id", "int32", 7),
-    Field("responses", "struct", array=True, struct=FetchableTopicResponse, default=()),
-    Field("node_endpoints", "struct", 16, array=True, struct=NodeEndpoint, default=(), tag=0),
-    flexible=12,
-)
-
-FetchRequest.response_class = FetchResponse

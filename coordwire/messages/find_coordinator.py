@@ -6,122 +6,63 @@ Up to v3 one key is asked for, and the answer is in the response itself; from v4
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "Coordinator",
-    "FindCoordinatorRequest",
-    "FindCoordinatorResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class FindCoordinatorRequest(Request["FindCoordinatorResponse"]):
+class FindCoordinatorRequest(Request["FindCoordinatorResponse"], api_key=10, versions=(0, 6), flexible=3):
     """Any broker answers it. It comes before all that only a coordinator answers, and again after each
     NOT_COORDINATOR.
-
-    Request of FindCoordinator, api key 10, versions 0-6, flexible from 3.
     """
 
-    api_key: ClassVar[int | None] = 10
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 7)
-    flexible_versions: ClassVar[range] = range(3, 7)
-    response_class: ClassVar[type[FindCoordinatorResponse]]
-
-    key: str = ""
-    """The group or transactional id, as key_type says; v4+ has coordinator_keys. (v0-v3)"""
-    key_type: int = 0
+    key: str = field("string", until=3)
+    """The group or transactional id, as given by key_type; v4+ has coordinator_keys. (v0-v3)"""
+    key_type: int = field("int8", since=1)
     """0 for groups, 1 for transactions, 2 for share partitions (KIP-932). (v1+)"""
-    coordinator_keys: list[str] = field(default_factory=list)
+    coordinator_keys: list[str] = array("string", since=4)
     """Keys of one type; for share partitions "group:topic id:partition" (KIP-699). (v4+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Coordinator(Struct):
+class Coordinator(Struct, flexible=3):
     """The coordinator of one key."""
 
-    key: str = ""
+    key: str = field("string")
     """The key asked for."""
-    node_id: int = 0
+    node_id: int = field("int32", entity="broker_id")
     """The coordinator's broker id; -1 on an error."""
-    host: str = ""
+    host: str = field("string")
     """Where to connect to; empty on an error."""
-    port: int = 0
+    port: int = field("int32")
     """Where to connect to; -1 on an error."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why no coordinator is named; COORDINATOR_NOT_AVAILABLE is worth a retry."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FindCoordinatorResponse(Response):
-    """Any broker answers it. It comes before all that only a coordinator answers, and again after each
-    NOT_COORDINATOR.
+class FindCoordinatorResponse(
+    Response, answers=FindCoordinatorRequest, api_key=10, versions=(0, 6), flexible=3
+):
+    """The response to FindCoordinatorRequest."""
 
-    Response of FindCoordinator, api key 10, versions 0-6, flexible from 3.
-    """
-
-    api_key: ClassVar[int | None] = 10
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 7)
-    flexible_versions: ClassVar[range] = range(3, 7)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=1, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v1+)"""
-    error_code: int = 0
+    error_code: int = field("int16", until=3, entity="error_code")
     """0, or why no coordinator is named; COORDINATOR_NOT_AVAILABLE is worth a retry. (v0-v3)"""
-    error_message: str | None = ""
+    error_message: str | None = field("string", since=1, until=3, null=0, ignorable=True)
     """More about the error; null or empty for none. (v1-v3)"""
-    node_id: int = 0
+    node_id: int = field("int32", until=3, entity="broker_id")
     """The coordinator's broker id; -1 on an error. (v0-v3)"""
-    host: str = ""
+    host: str = field("string", until=3)
     """Where to connect to; empty on an error. (v0-v3)"""
-    port: int = 0
+    port: int = field("int32", until=3)
     """Where to connect to; -1 on an error. (v0-v3)"""
-    coordinators: list[Coordinator] = field(default_factory=list)
+    coordinators: list[Coordinator] = array(Coordinator, since=4)
     """One answer for each key (KIP-699). (v4+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-FindCoordinatorRequest._layout_ = FieldTable(
-    FindCoordinatorRequest,
-    Field("key", "string", 0, 3, default=""),
-    Field("key_type", "int8", 1),
-    Field("coordinator_keys", "string", 4, array=True, default=()),
-    flexible=3,
-)
-
-Coordinator._layout_ = FieldTable(
-    Coordinator,
-    Field("key", "string", default=""),
-    Field("node_id", "int32", entity="broker_id"),
-    Field("host", "string", default=""),
-    Field("port", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    flexible=3,
-)
-
-FindCoordinatorResponse._layout_ = FieldTable(
-    FindCoordinatorResponse,
-    Field("throttle_time_ms", "int32", 1, ignorable=True),
-    Field("error_code", "int16", 0, 3, entity="error_code"),
-    Field("error_message", "string", 1, 3, null=0, default="", ignorable=True),
-    Field("node_id", "int32", 0, 3, entity="broker_id"),
-    Field("host", "string", 0, 3, default=""),
-    Field("port", "int32", 0, 3),
-    Field("coordinators", "struct", 4, array=True, struct=Coordinator, default=()),
-    flexible=3,
-)
-
-FindCoordinatorRequest.response_class = FindCoordinatorResponse

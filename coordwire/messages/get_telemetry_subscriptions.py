@@ -3,92 +3,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "GetTelemetrySubscriptionsRequest",
-    "GetTelemetrySubscriptionsResponse",
-]
+from coordwire.codec import Request, Response, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class GetTelemetrySubscriptionsRequest(Request["GetTelemetrySubscriptionsResponse"]):
+class GetTelemetrySubscriptionsRequest(
+    Request["GetTelemetrySubscriptionsResponse"], api_key=71, versions=(0, 0), flexible=0
+):
     """The first step of client telemetry; PushTelemetry then sends the metrics. Asked again when a push is
     refused for an old subscription.
-
-    Request of GetTelemetrySubscriptions, api key 71, version 0, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 71
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[GetTelemetrySubscriptionsResponse]]
-
-    client_instance_id: UUID = ZERO_UUID
+    client_instance_id: UUID = field("uuid")
     """The client's id from an earlier answer; all zeros on the first request."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class GetTelemetrySubscriptionsResponse(Response):
-    """The first step of client telemetry; PushTelemetry then sends the metrics. Asked again when a push is
-    refused for an old subscription.
+class GetTelemetrySubscriptionsResponse(
+    Response, answers=GetTelemetrySubscriptionsRequest, api_key=71, versions=(0, 0), flexible=0
+):
+    """The response to GetTelemetrySubscriptionsRequest."""
 
-    Response of GetTelemetrySubscriptions, api key 71, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 71
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why there is no subscription."""
-    client_instance_id: UUID = ZERO_UUID
+    client_instance_id: UUID = field("uuid")
     """The id to go by from now on; drawn by the broker on a first request."""
-    subscription_id: int = 0
+    subscription_id: int = field("int32")
     """Names this set of metrics and settings; each push repeats it."""
-    accepted_compression_types: list[int] = field(default_factory=list)
+    accepted_compression_types: list[int] = array("int8")
     """What pushes may use, best first: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
-    push_interval_ms: int = 0
+    push_interval_ms: int = field("int32")
     """Time from one push to the next, in ms."""
-    telemetry_max_bytes: int = 0
+    telemetry_max_bytes: int = field("int32")
     """The most bytes of metrics that the broker takes in one push."""
-    delta_temporality: bool = False
+    delta_temporality: bool = field("bool")
     """True: counters since the last push; false: since the client's start."""
-    requested_metrics: list[str] = field(default_factory=list)
+    requested_metrics: list[str] = array("string")
     """Prefixes of the metrics wanted; empty for none, one empty text for all."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-GetTelemetrySubscriptionsRequest._layout_ = FieldTable(
-    GetTelemetrySubscriptionsRequest,
-    Field("client_instance_id", "uuid", default=ZERO_UUID),
-    flexible=0,
-)
-
-GetTelemetrySubscriptionsResponse._layout_ = FieldTable(
-    GetTelemetrySubscriptionsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("client_instance_id", "uuid", default=ZERO_UUID),
-    Field("subscription_id", "int32"),
-    Field("accepted_compression_types", "int8", array=True, default=()),
-    Field("push_interval_ms", "int32"),
-    Field("telemetry_max_bytes", "int32"),
-    Field("delta_temporality", "bool", default=False),
-    Field("requested_metrics", "string", array=True, default=()),
-    flexible=0,
-)
-
-GetTelemetrySubscriptionsRequest.response_class = GetTelemetrySubscriptionsResponse

@@ -6,69 +6,29 @@ version.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Message
-
-__all__ = [
-    "RequestHeader",
-    "ResponseHeader",
-]
+from coordwire.codec import Message, field
 
 
 @dataclass(slots=True, kw_only=True)
-class RequestHeader(Message):
-    """v2 precedes flexible requests, v1 all others; only the oldest ControlledShutdown had v0.
+class RequestHeader(Message, direction="header", versions=(0, 2), flexible=2):
+    """v2 precedes flexible requests, v1 all others; only the oldest ControlledShutdown had v0."""
 
-    RequestHeader, versions 0-2, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "header"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-
-    request_api_key: int = 0
-    """Which conversation this is."""
-    request_api_version: int = 0
+    request_api_key: int = field("int16")
+    """The api key: which API the request is of."""
+    request_api_version: int = field("int16")
     """The version that the request is in and the response will be in."""
-    correlation_id: int = 0
+    correlation_id: int = field("int32")
     """Chosen by the client; comes back with the response."""
-    client_id: str | None = ""
+    client_id: str | None = field("string", since=1, null=0, ignorable=True, fixed=True)
     """What the client calls itself, for quotas and logs; null for none. Never compact. (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ResponseHeader(Message):
-    """v1 precedes flexible responses, v0 all others and, in any version, ApiVersions (KIP-511).
+class ResponseHeader(Message, direction="header", versions=(0, 1), flexible=1):
+    """v1 precedes flexible responses, v0 all others and, in any version, ApiVersions (KIP-511)."""
 
-    ResponseHeader, versions 0-1, flexible from 1.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "header"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(1, 2)
-
-    correlation_id: int = 0
+    correlation_id: int = field("int32")
     """That of the request answered; requests are answered in their order."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-RequestHeader._layout_ = FieldTable(
-    RequestHeader,
-    Field("request_api_key", "int16"),
-    Field("request_api_version", "int16"),
-    Field("correlation_id", "int32"),
-    Field("client_id", "string", 1, null=0, default="", ignorable=True, fixed=True),
-    flexible=2,
-)
-
-ResponseHeader._layout_ = FieldTable(
-    ResponseHeader,
-    Field("correlation_id", "int32"),
-    flexible=1,
-)

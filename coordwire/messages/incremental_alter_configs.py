@@ -3,144 +3,75 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "AlterConfigsResource",
-    "AlterConfigsResourceResponse",
-    "AlterableConfig",
-    "IncrementalAlterConfigsRequest",
-    "IncrementalAlterConfigsResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterableConfig(Struct):
+class AlterableConfig(Struct, flexible=1):
     """One change to a setting."""
 
-    name: str = ""
+    name: str = field("string")
     """The setting's name, such as retention.ms."""
-    config_operation: int = 0
+    config_operation: int = field("int8")
     """0 set, 1 reset to the default, 2 append to a list, 3 remove from a list."""
-    value: str | None = ""
+    value: str | None = field("string", null=0, secret=True)
     """The value as text, or the list's entries with commas; null for a reset."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterConfigsResource(Struct):
+class AlterConfigsResource(Struct, flexible=1):
     """The changes to one resource."""
 
-    resource_type: int = 0
+    resource_type: int = field("int8")
     """2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group."""
-    resource_name: str = ""
+    resource_name: str = field("string")
     """Topic's or group's name, broker's id, …; empty for the default of all brokers."""
-    configs: list[AlterableConfig] = field(default_factory=list)
+    configs: list[AlterableConfig] = array(AlterableConfig)
     """What to change."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class IncrementalAlterConfigsRequest(Request["IncrementalAlterConfigsResponse"]):
+class IncrementalAlterConfigsRequest(
+    Request["IncrementalAlterConfigsResponse"], api_key=44, versions=(0, 1), flexible=1
+):
     """Sets, resets or extends the settings named and leaves the rest alone. The changes to one resource
     succeed or fail together.
-
-    Request of IncrementalAlterConfigs, api key 44, versions 0-1, flexible from 1.
     """
 
-    api_key: ClassVar[int | None] = 44
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(1, 2)
-    response_class: ClassVar[type[IncrementalAlterConfigsResponse]]
-
-    resources: list[AlterConfigsResource] = field(default_factory=list)
+    resources: list[AlterConfigsResource] = array(AlterConfigsResource)
     """The resources to change."""
-    validate_only: bool = False
+    validate_only: bool = field("bool")
     """True: only check the request, change nothing."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AlterConfigsResourceResponse(Struct):
+class AlterConfigsResourceResponse(Struct, flexible=1):
     """What became of one resource."""
 
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the resource was not changed."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
-    resource_type: int = 0
+    resource_type: int = field("int8")
     """2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group."""
-    resource_name: str = ""
+    resource_name: str = field("string")
     """The resource as the request named it."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class IncrementalAlterConfigsResponse(Response):
-    """Sets, resets or extends the settings named and leaves the rest alone. The changes to one resource
-    succeed or fail together.
+class IncrementalAlterConfigsResponse(
+    Response, answers=IncrementalAlterConfigsRequest, api_key=44, versions=(0, 1), flexible=1
+):
+    """The response to IncrementalAlterConfigsRequest."""
 
-    Response of IncrementalAlterConfigs, api key 44, versions 0-1, flexible from 1.
-    """
-
-    api_key: ClassVar[int | None] = 44
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(1, 2)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    responses: list[AlterConfigsResourceResponse] = field(default_factory=list)
+    responses: list[AlterConfigsResourceResponse] = array(AlterConfigsResourceResponse)
     """One outcome for each resource."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-AlterableConfig._layout_ = FieldTable(
-    AlterableConfig,
-    Field("name", "string", default=""),
-    Field("config_operation", "int8"),
-    Field("value", "string", null=0, default="", secret=True),
-    flexible=1,
-)
-
-AlterConfigsResource._layout_ = FieldTable(
-    AlterConfigsResource,
-    Field("resource_type", "int8"),
-    Field("resource_name", "string", default=""),
-    Field("configs", "struct", array=True, struct=AlterableConfig, default=()),
-    flexible=1,
-)
-
-IncrementalAlterConfigsRequest._layout_ = FieldTable(
-    IncrementalAlterConfigsRequest,
-    Field("resources", "struct", array=True, struct=AlterConfigsResource, default=()),
-    Field("validate_only", "bool", default=False),
-    flexible=1,
-)
-
-AlterConfigsResourceResponse._layout_ = FieldTable(
-    AlterConfigsResourceResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    Field("resource_type", "int8"),
-    Field("resource_name", "string", default=""),
-    flexible=1,
-)
-
-IncrementalAlterConfigsResponse._layout_ = FieldTable(
-    IncrementalAlterConfigsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("responses", "struct", array=True, struct=AlterConfigsResourceResponse, default=()),
-    flexible=1,
-)
-
-IncrementalAlterConfigsRequest.response_class = IncrementalAlterConfigsResponse

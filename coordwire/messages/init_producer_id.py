@@ -7,97 +7,47 @@ Without a transactional id any broker answers, with one its transaction coordina
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Request, Response
-
-__all__ = [
-    "InitProducerIdRequest",
-    "InitProducerIdResponse",
-]
+from coordwire.codec import Request, Response, field
 
 
 @dataclass(slots=True, kw_only=True)
-class InitProducerIdRequest(Request["InitProducerIdResponse"]):
+class InitProducerIdRequest(Request["InitProducerIdResponse"], api_key=22, versions=(0, 6), flexible=2):
     """Gives out the producer id and epoch by which brokers drop duplicates and fence zombies (KIP-98).
     With a transactional id, an unfinished transaction of that id is ended first.
-
-    Request of InitProducerId, api key 22, versions 0-6, flexible from 2, answered by the transaction
-    coordinator.
     """
 
-    api_key: ClassVar[int | None] = 22
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 7)
-    flexible_versions: ClassVar[range] = range(2, 7)
-    response_class: ClassVar[type[InitProducerIdResponse]]
-
-    transactional_id: str | None = ""
+    transactional_id: str | None = field("string", null=0, entity="transactional_id")
     """The producer's lasting name; null for a merely idempotent producer."""
-    transaction_timeout_ms: int = 0
+    transaction_timeout_ms: int = field("int32")
     """Age at which its transactions are aborted, in ms; unused without a name."""
-    producer_id: int = -1
+    producer_id: int = field("int64", since=3, default=-1, entity="producer_id")
     """The id so far, to raise its epoch; -1 for a new one (KIP-360). (v3+)"""
-    producer_epoch: int = -1
+    producer_epoch: int = field("int16", since=3, default=-1)
     """The epoch so far, checked; -1 for a new start (KIP-360). (v3+)"""
-    enable2_pc: bool = False
+    enable2_pc: bool = field("bool", since=6)
     """True: an outside coordinator decides, so transactions never time out (KIP-939). (v6+)"""
-    keep_prepared_txn: bool = False
+    keep_prepared_txn: bool = field("bool", since=6)
     """True: leave an open transaction as it is, to be decided later (KIP-939). (v6+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class InitProducerIdResponse(Response):
-    """Gives out the producer id and epoch by which brokers drop duplicates and fence zombies (KIP-98).
-    With a transactional id, an unfinished transaction of that id is ended first.
+class InitProducerIdResponse(
+    Response, answers=InitProducerIdRequest, api_key=22, versions=(0, 6), flexible=2
+):
+    """The response to InitProducerIdRequest."""
 
-    Response of InitProducerId, api key 22, versions 0-6, flexible from 2, answered by the transaction
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 22
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 7)
-    flexible_versions: ClassVar[range] = range(2, 7)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why there is no identity."""
-    producer_id: int = -1
+    producer_id: int = field("int64", default=-1, entity="producer_id")
     """The id to write with; -1 on an error."""
-    producer_epoch: int = 0
+    producer_epoch: int = field("int16")
     """The epoch to write with."""
-    ongoing_txn_producer_id: int = -1
+    ongoing_txn_producer_id: int = field("int64", since=6, default=-1, entity="producer_id")
     """Producer id of the transaction that was kept; -1 for none (KIP-939). (v6+)"""
-    ongoing_txn_producer_epoch: int = -1
+    ongoing_txn_producer_epoch: int = field("int16", since=6, default=-1)
     """Epoch of the transaction that was kept; -1 for none (KIP-939). (v6+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-InitProducerIdRequest._layout_ = FieldTable(
-    InitProducerIdRequest,
-    Field("transactional_id", "string", null=0, default="", entity="transactional_id"),
-    Field("transaction_timeout_ms", "int32"),
-    Field("producer_id", "int64", 3, default=-1, entity="producer_id"),
-    Field("producer_epoch", "int16", 3, default=-1),
-    Field("enable2_pc", "bool", 6, default=False),
-    Field("keep_prepared_txn", "bool", 6, default=False),
-    flexible=2,
-)
-
-InitProducerIdResponse._layout_ = FieldTable(
-    InitProducerIdResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("producer_id", "int64", default=-1, entity="producer_id"),
-    Field("producer_epoch", "int16"),
-    Field("ongoing_txn_producer_id", "int64", 6, default=-1, entity="producer_id"),
-    Field("ongoing_txn_producer_epoch", "int16", 6, default=-1),
-    flexible=2,
-)
-
-InitProducerIdRequest.response_class = InitProducerIdResponse

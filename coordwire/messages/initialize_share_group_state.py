@@ -3,159 +3,81 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "InitializeShareGroupStateRequest",
-    "InitializeShareGroupStateResponse",
-    "InitializeStateData",
-    "InitializeStateResult",
-    "PartitionData",
-    "PartitionResult",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionData(Struct):
+class PartitionData(Struct, flexible=0):
     """The state that one partition starts with."""
 
-    partition: int = 0
+    partition: int = field("int32")
     """Its number within the topic."""
-    state_epoch: int = 0
+    state_epoch: int = field("int32")
     """Grows with each reset, and fences writes that came before it."""
-    start_offset: int = 0
+    start_offset: int = field("int64")
     """Where delivery starts; -1 leaves it to the group's reset setting."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class InitializeStateData(Struct):
+class InitializeStateData(Struct, flexible=0):
     """The partitions of one topic that get a state."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[PartitionData] = field(default_factory=list)
+    partitions: list[PartitionData] = array(PartitionData)
     """What each starts with."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class InitializeShareGroupStateRequest(Request["InitializeShareGroupStateResponse"]):
+class InitializeShareGroupStateRequest(
+    Request["InitializeShareGroupStateResponse"], api_key=83, versions=(0, 0), flexible=0
+):
     """Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator
     (KIP-932).
-
-    Request of InitializeShareGroupState, api key 83, version 0, flexible from 0, answered by the share
-    coordinator.
     """
 
-    api_key: ClassVar[int | None] = 83
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[InitializeShareGroupStateResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The share group that the state is for."""
-    topics: list[InitializeStateData] = field(default_factory=list)
+    topics: list[InitializeStateData] = array(InitializeStateData)
     """What to create, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionResult(Struct):
+class PartitionResult(Struct, flexible=0):
     """What became of one partition's state."""
 
-    partition: int = 0
+    partition: int = field("int32")
     """Its number within the topic."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why no state was created."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class InitializeStateResult(Struct):
+class InitializeStateResult(Struct, flexible=0):
     """What became of one topic's partitions."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[PartitionResult] = field(default_factory=list)
+    partitions: list[PartitionResult] = array(PartitionResult)
     """What became of them, a partition each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class InitializeShareGroupStateResponse(Response):
-    """Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator
-    (KIP-932).
+class InitializeShareGroupStateResponse(
+    Response, answers=InitializeShareGroupStateRequest, api_key=83, versions=(0, 0), flexible=0
+):
+    """The response to InitializeShareGroupStateRequest."""
 
-    Response of InitializeShareGroupState, api key 83, version 0, flexible from 0, answered by the share
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 83
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    results: list[InitializeStateResult] = field(default_factory=list)
+    results: list[InitializeStateResult] = array(InitializeStateResult)
     """What became of the state, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-PartitionData._layout_ = FieldTable(
-    PartitionData,
-    Field("partition", "int32"),
-    Field("state_epoch", "int32"),
-    Field("start_offset", "int64"),
-    flexible=0,
-)
-
-InitializeStateData._layout_ = FieldTable(
-    InitializeStateData,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=PartitionData, default=()),
-    flexible=0,
-)
-
-InitializeShareGroupStateRequest._layout_ = FieldTable(
-    InitializeShareGroupStateRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("topics", "struct", array=True, struct=InitializeStateData, default=()),
-    flexible=0,
-)
-
-PartitionResult._layout_ = FieldTable(
-    PartitionResult,
-    Field("partition", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    flexible=0,
-)
-
-InitializeStateResult._layout_ = FieldTable(
-    InitializeStateResult,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=PartitionResult, default=()),
-    flexible=0,
-)
-
-InitializeShareGroupStateResponse._layout_ = FieldTable(
-    InitializeShareGroupStateResponse,
-    Field("results", "struct", array=True, struct=InitializeStateResult, default=()),
-    flexible=0,
-)
-
-InitializeShareGroupStateRequest.response_class = InitializeShareGroupStateResponse

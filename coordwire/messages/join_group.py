@@ -2,170 +2,94 @@
 """JoinGroup: a member enters its group and learns its generation.
 
 The answer waits until all members have joined, or their rebalance timeout is over. From v4 on a
-dynamic member's first request is answered at once with MEMBER_ID_REQUIRED and a member id; it asks
-again with that id.
+dynamic member's first request is answered at once with MEMBER_ID_REQUIRED and a member id; it
+repeats the request with that id.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "JoinGroupRequest",
-    "JoinGroupRequestProtocol",
-    "JoinGroupResponse",
-    "JoinGroupResponseMember",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class JoinGroupRequestProtocol(Struct):
+class JoinGroupRequestProtocol(Struct, flexible=6):
     """One protocol on offer. The metadata is a subscription only where protocol_type is "consumer"."""
 
-    name: str = ""
+    name: str = field("string")
     """An assignment protocol that the member can run, such as "range"."""
-    metadata: bytes = b""
+    metadata: bytes = field(
+        "bytes",
+        embedded=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
+    )
     """Its subscription under this protocol; opaque to the coordinator."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class JoinGroupRequest(Request["JoinGroupResponse"]):
+class JoinGroupRequest(Request["JoinGroupResponse"], api_key=11, versions=(0, 9), flexible=6):
     """Opens each rebalance of a classic group: the members offer protocols, the coordinator picks one that
     all of them know, and makes one member the leader. SyncGroup follows.
-
-    Request of JoinGroup, api key 11, versions 0-9, flexible from 6, answered by the group coordinator.
     """
 
-    api_key: ClassVar[int | None] = 11
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 10)
-    flexible_versions: ClassVar[range] = range(6, 10)
-    response_class: ClassVar[type[JoinGroupResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group to join."""
-    session_timeout_ms: int = 0
+    session_timeout_ms: int = field("int32")
     """Silence after which the member counts as dead, in ms."""
-    rebalance_timeout_ms: int = -1
+    rebalance_timeout_ms: int = field("int32", since=1, default=-1, ignorable=True)
     """How long a rebalance waits for this member, in ms; v0 uses the session timeout. (v1+)"""
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """Empty on a first join."""
-    group_instance_id: str | None = None
+    group_instance_id: str | None = field("string", since=5, null=0, default=None, entity="instance_id")
     """A static member's own name; null for a dynamic one (KIP-345). (v5+)"""
-    protocol_type: str = ""
+    protocol_type: str = field("string")
     """What the protocols are for: "consumer", "connect", …"""
-    protocols: list[JoinGroupRequestProtocol] = field(default_factory=list)
+    protocols: list[JoinGroupRequestProtocol] = array(JoinGroupRequestProtocol)
     """Most preferred first."""
-    reason: str | None = None
-    """Why the member joins, for the broker's log; null if not told (KIP-800). (v8+)"""
+    reason: str | None = field("string", since=8, null=0, default=None, ignorable=True)
+    """Why the member joins, for the broker's log; null if not given (KIP-800). (v8+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class JoinGroupResponseMember(Struct):
+class JoinGroupResponseMember(Struct, flexible=6):
     """One member, as the leader needs to know it."""
 
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The member's id, for the leader's answer in SyncGroup."""
-    group_instance_id: str | None = None
+    group_instance_id: str | None = field(
+        "string", since=5, null=0, default=None, ignorable=True, entity="instance_id"
+    )
     """A static member's own name; null for a dynamic one (KIP-345). (v5+)"""
-    metadata: bytes = b""
+    metadata: bytes = field(
+        "bytes",
+        embedded=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
+    )
     """Its subscription under the chosen protocol."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class JoinGroupResponse(Response):
-    """Opens each rebalance of a classic group: the members offer protocols, the coordinator picks one that
-    all of them know, and makes one member the leader. SyncGroup follows.
+class JoinGroupResponse(Response, answers=JoinGroupRequest, api_key=11, versions=(0, 9), flexible=6):
+    """The response to JoinGroupRequest."""
 
-    Response of JoinGroup, api key 11, versions 0-9, flexible from 6, answered by the group coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 11
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 10)
-    flexible_versions: ClassVar[range] = range(6, 10)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=2, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v2+)"""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the join was refused."""
-    generation_id: int = -1
+    generation_id: int = field("int32", default=-1)
     """The generation joined, to be sent from now on; -1 on an error."""
-    protocol_type: str | None = None
+    protocol_type: str | None = field("string", since=7, null=0, default=None, ignorable=True)
     """What the protocols are for; null on an error (KIP-559). (v7+)"""
-    protocol_name: str | None = ""
+    protocol_name: str | None = field("string", null=7)
     """The protocol chosen; null on an error, empty before v7. (null from v7)"""
-    leader: str = ""
-    """Member id of the leader; whoever finds its own here assigns."""
-    skip_assignment: bool = False
+    leader: str = field("string", entity="member_id")
+    """Member id of the leader; the member that finds its own id here assigns."""
+    skip_assignment: bool = field("bool", since=9)
     """True: the leader need not assign, the old assignment holds (KIP-814). (v9+)"""
-    member_id: str = ""
-    """The id to go by; with MEMBER_ID_REQUIRED, the one to ask again with."""
-    members: list[JoinGroupResponseMember] = field(default_factory=list)
+    member_id: str = field("string", entity="member_id")
+    """The id to go by; with MEMBER_ID_REQUIRED, the one to repeat the request with."""
+    members: list[JoinGroupResponseMember] = array(JoinGroupResponseMember)
     """All members for the leader; empty for the others."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-JoinGroupRequestProtocol._layout_ = FieldTable(
-    JoinGroupRequestProtocol,
-    Field("name", "string", default=""),
-    Field(
-        "metadata",
-        "bytes",
-        default=b"",
-        embedded=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
-    ),
-    flexible=6,
-)
-
-JoinGroupRequest._layout_ = FieldTable(
-    JoinGroupRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("session_timeout_ms", "int32"),
-    Field("rebalance_timeout_ms", "int32", 1, default=-1, ignorable=True),
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("group_instance_id", "string", 5, null=0, default=None, entity="instance_id"),
-    Field("protocol_type", "string", default=""),
-    Field("protocols", "struct", array=True, struct=JoinGroupRequestProtocol, default=()),
-    Field("reason", "string", 8, null=0, default=None, ignorable=True),
-    flexible=6,
-)
-
-JoinGroupResponseMember._layout_ = FieldTable(
-    JoinGroupResponseMember,
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("group_instance_id", "string", 5, null=0, default=None, ignorable=True, entity="instance_id"),
-    Field(
-        "metadata",
-        "bytes",
-        default=b"",
-        embedded=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
-    ),
-    flexible=6,
-)
-
-JoinGroupResponse._layout_ = FieldTable(
-    JoinGroupResponse,
-    Field("throttle_time_ms", "int32", 2, ignorable=True),
-    Field("error_code", "int16", entity="error_code"),
-    Field("generation_id", "int32", default=-1),
-    Field("protocol_type", "string", 7, null=0, default=None, ignorable=True),
-    Field("protocol_name", "string", null=7, default=""),
-    Field("leader", "string", default="", entity="member_id"),
-    Field("skip_assignment", "bool", 9, default=False),
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("members", "struct", array=True, struct=JoinGroupResponseMember, default=()),
-    flexible=6,
-)
-
-JoinGroupRequest.response_class = JoinGroupResponse

@@ -10,268 +10,109 @@ the prefix Kafka07, since today's messages have the plain ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Message
-
-__all__ = [
-    "Kafka07FetchRequest",
-    "Kafka07MessageSetSend",
-    "Kafka07MultiFetchRequest",
-    "Kafka07MultiMessageSetSend",
-    "Kafka07MultiProduceRequest",
-    "Kafka07OffsetsRequest",
-    "Kafka07OffsetsResponse",
-    "Kafka07ProduceRequest",
-    "RequestTypeHeader",
-]
+from coordwire.codec import Message, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class RequestTypeHeader(Message):
-    """What precedes a message before Kafka 0.8: which request it is, or answers.
+class RequestTypeHeader(Message, direction="header", versions=(0, 0), draft=True):
+    """What precedes a message before Kafka 0.8: which request it is, or answers."""
 
-    RequestTypeHeader, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "header"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    request_type_id: int = 0
+    request_type_id: int = field("int16")
     """The request's type; the drafts' are the caller's to set."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Kafka07ProduceRequest(Message):
-    """Messages for one partition; it gets no reply.
+class Kafka07ProduceRequest(Message, direction="request", versions=(0, 0), draft=True):
+    """Messages for one partition; it gets no reply."""
 
-    Kafka07ProduceRequest, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    topic: str | None = ""
+    topic: str | None = field("string", null=0, entity="topic_name")
     """The topic to append to."""
-    partition: int = -1
+    partition: int = field("int32", default=-1)
     """The partition on that broker; -1 lets the broker choose."""
-    messages: bytes = b""
+    messages: bytes = field("records")
     """A message set."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Kafka07FetchRequest(Message):
-    """Asks for messages of one partition from an offset on.
+class Kafka07FetchRequest(Message, direction="request", versions=(0, 0), draft=True):
+    """Asks for messages of one partition from an offset on."""
 
-    Kafka07FetchRequest, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    topic: str | None = ""
+    topic: str | None = field("string", null=0, entity="topic_name")
     """The topic to read."""
-    partition: int = 0
+    partition: int = field("int32")
     """The partition on that broker."""
-    offset: int = 0
+    offset: int = field("int64")
     """Byte position in the partition's log."""
-    max_size: int = 0
+    max_size: int = field("int32")
     """Bytes of messages at most."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Kafka07MultiFetchRequest(Message):
-    """Several fetches at once.
+class Kafka07MultiFetchRequest(Message, direction="request", versions=(0, 0), draft=True):
+    """Several fetches at once."""
 
-    Kafka07MultiFetchRequest, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    fetches: list[Kafka07FetchRequest] = field(default_factory=list)
+    fetches: list[Kafka07FetchRequest] = array(Kafka07FetchRequest)
     """What to fetch; the reply's sets are in this order."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Kafka07MultiProduceRequest(Message):
-    """Messages for several partitions at once; it gets no reply.
+class Kafka07MultiProduceRequest(Message, direction="request", versions=(0, 0), draft=True):
+    """Messages for several partitions at once; it gets no reply."""
 
-    Kafka07MultiProduceRequest, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    produces: list[Kafka07ProduceRequest] = field(default_factory=list)
+    produces: list[Kafka07ProduceRequest] = array(Kafka07ProduceRequest)
     """What to append where."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Kafka07OffsetsRequest(Message):
-    """Asks where segments begin that are older than a time.
+class Kafka07OffsetsRequest(Message, direction="request", versions=(0, 0), draft=True):
+    """Asks where segments begin that are older than a time."""
 
-    Kafka07OffsetsRequest, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    topic: str | None = ""
+    topic: str | None = field("string", null=0, entity="topic_name")
     """The topic."""
-    partition: int = 0
+    partition: int = field("int32")
     """The partition on that broker."""
-    time: int = -1
+    time: int = field("int64", default=-1)
     """In ms since the epoch; -1 latest, -2 earliest."""
-    max_number: int = 0
+    max_number: int = field("int32")
     """Offsets at most."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Kafka07MessageSetSend(Message):
-    """The reply to Fetch; one set of the reply to MultiFetch.
+class Kafka07MessageSetSend(Message, direction="response", versions=(0, 0), draft=True):
+    """The reply to Fetch; one set of the reply to MultiFetch."""
 
-    Kafka07MessageSetSend, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0 for none."""
-    messages: bytes = b""
+    messages: bytes = field("records", unprefixed=True)
     """A message set up to the frame's end; its last message may be cut off."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Kafka07MultiMessageSetSend(Message):
-    """The reply to MultiFetch.
+class Kafka07MultiMessageSetSend(Message, direction="response", versions=(0, 0), draft=True):
+    """The reply to MultiFetch."""
 
-    Kafka07MultiMessageSetSend, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """Of the whole, 0 for none."""
-    message_sets: list[Kafka07MessageSetSend] = field(default_factory=list)
-    """One for each fetch, each behind its size."""
+    message_sets: list[Kafka07MessageSetSend] = array(Kafka07MessageSetSend, unprefixed=True)
+    """One for each fetch, each after its size."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Kafka07OffsetsResponse(Message):
-    """The reply to Offsets, whose count is an int32.
+class Kafka07OffsetsResponse(Message, direction="response", versions=(0, 0)):
+    """The reply to Offsets, whose count is an int32."""
 
-    Kafka07OffsetsResponse, version 0.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0 for none."""
-    offsets: list[int] = field(default_factory=list)
+    offsets: list[int] = array("int64")
     """First offsets of segments, the newest first."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-RequestTypeHeader._layout_ = FieldTable(
-    RequestTypeHeader,
-    Field("request_type_id", "int16"),
-    draft=True,
-)
-
-Kafka07ProduceRequest._layout_ = FieldTable(
-    Kafka07ProduceRequest,
-    Field("topic", "string", null=0, default="", entity="topic_name"),
-    Field("partition", "int32", default=-1),
-    Field("messages", "records", default=b""),
-    draft=True,
-)
-
-Kafka07FetchRequest._layout_ = FieldTable(
-    Kafka07FetchRequest,
-    Field("topic", "string", null=0, default="", entity="topic_name"),
-    Field("partition", "int32"),
-    Field("offset", "int64"),
-    Field("max_size", "int32"),
-    draft=True,
-)
-
-Kafka07MultiFetchRequest._layout_ = FieldTable(
-    Kafka07MultiFetchRequest,
-    Field("fetches", "struct", array=True, struct=Kafka07FetchRequest, default=()),
-    draft=True,
-)
-
-Kafka07MultiProduceRequest._layout_ = FieldTable(
-    Kafka07MultiProduceRequest,
-    Field("produces", "struct", array=True, struct=Kafka07ProduceRequest, default=()),
-    draft=True,
-)
-
-Kafka07OffsetsRequest._layout_ = FieldTable(
-    Kafka07OffsetsRequest,
-    Field("topic", "string", null=0, default="", entity="topic_name"),
-    Field("partition", "int32"),
-    Field("time", "int64", default=-1),
-    Field("max_number", "int32"),
-    draft=True,
-)
-
-Kafka07MessageSetSend._layout_ = FieldTable(
-    Kafka07MessageSetSend,
-    Field("error_code", "int16", entity="error_code"),
-    Field("messages", "records", default=b"", unprefixed=True),
-    draft=True,
-)
-
-Kafka07MultiMessageSetSend._layout_ = FieldTable(
-    Kafka07MultiMessageSetSend,
-    Field("error_code", "int16", entity="error_code"),
-    Field("message_sets", "struct", array=True, struct=Kafka07MessageSetSend, default=(), unprefixed=True),
-    draft=True,
-)
-
-Kafka07OffsetsResponse._layout_ = FieldTable(
-    Kafka07OffsetsResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("offsets", "int64", array=True, default=()),
-)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class ApiKey(IntEnum):
-    """Which conversation a request opens."""
+    """The API of a request, by its key."""
 
     PRODUCE = 0
     FETCH = 1
@@ -103,6 +103,8 @@ class ApiKey(IntEnum):
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
+    STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE = 93
+    UNREGISTER_CONTROLLER = 94
 
 
 class ApiFacts(NamedTuple):
@@ -138,11 +140,11 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Appends record batches to partitions and learns their offsets. Goes to the leader of each partition.",
         {
-            1: "The response tells for how long it was throttled (KIP-13).",
+            1: "The response reports how long it was throttled (KIP-13).",
             2: "The log append time; records may carry timestamps, as message format 1 (KIP-32).",
             3: "The transactional id; records come as batches of format 2 (KIP-98).",
             4: "Same layout; the client understands KAFKA_STORAGE_ERROR (KIP-112).",
-            5: "The log start offset, which tells real gaps in sequences from expired records.",
+            5: "The log start offset, which distinguishes real gaps in sequences from expired records.",
             6: "Same layout; the broker throttles after it has answered (KIP-219).",
             7: "Same layout; records may be compressed with zstd (KIP-110).",
             8: "Which records were refused, and an error message (KIP-467).",
@@ -172,7 +174,7 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Reads record batches from given offsets on; the broker waits until there is enough, or until time is up.",
         {
-            1: "The response tells for how long it was throttled (KIP-13).",
+            1: "The response reports how long it was throttled (KIP-13).",
             2: "Same layout; records may carry timestamps, as message format 1 (KIP-32).",
             3: "A byte limit for the whole response; the order of partitions matters (KIP-74).",
             4: "Isolation level, last stable offset and aborted transactions (KIP-98).",
@@ -211,9 +213,9 @@ FACTS: dict[int, ApiFacts] = {
         "Turns timestamps, or the negative marks for earliest, latest and others, into offsets. Consumers reset their positions by it, operators compute lags.",
         {
             1: "One offset, with its timestamp, by searching records instead of segments (KIP-79).",
-            2: "An isolation level (KIP-98); the response says how long it was throttled (KIP-124).",
+            2: "An isolation level (KIP-98); the response reports how long it was throttled (KIP-124).",
             3: "Same layout; the broker throttles after it has answered (KIP-219).",
-            4: "Leader epochs, to fence askers and leaders that are behind (KIP-320).",
+            4: "Leader epochs, to fence stale clients and leaders (KIP-320).",
             5: "Same layout; OFFSET_NOT_AVAILABLE from a new leader that can't be sure yet (KIP-207).",
             6: "Flexible lengths and tagged fields (KIP-482).",
             7: "Timestamp -3: the record with the greatest timestamp (KIP-734).",
@@ -236,11 +238,11 @@ FACTS: dict[int, ApiFacts] = {
         13,
         9,
         None,
-        "Tells brokers, controller, and the topics asked for with their partitions and leaders. Any broker answers.",
+        "Reports brokers, controller, and the topics asked for with their partitions and leaders. Any broker answers.",
         {
-            1: "Racks, the controller, and internal topics; null asks for all topics, empty for none.",
+            1: "Racks, the controller, and internal topics; null requests all topics, empty none.",
             2: "The cluster's id (KIP-78).",
-            3: "The response tells for how long it was throttled (KIP-124).",
+            3: "The response reports how long it was throttled (KIP-124).",
             4: "The client can forbid that asking creates a topic.",
             5: "Replicas that are offline (KIP-112).",
             6: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -248,9 +250,9 @@ FACTS: dict[int, ApiFacts] = {
             8: "Operations that the client may do, on request (KIP-430).",
             9: "Flexible lengths and tagged fields (KIP-482).",
             10: "Ids of topics (KIP-516).",
-            11: "Drops the cluster's operations; DescribeCluster tells them (KIP-700).",
+            11: "Drops the cluster's operations; DescribeCluster returns them (KIP-700).",
             12: "Topics can be asked for by id (KIP-516).",
-            13: "A top-level error, which can ask the client to bootstrap again (KIP-1102).",
+            13: "A top-level error, after which the client may have to bootstrap again (KIP-1102).",
         },
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE",
@@ -266,13 +268,13 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Sent by the controller to brokers that hold the partitions. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
         {
-            1: "Says of each partition whether it is new.",
+            1: "States for each partition whether it is new.",
             2: "The broker's epoch; partitions are grouped by topic (KIP-380).",
             3: "The replicas that a reassignment adds and removes (KIP-455).",
             4: "Flexible lengths and tagged fields (KIP-482).",
             5: "Topic ids, and whether the request is full or incremental (KIP-516).",
             6: "Whether the leader still recovers from an unclean election (KIP-704).",
-            7: "Says whether the controller runs KRaft, for the migration (KIP-866).",
+            7: "States whether the controller runs KRaft, for the migration (KIP-866).",
         },
         listeners=("zkBroker",),
         errors=(
@@ -291,7 +293,7 @@ FACTS: dict[int, ApiFacts] = {
             1: "The broker's epoch; partitions are grouped by topic (KIP-380).",
             2: "Flexible lengths and tagged fields (KIP-482).",
             3: "Each partition has a leader epoch and its own choice of deletion (KIP-570).",
-            4: "Says whether the controller runs KRaft, for the migration (KIP-866).",
+            4: "States whether the controller runs KRaft, for the migration (KIP-866).",
         },
         listeners=("zkBroker",),
         errors=(
@@ -349,7 +351,7 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Offsets live in Kafka; the sender's membership is checked, and each commit has a time.",
             2: "A retention time for the request replaces the single commits' times.",
-            3: "The response says how long it was throttled (KIP-124).",
+            3: "The response reports how long it was throttled (KIP-124).",
             4: "Same layout; the broker throttles after it has answered (KIP-219).",
             5: "No retention time any more: the broker's setting rules (KIP-211).",
             6: "The leader epoch of the last record read (KIP-320).",
@@ -374,11 +376,11 @@ FACTS: dict[int, ApiFacts] = {
         10,
         6,
         "group",
-        "Gives back what OffsetCommit stored. Members ask at their start, operators to compute lags.",
+        "Gives back what OffsetCommit stored. Members read it at their start, operators to compute lags.",
         {
             1: "Same layout; offsets live in Kafka, no longer in ZooKeeper.",
-            2: "Null topics ask for everything; an error of the whole request (KIP-88).",
-            3: "The response says how long it was throttled (KIP-124).",
+            2: "Null topics request everything; an error of the whole request (KIP-88).",
+            3: "The response reports how long it was throttled (KIP-124).",
             4: "Same layout; the broker throttles after it has answered (KIP-219).",
             5: "The leader epoch of each position (KIP-320).",
             6: "Flexible lengths and tagged fields (KIP-482).",
@@ -424,14 +426,14 @@ FACTS: dict[int, ApiFacts] = {
         "Opens each rebalance of a classic group: the members offer protocols, the coordinator picks one that all of them know, and makes one member the leader. SyncGroup follows.",
         {
             1: "A rebalance timeout of its own, apart from the session timeout (KIP-62).",
-            2: "The response says how long it was throttled (KIP-124).",
+            2: "The response reports how long it was throttled (KIP-124).",
             3: "Same layout; the broker throttles after it has answered (KIP-219).",
             4: "A first join is answered with MEMBER_ID_REQUIRED and an id (KIP-394).",
             5: "Static members: group_instance_id (KIP-345).",
             6: "Flexible lengths and tagged fields (KIP-482).",
             7: "The response names the protocol type; the protocol's name may be null (KIP-559).",
             8: "The member may say why it joins (KIP-800).",
-            9: "A returning static leader may be told to skip the assignment (KIP-814).",
+            9: "A returning static leader may be instructed to skip the assignment (KIP-814).",
         },
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
@@ -446,9 +448,9 @@ FACTS: dict[int, ApiFacts] = {
         4,
         4,
         "group",
-        "Sent several times per session timeout; a member that stays silent longer is removed. REBALANCE_IN_PROGRESS asks the member to join again.",
+        "Sent several times per session timeout; a member that sends none for longer is removed. REBALANCE_IN_PROGRESS means that the member has to join again.",
         {
-            1: "The response says how long it was throttled (KIP-124).",
+            1: "The response reports how long it was throttled (KIP-124).",
             2: "Same layout; the broker throttles after it has answered (KIP-219).",
             3: "Static members: group_instance_id (KIP-345).",
             4: "Flexible lengths and tagged fields (KIP-482).",
@@ -467,7 +469,7 @@ FACTS: dict[int, ApiFacts] = {
         "group",
         "Ends memberships of a classic group; a rebalance follows. Operators use it to remove static members, who don't take leave when they stop.",
         {
-            1: "The response says how long it was throttled (KIP-124).",
+            1: "The response reports how long it was throttled (KIP-124).",
             2: "Same layout; the broker throttles after it has answered (KIP-219).",
             3: "Several members at once, static ones by their names (KIP-345).",
             4: "Flexible lengths and tagged fields (KIP-482).",
@@ -486,7 +488,7 @@ FACTS: dict[int, ApiFacts] = {
         "group",
         "Closes each rebalance of a classic group, after JoinGroup. The coordinator passes the leader's bytes on and does not look inside.",
         {
-            1: "The response says how long it was throttled (KIP-124).",
+            1: "The response reports how long it was throttled (KIP-124).",
             2: "Same layout; the broker throttles after it has answered (KIP-219).",
             3: "Static members: group_instance_id (KIP-345).",
             4: "Flexible lengths and tagged fields (KIP-482).",
@@ -504,11 +506,11 @@ FACTS: dict[int, ApiFacts] = {
         6,
         5,
         "group",
-        "For operators: the state, protocol and members of classic groups, whatever these groups are for. ConsumerGroupDescribe and its kin serve the newer types.",
+        "For operators: the state, protocol and members of classic groups, of any protocol type. ConsumerGroupDescribe and its kin serve the newer types.",
         {
-            1: "The response says how long it was throttled (KIP-124).",
+            1: "The response reports how long it was throttled (KIP-124).",
             2: "Same layout; the broker throttles after it has answered (KIP-219).",
-            3: "On request, what the asker may do with each group (KIP-430).",
+            3: "On request, what the client may do with each group (KIP-430).",
             4: "Static members: group_instance_id (KIP-345).",
             5: "Flexible lengths and tagged fields (KIP-482).",
             6: "An error message; a missing group gets GROUP_ID_NOT_FOUND (KIP-1043).",
@@ -526,7 +528,7 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "For operators. A broker knows only the groups that it coordinates, so a full list takes one request per broker.",
         {
-            1: "The response says how long it was throttled (KIP-124).",
+            1: "The response reports how long it was throttled (KIP-124).",
             2: "Same layout; the broker throttles after it has answered (KIP-219).",
             3: "Flexible lengths and tagged fields (KIP-482).",
             4: "States: as a filter, and of each group (KIP-518).",
@@ -554,19 +556,20 @@ FACTS: dict[int, ApiFacts] = {
     18: ApiFacts(
         "ApiVersions",
         0,
-        4,
+        5,
         3,
         None,
-        "The first request on a connection: which versions of which APIs the broker speaks, and which features it has.",
+        "The first request on a connection: which versions of which APIs the broker supports, and which features it has.",
         {
-            1: "The response tells for how long it was throttled (KIP-124).",
+            1: "The response reports how long it was throttled (KIP-124).",
             2: "Same layout; the broker throttles after it has answered (KIP-219).",
             3: "Flexible (KIP-482); the client's software (KIP-511) and the cluster's features (KIP-584).",
             4: "Same layout; features whose lowest version is 0 are listed too, not left out.",
+            5: "The broker that the client means to reach, by cluster and node id; another one answers with REBOOTSTRAP_REQUIRED (KIP-1242).",
         },
         listeners=("broker", "controller"),
         errors=(
-            "UNSUPPORTED_VERSION", "INVALID_REQUEST",
+            "UNSUPPORTED_VERSION", "INVALID_REQUEST", "REBOOTSTRAP_REQUIRED",
         ),
     ),
     19: ApiFacts(
@@ -578,7 +581,7 @@ FACTS: dict[int, ApiFacts] = {
         "Creates topics. Each topic succeeds or fails by itself.",
         {
             1: "A dry run with validate_only, and error messages.",
-            2: "The response tells for how long it was throttled (KIP-124).",
+            2: "The response reports how long it was throttled (KIP-124).",
             3: "Same layout; the broker throttles after it has answered (KIP-219).",
             4: "Same layout; -1 asks for the broker's default partitions and replicas (KIP-464).",
             5: "Flexible lengths and tagged fields (KIP-482); the response describes the topic (KIP-525).",
@@ -602,7 +605,7 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Deletes topics with all their records. Each topic succeeds or fails by itself.",
         {
-            1: "The response tells for how long it was throttled (KIP-124).",
+            1: "The response reports how long it was throttled (KIP-124).",
             2: "Same layout; the broker throttles after it has answered (KIP-219).",
             3: "Same layout; the client understands TOPIC_DELETION_DISABLED (KIP-322).",
             4: "Flexible lengths and tagged fields (KIP-482).",
@@ -645,7 +648,7 @@ FACTS: dict[int, ApiFacts] = {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
             3: "A producer may keep its id and only have its epoch raised (KIP-360).",
-            4: "Same layout; a fenced producer is told PRODUCER_FENCED (KIP-588).",
+            4: "Same layout; a fenced producer gets PRODUCER_FENCED (KIP-588).",
             5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
             6: "Two-phase commit: a prepared transaction may be kept (KIP-939).",
         },
@@ -666,8 +669,8 @@ FACTS: dict[int, ApiFacts] = {
         "Followers find by it where their log leaves the leader's (KIP-101), consumers whether their position was truncated away. The leader of each partition answers.",
         {
             1: "The response names the epoch that it found (KIP-279).",
-            2: "The asker's leader epoch, checked (KIP-320); the response says how long it was throttled.",
-            3: "The asker says which replica it is.",
+            2: "The sender's leader epoch, checked (KIP-320); the response reports how long it was throttled.",
+            3: "The sender states which replica it is.",
             4: "Flexible lengths and tagged fields (KIP-482).",
         },
         deprecated=range(2),
@@ -686,7 +689,7 @@ FACTS: dict[int, ApiFacts] = {
         "The coordinator must know each partition before the first record arrives, to end the transaction there. Partition leaders use v4+ to check or to add on behalf of producers (KIP-890).",
         {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
-            2: "Same layout; a fenced producer is told PRODUCER_FENCED (KIP-588).",
+            2: "Same layout; a fenced producer gets PRODUCER_FENCED (KIP-588).",
             3: "Flexible lengths and tagged fields (KIP-482).",
             4: "Many transactions at once, and checking without adding, for brokers (KIP-890).",
             5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
@@ -708,7 +711,7 @@ FACTS: dict[int, ApiFacts] = {
         "Makes the group's partition of the offsets log part of the transaction, before the first TxnOffsetCommit. Producers whose TxnOffsetCommit has v5 do without it (KIP-890).",
         {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
-            2: "Same layout; a fenced producer is told PRODUCER_FENCED (KIP-588).",
+            2: "Same layout; a fenced producer gets PRODUCER_FENCED (KIP-588).",
             3: "Flexible lengths and tagged fields (KIP-482).",
             4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
         },
@@ -728,10 +731,10 @@ FACTS: dict[int, ApiFacts] = {
         "The coordinator logs the decision and answers; the markers then go to all partitions by WriteTxnMarkers.",
         {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
-            2: "Same layout; a fenced producer is told PRODUCER_FENCED (KIP-588).",
+            2: "Same layout; a fenced producer gets PRODUCER_FENCED (KIP-588).",
             3: "Flexible lengths and tagged fields (KIP-482).",
             4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
-            5: "Each end raises the epoch; the response tells the producer's new identity (KIP-890).",
+            5: "Each end raises the epoch; the response has the producer's new identity (KIP-890).",
         },
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "INVALID_REQUEST",
@@ -762,7 +765,7 @@ FACTS: dict[int, ApiFacts] = {
     28: ApiFacts(
         "TxnOffsetCommit",
         0,
-        5,
+        6,
         3,
         "group",
         "Makes reading and writing one unit: the offsets become visible with the producer's records. Before v5 AddOffsetsToTxn must come first.",
@@ -772,6 +775,7 @@ FACTS: dict[int, ApiFacts] = {
             3: "The consumer's membership, to fence zombies (KIP-447). Flexible lengths and tagged fields (KIP-482).",
             4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
             5: "Same layout; it adds the group to the transaction by itself (KIP-890).",
+            6: "Topics by id instead of name (KIP-1319).",
         },
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
@@ -780,7 +784,8 @@ FACTS: dict[int, ApiFacts] = {
             "INVALID_COMMIT_OFFSET_SIZE", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
             "UNSUPPORTED_FOR_MESSAGE_FORMAT", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE",
             "INVALID_PRODUCER_ID_MAPPING", "CONCURRENT_TRANSACTIONS", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
-            "FENCED_INSTANCE_ID", "PRODUCER_FENCED", "TRANSACTION_ABORTABLE",
+            "FENCED_INSTANCE_ID", "PRODUCER_FENCED", "TRANSACTION_ABORTABLE", "GROUP_ID_NOT_FOUND",
+            "STALE_MEMBER_EPOCH", "UNKNOWN_TOPIC_ID",
         ),
     ),
     29: ApiFacts(
@@ -825,7 +830,7 @@ FACTS: dict[int, ApiFacts] = {
         3,
         2,
         None,
-        "Deletes every ACL that one of the filters matches, and tells which they were.",
+        "Deletes every ACL that one of the filters matches, and returns them.",
         {
             1: "Name patterns with their type, such as prefixes (KIP-290); the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
@@ -956,7 +961,7 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
-            3: "A token may be made for another user; the response tells who asked (KIP-373).",
+            3: "A token may be made for another user; the response names the requester (KIP-373).",
         },
         listeners=("broker", "controller"),
         deprecated=range(1),
@@ -1013,7 +1018,7 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
-            3: "The response tells who asked for each token (KIP-373).",
+            3: "The response names each token's requester (KIP-373).",
         },
         listeners=("broker", "controller"),
         deprecated=range(1),
@@ -1024,17 +1029,19 @@ FACTS: dict[int, ApiFacts] = {
     42: ApiFacts(
         "DeleteGroups",
         0,
-        2,
+        3,
         2,
         "group",
         "For operators: removes groups that have no members, offsets included. Each group succeeds or fails by itself.",
         {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
+            3: "The response explains each error.",
         },
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INVALID_GROUP_ID", "GROUP_AUTHORIZATION_FAILED", "NON_EMPTY_GROUP", "GROUP_ID_NOT_FOUND",
+            "GROUP_DELETION_FAILED",
         ),
     ),
     43: ApiFacts(
@@ -1152,7 +1159,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never told.",
+        "Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never returned.",
         {},
         listeners=("broker", "controller"),
         errors=(
@@ -1199,7 +1206,7 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Sent by the winner of an election to every other voter, and repeated until each has acknowledged. A voter that knows a newer epoch refuses and names it.",
         {
-            1: "Voters go by node and directory id, leaders tell their addresses; flexible lengths (KIP-853).",
+            1: "Voters go by node and directory id, leaders report their addresses; flexible lengths (KIP-853).",
         },
         listeners=("controller",),
         errors=(
@@ -1214,9 +1221,9 @@ FACTS: dict[int, ApiFacts] = {
         1,
         1,
         None,
-        "Sent by a leader that shuts down, so that the voters elect at once instead of waiting for a timeout. The first on its list stands first, the others a little later.",
+        "Sent by a leader that shuts down, so that the voters elect at once instead of waiting for a timeout. The first on its list becomes a candidate first, the others a little later.",
         {
-            1: "Successors go by node and directory id, leaders tell their addresses; flexible lengths (KIP-853).",
+            1: "Successors go by node and directory id, leaders report their addresses; flexible lengths (KIP-853).",
         },
         listeners=("controller",),
         errors=(
@@ -1230,7 +1237,7 @@ FACTS: dict[int, ApiFacts] = {
         2,
         0,
         None,
-        "Reports leader, epoch, voters and observers of the metadata log. Only the leader can tell; other nodes refuse or pass the request on.",
+        "Reports leader, epoch, voters and observers of the metadata log. Only the leader can answer; other nodes refuse or forward the request.",
         {
             1: "When each replica last fetched, and when it last had caught up (KIP-836).",
             2: "Directory ids, the voters' addresses and error messages (KIP-853).",
@@ -1247,7 +1254,7 @@ FACTS: dict[int, ApiFacts] = {
         3,
         0,
         None,
-        "Sent when a follower falls behind or catches up; the change counts once the controller has agreed. Stale leaders and brokers are fenced by their epochs.",
+        "Sent when a follower lags or catches up; the change counts once the controller has agreed. Stale leaders and brokers are fenced by their epochs.",
         {
             1: "Whether the leader still recovers from an unclean election (KIP-704).",
             2: "Topics by id instead of name; fenced brokers may not enter the set (KIP-841).",
@@ -1345,7 +1352,7 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "The first request of a broker to the active controller. The epoch in the answer marks this life of the broker; BrokerHeartbeat keeps it alive.",
         {
-            1: "Says whether the broker is on its way from ZooKeeper (KIP-866).",
+            1: "States whether the broker is on its way from ZooKeeper (KIP-866).",
             2: "The ids of its log directories (KIP-858).",
             3: "The epoch before a clean shutdown (KIP-966).",
             4: "Same layout; a feature's lowest version may be 0.",
@@ -1434,7 +1441,7 @@ FACTS: dict[int, ApiFacts] = {
         1,
         0,
         "group",
-        "Joins, keeps, reconciles and leaves in one conversation; it takes the place of JoinGroup, SyncGroup, Heartbeat and LeaveGroup. The broker assigns, and each member moves at its own pace.",
+        "Joins, keeps, reconciles and leaves in one API; it replaces JoinGroup, SyncGroup, Heartbeat and LeaveGroup. The broker assigns, and each member moves at its own pace.",
         {
             1: "Topics by pattern (KIP-848); the member chooses its own id before it joins (KIP-1082).",
         },
@@ -1454,7 +1461,7 @@ FACTS: dict[int, ApiFacts] = {
         "group",
         'For operators: state, epochs, members and assignments of groups of type "consumer". A group of another type is answered with GROUP_ID_NOT_FOUND; DescribeGroups serves classic ones.',
         {
-            1: "Members say whether they speak the classic or the new protocol (KIP-1099).",
+            1: "Members have a type: whether they use the classic or the new protocol (KIP-1099).",
         },
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
@@ -1520,7 +1527,7 @@ FACTS: dict[int, ApiFacts] = {
         1,
         0,
         None,
-        "Lists resources; DescribeConfigs then tells their settings. v0 was ListClientMetricsResources and knew only client metrics.",
+        "Lists resources; DescribeConfigs then returns their settings. v0 was ListClientMetricsResources and knew only client metrics.",
         {
             1: "Any type of resource, under the new name (KIP-1142).",
         },
@@ -1534,7 +1541,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "Tells leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A long answer is cut, and a cursor says where to go on.",
+        "Reports leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A long answer is cut, and a cursor gives where to continue.",
         {},
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "INVALID_TOPIC_EXCEPTION",
@@ -1547,7 +1554,7 @@ FACTS: dict[int, ApiFacts] = {
         1,
         0,
         "group",
-        "Keeps a member in its share group, tells what it wants and brings its assignment (KIP-932).",
+        "Keeps a member in its share group, reports what it wants and returns its assignment (KIP-932).",
         {
             1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
         },
@@ -1564,7 +1571,7 @@ FACTS: dict[int, ApiFacts] = {
         1,
         0,
         "group",
-        "Tells the state, the members and the assignments of share groups (KIP-932).",
+        "Reports the state, the members and the assignments of share groups (KIP-932).",
         {
             1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
         },
@@ -1601,7 +1608,7 @@ FACTS: dict[int, ApiFacts] = {
         "Acknowledges acquired records without fetching more (KIP-932). It belongs to the session that ShareFetch opened.",
         {
             1: "Same layout; v0 was early access only (KIP-932).",
-            2: "Locks may be renewed; the response says how long they last (KIP-1222).",
+            2: "Locks may be renewed; the response reports how long they last (KIP-1222).",
         },
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "TOPIC_AUTHORIZATION_FAILED",
@@ -1615,7 +1622,7 @@ FACTS: dict[int, ApiFacts] = {
         1,
         0,
         None,
-        "Asks the quorum's leader for one more voter, which must already have caught up with the log. Only one change of the voters runs at a time.",
+        "Requests from the quorum's leader to add one voter, which must already have caught up with the log. Only one change of the voters runs at a time.",
         {
             1: "The leader may answer before the change is committed, so controllers can join by themselves (KIP-1186).",
         },
@@ -1631,7 +1638,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "Asks the quorum's leader for one voter less; the answer follows the commit. A leader that removes itself resigns afterwards.",
+        "Requests from the quorum's leader to remove one voter; the answer follows the commit. A leader that removes itself resigns afterwards.",
         {},
         listeners=("broker", "controller"),
         errors=(
@@ -1730,11 +1737,13 @@ FACTS: dict[int, ApiFacts] = {
     88: ApiFacts(
         "StreamsGroupHeartbeat",
         0,
-        0,
+        1,
         0,
         "group",
-        "Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it shall run (KIP-1071).",
-        {},
+        "Keeps a Streams client in its group, reports its topology and tasks, and returns the tasks that it has to run (KIP-1071).",
+        {
+            1: "The coordinator may ask for the topology's description (KIP-1331) and report MISSING_CLIENT_TAGS; a recovery lag of 64 bits.",
+        },
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
@@ -1746,11 +1755,13 @@ FACTS: dict[int, ApiFacts] = {
     89: ApiFacts(
         "StreamsGroupDescribe",
         0,
-        0,
+        1,
         0,
         "group",
-        "Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).",
-        {},
+        "Reports the state, the topology, the members and the tasks of streams groups (KIP-1071).",
+        {
+            1: "The topology node by node (KIP-1331), and the assignor (KIP-1357).",
+        },
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1763,7 +1774,7 @@ FACTS: dict[int, ApiFacts] = {
         1,
         0,
         "group",
-        "Tells the start offsets of share groups' partitions, and their lag (KIP-932).",
+        "Reports the start offsets of share groups' partitions, and their lag (KIP-932).",
         {
             1: "The lag of each partition (KIP-1226).",
         },
@@ -1799,6 +1810,34 @@ FACTS: dict[int, ApiFacts] = {
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
             "INVALID_REQUEST", "KAFKA_STORAGE_ERROR", "NON_EMPTY_GROUP", "GROUP_ID_NOT_FOUND",
+        ),
+    ),
+    93: ApiFacts(
+        "StreamsGroupTopologyDescriptionUpdate",
+        0,
+        0,
+        0,
+        "group",
+        "Stores the description of a streams group's topology, node by node, where operators can read it (KIP-1331).",
+        {},
+        errors=(
+            "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
+            "UNKNOWN_MEMBER_ID", "GROUP_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "INVALID_REQUEST",
+            "GROUP_ID_NOT_FOUND", "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED",
+        ),
+    ),
+    94: ApiFacts(
+        "UnregisterController",
+        0,
+        0,
+        0,
+        None,
+        "Takes a controller's registration out of the metadata. One that still runs can register again.",
+        {},
+        listeners=("broker", "controller"),
+        errors=(
+            "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "UNSUPPORTED_VERSION",
+            "CONTROLLER_ID_NOT_REGISTERED",
         ),
     ),
 }  # fmt: skip

@@ -6,125 +6,60 @@ Up to v2 a member takes leave itself; from v3 on anybody entitled may take leave
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "LeaveGroupRequest",
-    "LeaveGroupResponse",
-    "MemberIdentity",
-    "MemberResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class MemberIdentity(Struct):
+class MemberIdentity(Struct, flexible=4):
     """One member that leaves."""
 
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The member's id; empty to go by group_instance_id alone."""
-    group_instance_id: str | None = None
+    group_instance_id: str | None = field("string", null=0, default=None, entity="instance_id")
     """A static member's own name; null for a dynamic one."""
-    reason: str | None = None
-    """Why it leaves, for the broker's log; null if not told (KIP-800). (v5+)"""
+    reason: str | None = field("string", since=5, null=0, default=None, ignorable=True)
+    """Why it leaves, for the broker's log; null if not given (KIP-800). (v5+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaveGroupRequest(Request["LeaveGroupResponse"]):
+class LeaveGroupRequest(Request["LeaveGroupResponse"], api_key=13, versions=(0, 5), flexible=4):
     """Ends memberships of a classic group; a rebalance follows. Operators use it to remove static members,
     who don't take leave when they stop.
-
-    Request of LeaveGroup, api key 13, versions 0-5, flexible from 4, answered by the group coordinator.
     """
 
-    api_key: ClassVar[int | None] = 13
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(4, 6)
-    response_class: ClassVar[type[LeaveGroupResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group to leave."""
-    member_id: str = ""
+    member_id: str = field("string", until=2, entity="member_id")
     """The one who leaves; v3+ has members. (v0-v2)"""
-    members: list[MemberIdentity] = field(default_factory=list)
+    members: list[MemberIdentity] = array(MemberIdentity, since=3)
     """All who leave (KIP-345). (v3+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class MemberResponse(Struct):
+class MemberResponse(Struct, flexible=4):
     """What became of one member."""
 
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """As in the request."""
-    group_instance_id: str | None = ""
+    group_instance_id: str | None = field("string", null=0, entity="instance_id")
     """As in the request."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why this member could not leave."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaveGroupResponse(Response):
-    """Ends memberships of a classic group; a rebalance follows. Operators use it to remove static members,
-    who don't take leave when they stop.
+class LeaveGroupResponse(Response, answers=LeaveGroupRequest, api_key=13, versions=(0, 5), flexible=4):
+    """The response to LeaveGroupRequest."""
 
-    Response of LeaveGroup, api key 13, versions 0-5, flexible from 4, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 13
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(4, 6)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=1, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v1+)"""
-    error_code: int = 0
-    """0, or why nobody left; v3+ has errors of single members beside it."""
-    members: list[MemberResponse] = field(default_factory=list)
+    error_code: int = field("int16", entity="error_code")
+    """0, or why no member left; v3+ also has errors of single members."""
+    members: list[MemberResponse] = array(MemberResponse, since=3)
     """One outcome for each member of the request. (v3+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-MemberIdentity._layout_ = FieldTable(
-    MemberIdentity,
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("group_instance_id", "string", null=0, default=None, entity="instance_id"),
-    Field("reason", "string", 5, null=0, default=None, ignorable=True),
-    flexible=4,
-)
-
-LeaveGroupRequest._layout_ = FieldTable(
-    LeaveGroupRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("member_id", "string", 0, 2, default="", entity="member_id"),
-    Field("members", "struct", 3, array=True, struct=MemberIdentity, default=()),
-    flexible=4,
-)
-
-MemberResponse._layout_ = FieldTable(
-    MemberResponse,
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("group_instance_id", "string", null=0, default="", entity="instance_id"),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=4,
-)
-
-LeaveGroupResponse._layout_ = FieldTable(
-    LeaveGroupResponse,
-    Field("throttle_time_ms", "int32", 1, ignorable=True),
-    Field("error_code", "int16", entity="error_code"),
-    Field("members", "struct", 3, array=True, struct=MemberResponse, default=()),
-    flexible=4,
-)
-
-LeaveGroupRequest.response_class = LeaveGroupResponse

@@ -3,92 +3,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "ConfigResource",
-    "ListConfigResourcesRequest",
-    "ListConfigResourcesResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class ListConfigResourcesRequest(Request["ListConfigResourcesResponse"]):
-    """Lists resources; DescribeConfigs then tells their settings. v0 was ListClientMetricsResources and
+class ListConfigResourcesRequest(
+    Request["ListConfigResourcesResponse"], api_key=74, versions=(0, 1), flexible=0
+):
+    """Lists resources; DescribeConfigs then returns their settings. v0 was ListClientMetricsResources and
     knew only client metrics.
-
-    Request of ListConfigResources, api key 74, versions 0-1, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 74
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[ListConfigResourcesResponse]]
-
-    resource_types: list[int] = field(default_factory=list)
+    resource_types: list[int] = array("int8", since=1)
     """Types wanted, numbered as in the answer; empty for all (KIP-1142). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ConfigResource(Struct):
+class ConfigResource(Struct, flexible=0):
     """One resource."""
 
-    resource_name: str = ""
+    resource_name: str = field("string")
     """Name of the topic, group or metrics subscription, or the broker's id."""
-    resource_type: int = 16
+    resource_type: int = field("int8", since=1, default=16, ignorable=True)
     """2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group (KIP-1142). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ListConfigResourcesResponse(Response):
-    """Lists resources; DescribeConfigs then tells their settings. v0 was ListClientMetricsResources and
-    knew only client metrics.
+class ListConfigResourcesResponse(
+    Response, answers=ListConfigResourcesRequest, api_key=74, versions=(0, 1), flexible=0
+):
+    """The response to ListConfigResourcesRequest."""
 
-    Response of ListConfigResources, api key 74, versions 0-1, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 74
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why there is no list."""
-    config_resources: list[ConfigResource] = field(default_factory=list)
+    config_resources: list[ConfigResource] = array(ConfigResource)
     """The resources found."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ListConfigResourcesRequest._layout_ = FieldTable(
-    ListConfigResourcesRequest,
-    Field("resource_types", "int8", 1, array=True, default=()),
-    flexible=0,
-)
-
-ConfigResource._layout_ = FieldTable(
-    ConfigResource,
-    Field("resource_name", "string", default=""),
-    Field("resource_type", "int8", 1, default=16, ignorable=True),
-    flexible=0,
-)
-
-ListConfigResourcesResponse._layout_ = FieldTable(
-    ListConfigResourcesResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("config_resources", "struct", array=True, struct=ConfigResource, default=()),
-    flexible=0,
-)
-
-ListConfigResourcesRequest.response_class = ListConfigResourcesResponse

@@ -3,101 +3,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "ListGroupsRequest",
-    "ListGroupsResponse",
-    "ListedGroup",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class ListGroupsRequest(Request["ListGroupsResponse"]):
+class ListGroupsRequest(Request["ListGroupsResponse"], api_key=16, versions=(0, 5), flexible=3):
     """For operators. A broker knows only the groups that it coordinates, so a full list takes one request
     per broker.
-
-    Request of ListGroups, api key 16, versions 0-5, flexible from 3.
     """
 
-    api_key: ClassVar[int | None] = 16
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(3, 6)
-    response_class: ClassVar[type[ListGroupsResponse]]
-
-    states_filter: list[str] = field(default_factory=list)
+    states_filter: list[str] = array("string", since=4)
     """Only groups in these states; empty for all (KIP-518). (v4+)"""
-    types_filter: list[str] = field(default_factory=list)
+    types_filter: list[str] = array("string", since=5)
     """Only "classic", "consumer", "share" or "streams" groups; empty for all (KIP-848). (v5+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ListedGroup(Struct):
+class ListedGroup(Struct, flexible=3):
     """One group."""
 
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
-    protocol_type: str = ""
+    protocol_type: str = field("string")
     """What it is for: "consumer", "connect", …; empty where only offsets are kept."""
-    group_state: str = ""
+    group_state: str = field("string", since=4, ignorable=True)
     """Its state now, in the words of its type, such as "Stable" (KIP-518). (v4+)"""
-    group_type: str = ""
+    group_type: str = field("string", since=5, ignorable=True)
     """"classic", "consumer", "share" or "streams" (KIP-848). (v5+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ListGroupsResponse(Response):
-    """For operators. A broker knows only the groups that it coordinates, so a full list takes one request
-    per broker.
+class ListGroupsResponse(Response, answers=ListGroupsRequest, api_key=16, versions=(0, 5), flexible=3):
+    """The response to ListGroupsRequest."""
 
-    Response of ListGroups, api key 16, versions 0-5, flexible from 3.
-    """
-
-    api_key: ClassVar[int | None] = 16
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(3, 6)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=1, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v1+)"""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the list is missing or incomplete, such as COORDINATOR_LOAD_IN_PROGRESS."""
-    groups: list[ListedGroup] = field(default_factory=list)
-    """The groups that pass the filters and that the asker may see."""
+    groups: list[ListedGroup] = array(ListedGroup)
+    """The groups that pass the filters and that the client may see."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ListGroupsRequest._layout_ = FieldTable(
-    ListGroupsRequest,
-    Field("states_filter", "string", 4, array=True, default=()),
-    Field("types_filter", "string", 5, array=True, default=()),
-    flexible=3,
-)
-
-ListedGroup._layout_ = FieldTable(
-    ListedGroup,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("protocol_type", "string", default=""),
-    Field("group_state", "string", 4, default="", ignorable=True),
-    Field("group_type", "string", 5, default="", ignorable=True),
-    flexible=3,
-)
-
-ListGroupsResponse._layout_ = FieldTable(
-    ListGroupsResponse,
-    Field("throttle_time_ms", "int32", 1, ignorable=True),
-    Field("error_code", "int16", entity="error_code"),
-    Field("groups", "struct", array=True, struct=ListedGroup, default=()),
-    flexible=3,
-)
-
-ListGroupsRequest.response_class = ListGroupsResponse

@@ -7,176 +7,90 @@ offset with its timestamp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "ListOffsetsPartition",
-    "ListOffsetsPartitionResponse",
-    "ListOffsetsRequest",
-    "ListOffsetsResponse",
-    "ListOffsetsTopic",
-    "ListOffsetsTopicResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class ListOffsetsPartition(Struct):
+class ListOffsetsPartition(Struct, flexible=6):
     """The question to one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    current_leader_epoch: int = -1
-    """The leader epoch that the asker knows, checked; -1 to skip that (KIP-320). (v4+)"""
-    timestamp: int = 0
+    current_leader_epoch: int = field("int32", since=4, default=-1, ignorable=True)
+    """The leader epoch that the sender knows, checked; -1 to skip that (KIP-320). (v4+)"""
+    timestamp: int = field("int64")
     """Ms since the epoch, or -1 latest, -2 earliest, -3 greatest timestamp, -4 to -6 tiers."""
-    max_num_offsets: int = 1
+    max_num_offsets: int = field("int32", until=0, default=1)
     """How many offsets to list at most, in v0. (v0-v0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ListOffsetsTopic(Struct):
+class ListOffsetsTopic(Struct, flexible=6):
     """The questions to one topic."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[ListOffsetsPartition] = field(default_factory=list)
+    partitions: list[ListOffsetsPartition] = array(ListOffsetsPartition)
     """Its partitions that are asked about."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ListOffsetsRequest(Request["ListOffsetsResponse"]):
+class ListOffsetsRequest(Request["ListOffsetsResponse"], api_key=2, versions=(0, 11), flexible=6):
     """Turns timestamps, or the negative marks for earliest, latest and others, into offsets. Consumers
     reset their positions by it, operators compute lags.
-
-    Request of ListOffsets, api key 2, versions 0-11, flexible from 6.
     """
 
-    api_key: ClassVar[int | None] = 2
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 12)
-    flexible_versions: ClassVar[range] = range(6, 12)
-    response_class: ClassVar[type[ListOffsetsResponse]]
-
-    replica_id: int = 0
-    """Broker id of a follower that asks; -1 for a client."""
-    isolation_level: int = 0
+    replica_id: int = field("int32", entity="broker_id")
+    """Broker id of a follower that sends it; -1 for a client."""
+    isolation_level: int = field("int8", since=2)
     """0 sees all records, 1 only up to the last stable offset (KIP-98). (v2+)"""
-    topics: list[ListOffsetsTopic] = field(default_factory=list)
+    topics: list[ListOffsetsTopic] = array(ListOffsetsTopic)
     """What to look up."""
-    timeout_ms: int = 0
+    timeout_ms: int = field("int32", since=10, ignorable=True)
     """How long to wait for tiered storage, in ms (KIP-1075). (v10+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ListOffsetsPartitionResponse(Struct):
+class ListOffsetsPartitionResponse(Struct, flexible=6):
     """The answer of one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why there is no offset."""
-    old_style_offsets: list[int] = field(default_factory=list)
+    old_style_offsets: list[int] = array("int64", until=0)
     """In v0, offsets from the latest downwards; empty on an error. (v0-v0)"""
-    timestamp: int = -1
+    timestamp: int = field("int64", since=1, default=-1)
     """Of the record found, in ms since the epoch; -1 where none was looked at. (v1+)"""
-    offset: int = -1
+    offset: int = field("int64", since=1, default=-1)
     """The offset found; -1 if no record is that young, and on an error. (v1+)"""
-    leader_epoch: int = -1
+    leader_epoch: int = field("int32", since=4, default=-1)
     """The leader epoch of the offset found; -1 if unknown (KIP-320). (v4+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ListOffsetsTopicResponse(Struct):
+class ListOffsetsTopicResponse(Struct, flexible=6):
     """The answers of one topic."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[ListOffsetsPartitionResponse] = field(default_factory=list)
+    partitions: list[ListOffsetsPartitionResponse] = array(ListOffsetsPartitionResponse)
     """Its answers."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ListOffsetsResponse(Response):
-    """Turns timestamps, or the negative marks for earliest, latest and others, into offsets. Consumers
-    reset their positions by it, operators compute lags.
+class ListOffsetsResponse(Response, answers=ListOffsetsRequest, api_key=2, versions=(0, 11), flexible=6):
+    """The response to ListOffsetsRequest."""
 
-    Response of ListOffsets, api key 2, versions 0-11, flexible from 6.
-    """
-
-    api_key: ClassVar[int | None] = 2
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 12)
-    flexible_versions: ClassVar[range] = range(6, 12)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=2, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v2+)"""
-    topics: list[ListOffsetsTopicResponse] = field(default_factory=list)
+    topics: list[ListOffsetsTopicResponse] = array(ListOffsetsTopicResponse)
     """One answer for each question."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ListOffsetsPartition._layout_ = FieldTable(
-    ListOffsetsPartition,
-    Field("partition_index", "int32"),
-    Field("current_leader_epoch", "int32", 4, default=-1, ignorable=True),
-    Field("timestamp", "int64"),
-    Field("max_num_offsets", "int32", 0, 0, default=1),
-    flexible=6,
-)
-
-ListOffsetsTopic._layout_ = FieldTable(
-    ListOffsetsTopic,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=ListOffsetsPartition, default=()),
-    flexible=6,
-)
-
-ListOffsetsRequest._layout_ = FieldTable(
-    ListOffsetsRequest,
-    Field("replica_id", "int32", entity="broker_id"),
-    Field("isolation_level", "int8", 2),
-    Field("topics", "struct", array=True, struct=ListOffsetsTopic, default=()),
-    Field("timeout_ms", "int32", 10, ignorable=True),
-    flexible=6,
-)
-
-ListOffsetsPartitionResponse._layout_ = FieldTable(
-    ListOffsetsPartitionResponse,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("old_style_offsets", "int64", 0, 0, array=True, default=()),
-    Field("timestamp", "int64", 1, default=-1),
-    Field("offset", "int64", 1, default=-1),
-    Field("leader_epoch", "int32", 4, default=-1),
-    flexible=6,
-)
-
-ListOffsetsTopicResponse._layout_ = FieldTable(
-    ListOffsetsTopicResponse,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=ListOffsetsPartitionResponse, default=()),
-    flexible=6,
-)
-
-ListOffsetsResponse._layout_ = FieldTable(
-    ListOffsetsResponse,
-    Field("throttle_time_ms", "int32", 2, ignorable=True),
-    Field("topics", "struct", array=True, struct=ListOffsetsTopicResponse, default=()),
-    flexible=6,
-)
-
-ListOffsetsRequest.response_class = ListOffsetsResponse

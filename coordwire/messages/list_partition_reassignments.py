@@ -3,142 +3,75 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "ListPartitionReassignmentsRequest",
-    "ListPartitionReassignmentsResponse",
-    "ListPartitionReassignmentsTopics",
-    "OngoingPartitionReassignment",
-    "OngoingTopicReassignment",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class ListPartitionReassignmentsTopics(Struct):
+class ListPartitionReassignmentsTopics(Struct, flexible=0):
     """The partitions of one topic asked about."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partition_indexes: list[int] = field(default_factory=list)
+    partition_indexes: list[int] = array("int32")
     """Numbers of the partitions to look at."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ListPartitionReassignmentsRequest(Request["ListPartitionReassignmentsResponse"]):
-    """Shows the reassignments under way (KIP-455). Partitions at rest are left out of the answer.
+class ListPartitionReassignmentsRequest(
+    Request["ListPartitionReassignmentsResponse"], api_key=46, versions=(0, 0), flexible=0
+):
+    """Shows the reassignments under way (KIP-455). Partitions at rest are left out of the answer."""
 
-    Request of ListPartitionReassignments, api key 46, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 46
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[ListPartitionReassignmentsResponse]]
-
-    timeout_ms: int = 60000
+    timeout_ms: int = field("int32", default=60000)
     """How long the controller may take to answer, in ms."""
-    topics: list[ListPartitionReassignmentsTopics] | None = None
+    topics: list[ListPartitionReassignmentsTopics] | None = array(
+        ListPartitionReassignmentsTopics, null=0, default=None
+    )
     """Where to look; null for every partition of the cluster."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OngoingPartitionReassignment(Struct):
+class OngoingPartitionReassignment(Struct, flexible=0):
     """One partition on the move."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    replicas: list[int] = field(default_factory=list)
+    replicas: list[int] = array("int32", entity="broker_id")
     """Broker ids of all present replicas, those coming and going among them."""
-    adding_replicas: list[int] = field(default_factory=list)
+    adding_replicas: list[int] = array("int32", entity="broker_id")
     """Brokers that are taking up a replica."""
-    removing_replicas: list[int] = field(default_factory=list)
+    removing_replicas: list[int] = array("int32", entity="broker_id")
     """Brokers that give up their replica at the end."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OngoingTopicReassignment(Struct):
+class OngoingTopicReassignment(Struct, flexible=0):
     """The moves within one topic."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[OngoingPartitionReassignment] = field(default_factory=list)
+    partitions: list[OngoingPartitionReassignment] = array(OngoingPartitionReassignment)
     """Those of its partitions that are on the move."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ListPartitionReassignmentsResponse(Response):
-    """Shows the reassignments under way (KIP-455). Partitions at rest are left out of the answer.
+class ListPartitionReassignmentsResponse(
+    Response, answers=ListPartitionReassignmentsRequest, api_key=46, versions=(0, 0), flexible=0
+):
+    """The response to ListPartitionReassignmentsRequest."""
 
-    Response of ListPartitionReassignments, api key 46, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 46
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why nothing could be listed."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
-    topics: list[OngoingTopicReassignment] = field(default_factory=list)
+    topics: list[OngoingTopicReassignment] = array(OngoingTopicReassignment)
     """The moves under way, by topic; empty if there are none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ListPartitionReassignmentsTopics._layout_ = FieldTable(
-    ListPartitionReassignmentsTopics,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partition_indexes", "int32", array=True, default=()),
-    flexible=0,
-)
-
-ListPartitionReassignmentsRequest._layout_ = FieldTable(
-    ListPartitionReassignmentsRequest,
-    Field("timeout_ms", "int32", default=60000),
-    Field("topics", "struct", array=True, struct=ListPartitionReassignmentsTopics, null=0, default=None),
-    flexible=0,
-)
-
-OngoingPartitionReassignment._layout_ = FieldTable(
-    OngoingPartitionReassignment,
-    Field("partition_index", "int32"),
-    Field("replicas", "int32", array=True, default=(), entity="broker_id"),
-    Field("adding_replicas", "int32", array=True, default=(), entity="broker_id"),
-    Field("removing_replicas", "int32", array=True, default=(), entity="broker_id"),
-    flexible=0,
-)
-
-OngoingTopicReassignment._layout_ = FieldTable(
-    OngoingTopicReassignment,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=OngoingPartitionReassignment, default=()),
-    flexible=0,
-)
-
-ListPartitionReassignmentsResponse._layout_ = FieldTable(
-    ListPartitionReassignmentsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    Field("topics", "struct", array=True, struct=OngoingTopicReassignment, default=()),
-    flexible=0,
-)
-
-ListPartitionReassignmentsRequest.response_class = ListPartitionReassignmentsResponse

@@ -3,107 +3,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "ListTransactionsRequest",
-    "ListTransactionsResponse",
-    "TransactionState",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class ListTransactionsRequest(Request["ListTransactionsResponse"]):
+class ListTransactionsRequest(Request["ListTransactionsResponse"], api_key=66, versions=(0, 2), flexible=0):
     """For operators. A broker knows only the ids that it coordinates, so a full list takes one request per
     broker.
-
-    Request of ListTransactions, api key 66, versions 0-2, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 66
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-    response_class: ClassVar[type[ListTransactionsResponse]]
-
-    state_filters: list[str] = field(default_factory=list)
+    state_filters: list[str] = array("string")
     """Only transactions in these states; empty for all."""
-    producer_id_filters: list[int] = field(default_factory=list)
+    producer_id_filters: list[int] = array("int64", entity="producer_id")
     """Only those of these producer ids; empty for all."""
-    duration_filter: int = -1
+    duration_filter: int = field("int64", since=1, default=-1)
     """Only those that run longer than this, in ms; -1 for all (KIP-994). (v1+)"""
-    transactional_id_pattern: str | None = None
+    transactional_id_pattern: str | None = field("string", since=2, null=0, default=None)
     """Only ids that this pattern matches (RE2); null or empty for all (KIP-1152). (v2+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TransactionState(Struct):
-    """One transactional id in brief; DescribeTransactions tells more."""
+class TransactionState(Struct, flexible=0):
+    """One transactional id in brief; DescribeTransactions returns more."""
 
-    transactional_id: str = ""
+    transactional_id: str = field("string", entity="transactional_id")
     """Whose transaction it is."""
-    producer_id: int = 0
+    producer_id: int = field("int64", entity="producer_id")
     """The producer id in use."""
-    transaction_state: str = ""
+    transaction_state: str = field("string")
     """Such as "Empty", "Ongoing", "PrepareCommit" or "CompleteAbort"."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ListTransactionsResponse(Response):
-    """For operators. A broker knows only the ids that it coordinates, so a full list takes one request per
-    broker.
+class ListTransactionsResponse(
+    Response, answers=ListTransactionsRequest, api_key=66, versions=(0, 2), flexible=0
+):
+    """The response to ListTransactionsRequest."""
 
-    Response of ListTransactions, api key 66, versions 0-2, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 66
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the list is missing, such as COORDINATOR_LOAD_IN_PROGRESS."""
-    unknown_state_filters: list[str] = field(default_factory=list)
+    unknown_state_filters: list[str] = array("string")
     """Those of the states asked for that this coordinator has never heard of."""
-    transaction_states: list[TransactionState] = field(default_factory=list)
-    """What passes all filters and what the asker may see."""
+    transaction_states: list[TransactionState] = array(TransactionState)
+    """What passes all filters and what the client may see."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ListTransactionsRequest._layout_ = FieldTable(
-    ListTransactionsRequest,
-    Field("state_filters", "string", array=True, default=()),
-    Field("producer_id_filters", "int64", array=True, default=(), entity="producer_id"),
-    Field("duration_filter", "int64", 1, default=-1),
-    Field("transactional_id_pattern", "string", 2, null=0, default=None),
-    flexible=0,
-)
-
-TransactionState._layout_ = FieldTable(
-    TransactionState,
-    Field("transactional_id", "string", default="", entity="transactional_id"),
-    Field("producer_id", "int64", entity="producer_id"),
-    Field("transaction_state", "string", default=""),
-    flexible=0,
-)
-
-ListTransactionsResponse._layout_ = FieldTable(
-    ListTransactionsResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("unknown_state_filters", "string", array=True, default=()),
-    Field("transaction_states", "struct", array=True, struct=TransactionState, default=()),
-    flexible=0,
-)
-
-ListTransactionsRequest.response_class = ListTransactionsResponse

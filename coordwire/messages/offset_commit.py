@@ -7,183 +7,93 @@ membership commits with generation -1 and an empty member id.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "OffsetCommitRequest",
-    "OffsetCommitRequestPartition",
-    "OffsetCommitRequestTopic",
-    "OffsetCommitResponse",
-    "OffsetCommitResponsePartition",
-    "OffsetCommitResponseTopic",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetCommitRequestPartition(Struct):
+class OffsetCommitRequestPartition(Struct, flexible=8):
     """The position in one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    committed_offset: int = 0
-    """The next offset to read, one behind the last one done."""
-    committed_leader_epoch: int = -1
+    committed_offset: int = field("int64")
+    """The next offset to read, one after the last one done."""
+    committed_leader_epoch: int = field("int32", since=6, default=-1, ignorable=True)
     """Leader epoch of the last record read; -1 if unknown (KIP-320). (v6+)"""
-    commit_timestamp: int = -1
+    commit_timestamp: int = field("int64", since=1, until=1, default=-1)
     """In v1, when the commit counts as made, ms since the epoch; -1 for now. (v1-v1)"""
-    committed_metadata: str | None = ""
+    committed_metadata: str | None = field("string", null=0)
     """Any text of the committer, given back on fetching; null or empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetCommitRequestTopic(Struct):
+class OffsetCommitRequestTopic(Struct, flexible=8):
     """The positions in one topic."""
 
-    name: str = ""
-    """The topic's name; from v10 on topic_id stands for it. (v0-v9)"""
-    topic_id: UUID = ZERO_UUID
+    name: str = field("string", until=9, ignorable=True, entity="topic_name")
+    """The topic's name; replaced by topic_id in v10. (v0-v9)"""
+    topic_id: UUID = field("uuid", since=10, ignorable=True)
     """The topic's id (v10, KIP-848). (v10+)"""
-    partitions: list[OffsetCommitRequestPartition] = field(default_factory=list)
+    partitions: list[OffsetCommitRequestPartition] = array(OffsetCommitRequestPartition)
     """Its positions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetCommitRequest(Request["OffsetCommitResponse"]):
+class OffsetCommitRequest(Request["OffsetCommitResponse"], api_key=8, versions=(0, 10), flexible=8):
     """Stores positions of a group with its coordinator, where they survive the consumer. Commits within a
     transaction are made by TxnOffsetCommit.
-
-    Request of OffsetCommit, api key 8, versions 0-10, flexible from 8, answered by the group
-    coordinator.
     """
 
-    api_key: ClassVar[int | None] = 8
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 11)
-    flexible_versions: ClassVar[range] = range(8, 11)
-    response_class: ClassVar[type[OffsetCommitResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group whose positions these are."""
-    generation_id_or_member_epoch: int = -1
+    generation_id_or_member_epoch: int = field("int32", since=1, default=-1, ignorable=True)
     """Generation in a classic group, else member epoch; -1 outside any. (v1+)"""
-    member_id: str = ""
+    member_id: str = field("string", since=1, ignorable=True, entity="member_id")
     """The member that commits; empty outside a membership. (v1+)"""
-    group_instance_id: str | None = None
+    group_instance_id: str | None = field("string", since=7, null=0, default=None, entity="instance_id")
     """A static member's own name; null for a dynamic one (KIP-345). (v7+)"""
-    retention_time_ms: int = -1
+    retention_time_ms: int = field("int64", since=2, until=4, default=-1, ignorable=True)
     """How long to keep the offsets, in ms; -1 for the broker's setting (v2-4). (v2-v4)"""
-    topics: list[OffsetCommitRequestTopic] = field(default_factory=list)
+    topics: list[OffsetCommitRequestTopic] = array(OffsetCommitRequestTopic)
     """What to commit."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetCommitResponsePartition(Struct):
+class OffsetCommitResponsePartition(Struct, flexible=8):
     """What became of one position."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why this position was not stored."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetCommitResponseTopic(Struct):
+class OffsetCommitResponseTopic(Struct, flexible=8):
     """What became of one topic's positions."""
 
-    name: str = ""
-    """The topic's name; from v10 on topic_id stands for it. (v0-v9)"""
-    topic_id: UUID = ZERO_UUID
+    name: str = field("string", until=9, ignorable=True, entity="topic_name")
+    """The topic's name; replaced by topic_id in v10. (v0-v9)"""
+    topic_id: UUID = field("uuid", since=10, ignorable=True)
     """The topic's id (v10, KIP-848). (v10+)"""
-    partitions: list[OffsetCommitResponsePartition] = field(default_factory=list)
+    partitions: list[OffsetCommitResponsePartition] = array(OffsetCommitResponsePartition)
     """One outcome for each position."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetCommitResponse(Response):
-    """Stores positions of a group with its coordinator, where they survive the consumer. Commits within a
-    transaction are made by TxnOffsetCommit.
+class OffsetCommitResponse(Response, answers=OffsetCommitRequest, api_key=8, versions=(0, 10), flexible=8):
+    """The response to OffsetCommitRequest."""
 
-    Response of OffsetCommit, api key 8, versions 0-10, flexible from 8, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 8
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 11)
-    flexible_versions: ClassVar[range] = range(8, 11)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=3, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v3+)"""
-    topics: list[OffsetCommitResponseTopic] = field(default_factory=list)
+    topics: list[OffsetCommitResponseTopic] = array(OffsetCommitResponseTopic)
     """One outcome for each topic; errors of the whole group are repeated in all."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-OffsetCommitRequestPartition._layout_ = FieldTable(
-    OffsetCommitRequestPartition,
-    Field("partition_index", "int32"),
-    Field("committed_offset", "int64"),
-    Field("committed_leader_epoch", "int32", 6, default=-1, ignorable=True),
-    Field("commit_timestamp", "int64", 1, 1, default=-1),
-    Field("committed_metadata", "string", null=0, default=""),
-    flexible=8,
-)
-
-OffsetCommitRequestTopic._layout_ = FieldTable(
-    OffsetCommitRequestTopic,
-    Field("name", "string", 0, 9, default="", ignorable=True, entity="topic_name"),
-    Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
-    Field("partitions", "struct", array=True, struct=OffsetCommitRequestPartition, default=()),
-    flexible=8,
-)
-
-OffsetCommitRequest._layout_ = FieldTable(
-    OffsetCommitRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("generation_id_or_member_epoch", "int32", 1, default=-1, ignorable=True),
-    Field("member_id", "string", 1, default="", ignorable=True, entity="member_id"),
-    Field("group_instance_id", "string", 7, null=0, default=None, entity="instance_id"),
-    Field("retention_time_ms", "int64", 2, 4, default=-1, ignorable=True),
-    Field("topics", "struct", array=True, struct=OffsetCommitRequestTopic, default=()),
-    flexible=8,
-)
-
-OffsetCommitResponsePartition._layout_ = FieldTable(
-    OffsetCommitResponsePartition,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=8,
-)
-
-OffsetCommitResponseTopic._layout_ = FieldTable(
-    OffsetCommitResponseTopic,
-    Field("name", "string", 0, 9, default="", ignorable=True, entity="topic_name"),
-    Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
-    Field("partitions", "struct", array=True, struct=OffsetCommitResponsePartition, default=()),
-    flexible=8,
-)
-
-OffsetCommitResponse._layout_ = FieldTable(
-    OffsetCommitResponse,
-    Field("throttle_time_ms", "int32", 3, ignorable=True),
-    Field("topics", "struct", array=True, struct=OffsetCommitResponseTopic, default=()),
-    flexible=8,
-)
-
-OffsetCommitRequest.response_class = OffsetCommitResponse

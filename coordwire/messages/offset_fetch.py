@@ -7,279 +7,147 @@ about, at the top of the message; from v8 on there is a list of groups, with str
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "OffsetFetchRequest",
-    "OffsetFetchRequestGroup",
-    "OffsetFetchRequestTopic",
-    "OffsetFetchRequestTopics",
-    "OffsetFetchResponse",
-    "OffsetFetchResponseGroup",
-    "OffsetFetchResponsePartition",
-    "OffsetFetchResponsePartitions",
-    "OffsetFetchResponseTopic",
-    "OffsetFetchResponseTopics",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetFetchRequestTopic(Struct):
+class OffsetFetchRequestTopic(Struct, flexible=6):
     """Partitions of one topic, up to v7."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partition_indexes: list[int] = field(default_factory=list)
+    partition_indexes: list[int] = array("int32")
     """Numbers of the partitions asked about."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetFetchRequestTopics(Struct):
+class OffsetFetchRequestTopics(Struct, flexible=6):
     """Partitions of one topic, since v8."""
 
-    name: str = ""
-    """The topic's name; from v10 on topic_id stands for it. (v0-v9)"""
-    topic_id: UUID = ZERO_UUID
+    name: str = field("string", until=9, ignorable=True, entity="topic_name")
+    """The topic's name; replaced by topic_id in v10. (v0-v9)"""
+    topic_id: UUID = field("uuid", since=10, ignorable=True)
     """The topic's id (v10, KIP-848). (v10+)"""
-    partition_indexes: list[int] = field(default_factory=list)
+    partition_indexes: list[int] = array("int32")
     """Numbers of the partitions asked about."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetFetchRequestGroup(Struct):
+class OffsetFetchRequestGroup(Struct, flexible=6):
     """The question about one group."""
 
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group asked about."""
-    member_id: str | None = None
+    member_id: str | None = field("string", since=9, null=0, default=None, ignorable=True, entity="member_id")
     """The asking member in a consumer group; null for others (KIP-848). (v9+)"""
-    member_epoch: int = -1
+    member_epoch: int = field("int32", since=9, default=-1, ignorable=True)
     """The asking member's epoch; -1 for others (KIP-848). (v9+)"""
-    topics: list[OffsetFetchRequestTopics] | None = field(default_factory=list)
+    topics: list[OffsetFetchRequestTopics] | None = array(OffsetFetchRequestTopics, null=0)
     """What is asked about; null for all that the group has committed."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetFetchRequest(Request["OffsetFetchResponse"]):
-    """Gives back what OffsetCommit stored. Members ask at their start, operators to compute lags.
+class OffsetFetchRequest(Request["OffsetFetchResponse"], api_key=9, versions=(0, 10), flexible=6):
+    """Gives back what OffsetCommit stored. Members read it at their start, operators to compute lags."""
 
-    Request of OffsetFetch, api key 9, versions 0-10, flexible from 6, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 9
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 11)
-    flexible_versions: ClassVar[range] = range(6, 11)
-    response_class: ClassVar[type[OffsetFetchResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", until=7, entity="group_id")
     """The group asked about; v8+ has groups. (v0-v7)"""
-    topics: list[OffsetFetchRequestTopic] | None = field(default_factory=list)
+    topics: list[OffsetFetchRequestTopic] | None = array(OffsetFetchRequestTopic, until=7, null=2)
     """What is asked about; null, from v2 on, for all that the group has committed. (v0-v7, null from v2)"""
-    groups: list[OffsetFetchRequestGroup] = field(default_factory=list)
+    groups: list[OffsetFetchRequestGroup] = array(OffsetFetchRequestGroup, since=8)
     """The groups asked about (KIP-709). (v8+)"""
-    require_stable: bool = False
+    require_stable: bool = field("bool", since=7)
     """True: UNSTABLE_OFFSET_COMMIT while a transaction is open on them (KIP-447). (v7+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetFetchResponsePartition(Struct):
+class OffsetFetchResponsePartition(Struct, flexible=6):
     """The position in one partition, up to v7."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    committed_offset: int = 0
+    committed_offset: int = field("int64")
     """The next offset to read; -1 if nothing is committed."""
-    committed_leader_epoch: int = -1
+    committed_leader_epoch: int = field("int32", since=5, default=-1, ignorable=True)
     """Leader epoch of the last record read; -1 if unknown (KIP-320). (v5+)"""
-    metadata: str | None = ""
+    metadata: str | None = field("string", null=0)
     """The text that came with the commit; null or empty for none."""
-    error_code: int = 0
-    """0, or why the position is not told."""
+    error_code: int = field("int16", entity="error_code")
+    """0, or why there is no position."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetFetchResponseTopic(Struct):
+class OffsetFetchResponseTopic(Struct, flexible=6):
     """The positions in one topic, up to v7."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[OffsetFetchResponsePartition] = field(default_factory=list)
+    partitions: list[OffsetFetchResponsePartition] = array(OffsetFetchResponsePartition)
     """Its positions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetFetchResponsePartitions(Struct):
+class OffsetFetchResponsePartitions(Struct, flexible=6):
     """The position in one partition, since v8."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    committed_offset: int = 0
+    committed_offset: int = field("int64")
     """The next offset to read; -1 if nothing is committed."""
-    committed_leader_epoch: int = -1
+    committed_leader_epoch: int = field("int32", default=-1)
     """Leader epoch of the last record read; -1 if unknown (KIP-320)."""
-    metadata: str | None = ""
+    metadata: str | None = field("string", null=0)
     """The text that came with the commit; null or empty for none."""
-    error_code: int = 0
-    """0, or why the position is not told."""
+    error_code: int = field("int16", entity="error_code")
+    """0, or why there is no position."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetFetchResponseTopics(Struct):
+class OffsetFetchResponseTopics(Struct, flexible=6):
     """The positions in one topic, since v8."""
 
-    name: str = ""
-    """The topic's name; from v10 on topic_id stands for it. (v0-v9)"""
-    topic_id: UUID = ZERO_UUID
+    name: str = field("string", until=9, ignorable=True, entity="topic_name")
+    """The topic's name; replaced by topic_id in v10. (v0-v9)"""
+    topic_id: UUID = field("uuid", since=10, ignorable=True)
     """The topic's id (v10, KIP-848). (v10+)"""
-    partitions: list[OffsetFetchResponsePartitions] = field(default_factory=list)
+    partitions: list[OffsetFetchResponsePartitions] = array(OffsetFetchResponsePartitions)
     """Its positions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetFetchResponseGroup(Struct):
+class OffsetFetchResponseGroup(Struct, flexible=6):
     """The answer about one group."""
 
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group asked about."""
-    topics: list[OffsetFetchResponseTopics] = field(default_factory=list)
+    topics: list[OffsetFetchResponseTopics] = array(OffsetFetchResponseTopics)
     """Its positions; empty on an error."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why this group is not answered."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetFetchResponse(Response):
-    """Gives back what OffsetCommit stored. Members ask at their start, operators to compute lags.
+class OffsetFetchResponse(Response, answers=OffsetFetchRequest, api_key=9, versions=(0, 10), flexible=6):
+    """The response to OffsetFetchRequest."""
 
-    Response of OffsetFetch, api key 9, versions 0-10, flexible from 6, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 9
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 11)
-    flexible_versions: ClassVar[range] = range(6, 11)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=3, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v3+)"""
-    topics: list[OffsetFetchResponseTopic] = field(default_factory=list)
+    topics: list[OffsetFetchResponseTopic] = array(OffsetFetchResponseTopic, until=7)
     """The positions of the one group, up to v7. (v0-v7)"""
-    error_code: int = 0
+    error_code: int = field("int16", since=2, until=7, ignorable=True, entity="error_code")
     """0, or why nothing is answered; v0 and v1 say it in each partition. (v2-v7)"""
-    groups: list[OffsetFetchResponseGroup] = field(default_factory=list)
+    groups: list[OffsetFetchResponseGroup] = array(OffsetFetchResponseGroup, since=8)
     """One answer for each group (KIP-709). (v8+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-OffsetFetchRequestTopic._layout_ = FieldTable(
-    OffsetFetchRequestTopic,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partition_indexes", "int32", array=True, default=()),
-    flexible=6,
-)
-
-OffsetFetchRequestTopics._layout_ = FieldTable(
-    OffsetFetchRequestTopics,
-    Field("name", "string", 0, 9, default="", ignorable=True, entity="topic_name"),
-    Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
-    Field("partition_indexes", "int32", array=True, default=()),
-    flexible=6,
-)
-
-OffsetFetchRequestGroup._layout_ = FieldTable(
-    OffsetFetchRequestGroup,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("member_id", "string", 9, null=0, default=None, ignorable=True, entity="member_id"),
-    Field("member_epoch", "int32", 9, default=-1, ignorable=True),
-    Field("topics", "struct", array=True, struct=OffsetFetchRequestTopics, null=0, default=()),
-    flexible=6,
-)
-
-OffsetFetchRequest._layout_ = FieldTable(
-    OffsetFetchRequest,
-    Field("group_id", "string", 0, 7, default="", entity="group_id"),
-    Field("topics", "struct", 0, 7, array=True, struct=OffsetFetchRequestTopic, null=2, default=()),
-    Field("groups", "struct", 8, array=True, struct=OffsetFetchRequestGroup, default=()),
-    Field("require_stable", "bool", 7, default=False),
-    flexible=6,
-)
-
-OffsetFetchResponsePartition._layout_ = FieldTable(
-    OffsetFetchResponsePartition,
-    Field("partition_index", "int32"),
-    Field("committed_offset", "int64"),
-    Field("committed_leader_epoch", "int32", 5, default=-1, ignorable=True),
-    Field("metadata", "string", null=0, default=""),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=6,
-)
-
-OffsetFetchResponseTopic._layout_ = FieldTable(
-    OffsetFetchResponseTopic,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=OffsetFetchResponsePartition, default=()),
-    flexible=6,
-)
-
-OffsetFetchResponsePartitions._layout_ = FieldTable(
-    OffsetFetchResponsePartitions,
-    Field("partition_index", "int32"),
-    Field("committed_offset", "int64"),
-    Field("committed_leader_epoch", "int32", default=-1),
-    Field("metadata", "string", null=0, default=""),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=6,
-)
-
-OffsetFetchResponseTopics._layout_ = FieldTable(
-    OffsetFetchResponseTopics,
-    Field("name", "string", 0, 9, default="", ignorable=True, entity="topic_name"),
-    Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
-    Field("partitions", "struct", array=True, struct=OffsetFetchResponsePartitions, default=()),
-    flexible=6,
-)
-
-OffsetFetchResponseGroup._layout_ = FieldTable(
-    OffsetFetchResponseGroup,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("topics", "struct", array=True, struct=OffsetFetchResponseTopics, default=()),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=6,
-)
-
-OffsetFetchResponse._layout_ = FieldTable(
-    OffsetFetchResponse,
-    Field("throttle_time_ms", "int32", 3, ignorable=True),
-    Field("topics", "struct", 0, 7, array=True, struct=OffsetFetchResponseTopic, default=()),
-    Field("error_code", "int16", 2, 7, ignorable=True, entity="error_code"),
-    Field("groups", "struct", 8, array=True, struct=OffsetFetchResponseGroup, default=()),
-    flexible=6,
-)
-
-OffsetFetchRequest.response_class = OffsetFetchResponse

@@ -3,161 +3,84 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "EpochEndOffset",
-    "OffsetForLeaderEpochRequest",
-    "OffsetForLeaderEpochResponse",
-    "OffsetForLeaderPartition",
-    "OffsetForLeaderTopic",
-    "OffsetForLeaderTopicResult",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetForLeaderPartition(Struct):
+class OffsetForLeaderPartition(Struct, flexible=4):
     """The question to one partition."""
 
-    partition: int = 0
+    partition: int = field("int32")
     """The partition's number."""
-    current_leader_epoch: int = -1
-    """The leader epoch that the asker knows, checked; -1 to skip that (KIP-320). (v2+)"""
-    leader_epoch: int = 0
+    current_leader_epoch: int = field("int32", since=2, default=-1, ignorable=True)
+    """The leader epoch that the sender knows, checked; -1 to skip that (KIP-320). (v2+)"""
+    leader_epoch: int = field("int32")
     """The epoch whose end is wanted."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetForLeaderTopic(Struct):
+class OffsetForLeaderTopic(Struct, flexible=4):
     """The questions to one topic."""
 
-    topic: str = ""
+    topic: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[OffsetForLeaderPartition] = field(default_factory=list)
+    partitions: list[OffsetForLeaderPartition] = array(OffsetForLeaderPartition)
     """Its partitions that are asked about."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetForLeaderEpochRequest(Request["OffsetForLeaderEpochResponse"]):
+class OffsetForLeaderEpochRequest(
+    Request["OffsetForLeaderEpochResponse"], api_key=23, versions=(0, 4), flexible=4
+):
     """Followers find by it where their log leaves the leader's (KIP-101), consumers whether their position
     was truncated away. The leader of each partition answers.
-
-    Request of OffsetForLeaderEpoch, api key 23, versions 0-4, flexible from 4.
     """
 
-    api_key: ClassVar[int | None] = 23
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(4, 5)
-    response_class: ClassVar[type[OffsetForLeaderEpochResponse]]
-
-    replica_id: int = -2
-    """Broker id of a follower that asks; -1 for a consumer, -2 for a debugging one. (v3+)"""
-    topics: list[OffsetForLeaderTopic] = field(default_factory=list)
+    replica_id: int = field("int32", since=3, default=-2, ignorable=True, entity="broker_id")
+    """Broker id of a follower that sends it; -1 for a consumer, -2 for a debugging one. (v3+)"""
+    topics: list[OffsetForLeaderTopic] = array(OffsetForLeaderTopic)
     """What to look up."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class EpochEndOffset(Struct):
+class EpochEndOffset(Struct, flexible=4):
     """The answer of one partition."""
 
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why there is no answer."""
-    partition: int = 0
+    partition: int = field("int32")
     """The partition's number."""
-    leader_epoch: int = -1
+    leader_epoch: int = field("int32", since=1, default=-1, ignorable=True)
     """The greatest epoch known that is not above the one asked; -1 for none (KIP-279). (v1+)"""
-    end_offset: int = -1
-    """The offset behind that epoch's last record; -1 if unknown."""
+    end_offset: int = field("int64", default=-1)
+    """The offset after that epoch's last record; -1 if unknown."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetForLeaderTopicResult(Struct):
+class OffsetForLeaderTopicResult(Struct, flexible=4):
     """The answers of one topic."""
 
-    topic: str = ""
+    topic: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[EpochEndOffset] = field(default_factory=list)
+    partitions: list[EpochEndOffset] = array(EpochEndOffset)
     """Its answers."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class OffsetForLeaderEpochResponse(Response):
-    """Followers find by it where their log leaves the leader's (KIP-101), consumers whether their position
-    was truncated away. The leader of each partition answers.
+class OffsetForLeaderEpochResponse(
+    Response, answers=OffsetForLeaderEpochRequest, api_key=23, versions=(0, 4), flexible=4
+):
+    """The response to OffsetForLeaderEpochRequest."""
 
-    Response of OffsetForLeaderEpoch, api key 23, versions 0-4, flexible from 4.
-    """
-
-    api_key: ClassVar[int | None] = 23
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 5)
-    flexible_versions: ClassVar[range] = range(4, 5)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=2, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v2+)"""
-    topics: list[OffsetForLeaderTopicResult] = field(default_factory=list)
+    topics: list[OffsetForLeaderTopicResult] = array(OffsetForLeaderTopicResult)
     """One answer for each question."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-OffsetForLeaderPartition._layout_ = FieldTable(
-    OffsetForLeaderPartition,
-    Field("partition", "int32"),
-    Field("current_leader_epoch", "int32", 2, default=-1, ignorable=True),
-    Field("leader_epoch", "int32"),
-    flexible=4,
-)
-
-OffsetForLeaderTopic._layout_ = FieldTable(
-    OffsetForLeaderTopic,
-    Field("topic", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=OffsetForLeaderPartition, default=()),
-    flexible=4,
-)
-
-OffsetForLeaderEpochRequest._layout_ = FieldTable(
-    OffsetForLeaderEpochRequest,
-    Field("replica_id", "int32", 3, default=-2, ignorable=True, entity="broker_id"),
-    Field("topics", "struct", array=True, struct=OffsetForLeaderTopic, default=()),
-    flexible=4,
-)
-
-EpochEndOffset._layout_ = FieldTable(
-    EpochEndOffset,
-    Field("error_code", "int16", entity="error_code"),
-    Field("partition", "int32"),
-    Field("leader_epoch", "int32", 1, default=-1, ignorable=True),
-    Field("end_offset", "int64", default=-1),
-    flexible=4,
-)
-
-OffsetForLeaderTopicResult._layout_ = FieldTable(
-    OffsetForLeaderTopicResult,
-    Field("topic", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=EpochEndOffset, default=()),
-    flexible=4,
-)
-
-OffsetForLeaderEpochResponse._layout_ = FieldTable(
-    OffsetForLeaderEpochResponse,
-    Field("throttle_time_ms", "int32", 2, ignorable=True),
-    Field("topics", "struct", array=True, struct=OffsetForLeaderTopicResult, default=()),
-    flexible=4,
-)
-
-OffsetForLeaderEpochRequest.response_class = OffsetForLeaderEpochResponse

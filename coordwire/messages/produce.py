@@ -6,253 +6,132 @@ With acks 0 the broker sends no response at all, so a capture holds requests tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "BatchIndexAndErrorMessage",
-    "LeaderIdAndEpoch",
-    "NodeEndpoint",
-    "PartitionProduceData",
-    "PartitionProduceResponse",
-    "ProduceRequest",
-    "ProduceResponse",
-    "TopicProduceData",
-    "TopicProduceResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionProduceData(Struct):
+class PartitionProduceData(Struct, flexible=9):
     """What to append to one partition."""
 
-    index: int = 0
+    index: int = field("int32")
     """Its number within the topic."""
-    records: bytes | None = None
+    records: bytes | None = field("records", null=0, default=None)
     """Record batches; from version 3 on exactly one batch, of format 2."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicProduceData(Struct):
+class TopicProduceData(Struct, flexible=9):
     """What to append to one topic."""
 
-    name: str = ""
+    name: str = field("string", until=12, ignorable=True, entity="topic_name")
     """Its name, up to version 12. (v0-v12)"""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid", since=13, ignorable=True)
     """Its id, in place of the name (KIP-516). (v13+)"""
-    partition_data: list[PartitionProduceData] = field(default_factory=list)
+    partition_data: list[PartitionProduceData] = array(PartitionProduceData)
     """What to append, a partition each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ProduceRequest(Request["ProduceResponse"]):
-    """Appends record batches to partitions and learns their offsets. Goes to the leader of each partition.
+class ProduceRequest(Request["ProduceResponse"], api_key=0, versions=(0, 13), flexible=9):
+    """Appends record batches to partitions and learns their offsets. Goes to the leader of each partition."""
 
-    Request of Produce, api key 0, versions 0-13, flexible from 9.
-    """
-
-    api_key: ClassVar[int | None] = 0
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 14)
-    flexible_versions: ClassVar[range] = range(9, 14)
-    response_class: ClassVar[type[ProduceResponse]]
-
-    transactional_id: str | None = None
+    transactional_id: str | None = field("string", since=3, null=0, default=None, entity="transactional_id")
     """Null outside a transaction (KIP-98). (v3+)"""
-    acks: int = 0
+    acks: int = field("int16")
     """0: no response, 1: once the leader has it, -1: once all in-sync replicas have."""
-    timeout_ms: int = 0
+    timeout_ms: int = field("int32")
     """Longest wait for the acknowledgements, in ms."""
-    topic_data: list[TopicProduceData] = field(default_factory=list)
+    topic_data: list[TopicProduceData] = array(TopicProduceData)
     """What to append, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class BatchIndexAndErrorMessage(Struct):
+class BatchIndexAndErrorMessage(Struct, flexible=9):
     """A record that made the broker refuse its batch (KIP-467)."""
 
-    batch_index: int = 0
+    batch_index: int = field("int32")
     """The record's place in the batch, from 0."""
-    batch_index_error_message: str | None = None
+    batch_index_error_message: str | None = field("string", null=0, default=None)
     """What is wrong with it; null if the broker doesn't say."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderIdAndEpoch(Struct):
+class LeaderIdAndEpoch(Struct, flexible=9):
     """The leader that the broker knows, for a producer that came to the wrong one."""
 
-    leader_id: int = -1
+    leader_id: int = field("int32", default=-1, entity="broker_id")
     """The leader's node id; -1 if unknown."""
-    leader_epoch: int = -1
+    leader_epoch: int = field("int32", default=-1)
     """Its epoch; -1 if unknown."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionProduceResponse(Struct):
+class PartitionProduceResponse(Struct, flexible=9):
     """What became of one partition's records."""
 
-    index: int = 0
+    index: int = field("int32")
     """Its number within the topic."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why nothing was appended."""
-    base_offset: int = 0
+    base_offset: int = field("int64")
     """The offset of the first record appended; -1 after an error."""
-    log_append_time_ms: int = -1
+    log_append_time_ms: int = field("int64", since=2, default=-1, ignorable=True)
     """Broker time in ms since 1970; -1 if records keep the producer's (KIP-32). (v2+)"""
-    log_start_offset: int = -1
+    log_start_offset: int = field("int64", since=5, default=-1, ignorable=True)
     """The first offset that is still in the log; -1 if unknown. (v5+)"""
-    record_errors: list[BatchIndexAndErrorMessage] = field(default_factory=list)
+    record_errors: list[BatchIndexAndErrorMessage] = array(BatchIndexAndErrorMessage, since=8, ignorable=True)
     """The records to blame for a refused batch (KIP-467). (v8+)"""
-    error_message: str | None = None
+    error_message: str | None = field("string", since=8, null=0, default=None, ignorable=True)
     """Sums up the record errors; null if there are none (KIP-467). (v8+)"""
-    current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
+    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, since=10, tag=0)
     """Where to go, if this broker doesn't lead the partition (KIP-951). (v10+, tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicProduceResponse(Struct):
+class TopicProduceResponse(Struct, flexible=9):
     """What became of one topic's records."""
 
-    name: str = ""
+    name: str = field("string", until=12, ignorable=True, entity="topic_name")
     """Its name, up to version 12. (v0-v12)"""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid", since=13, ignorable=True)
     """Its id, in place of the name (KIP-516). (v13+)"""
-    partition_responses: list[PartitionProduceResponse] = field(default_factory=list)
+    partition_responses: list[PartitionProduceResponse] = array(PartitionProduceResponse)
     """What became of them, a partition each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class NodeEndpoint(Struct):
+class NodeEndpoint(Struct, flexible=9):
     """How to reach a broker that current_leader names."""
 
-    node_id: int = 0
+    node_id: int = field("int32", entity="broker_id")
     """The broker's id."""
-    host: str = ""
+    host: str = field("string")
     """Its host name or address."""
-    port: int = 0
+    port: int = field("int32")
     """Its TCP port."""
-    rack: str | None = None
+    rack: str | None = field("string", null=0, default=None)
     """Its rack; null if it has none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ProduceResponse(Response):
-    """Appends record batches to partitions and learns their offsets. Goes to the leader of each partition.
+class ProduceResponse(Response, answers=ProduceRequest, api_key=0, versions=(0, 13), flexible=9):
+    """The response to ProduceRequest."""
 
-    Response of Produce, api key 0, versions 0-13, flexible from 9.
-    """
-
-    api_key: ClassVar[int | None] = 0
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 14)
-    flexible_versions: ClassVar[range] = range(9, 14)
-
-    responses: list[TopicProduceResponse] = field(default_factory=list)
+    responses: list[TopicProduceResponse] = array(TopicProduceResponse)
     """What became of the records, a topic each."""
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32", since=1, ignorable=True)
     """Throttling in ms: 0, or how long the quota holds this client back. (v1+)"""
-    node_endpoints: list[NodeEndpoint] = field(default_factory=list)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=10, tag=0)
     """The leaders that current_leader names (KIP-951). (v10+, tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-PartitionProduceData._layout_ = FieldTable(
-    PartitionProduceData,
-    Field("index", "int32"),
-    Field("records", "records", null=0, default=None),
-    flexible=9,
-)
-
-TopicProduceData._layout_ = FieldTable(
-    TopicProduceData,
-    Field("name", "string", 0, 12, default="", ignorable=True, entity="topic_name"),
-    Field("topic_id", "uuid", 13, default=ZERO_UUID, ignorable=True),
-    Field("partition_data", "struct", array=True, struct=PartitionProduceData, default=()),
-    flexible=9,
-)
-
-ProduceRequest._layout_ = FieldTable(
-    ProduceRequest,
-    Field("transactional_id", "string", 3, null=0, default=None, entity="transactional_id"),
-    Field("acks", "int16"),
-    Field("timeout_ms", "int32"),
-    Field("topic_data", "struct", array=True, struct=TopicProduceData, default=()),
-    flexible=9,
-)
-
-BatchIndexAndErrorMessage._layout_ = FieldTable(
-    BatchIndexAndErrorMessage,
-    Field("batch_index", "int32"),
-    Field("batch_index_error_message", "string", null=0, default=None),
-    flexible=9,
-)
-
-LeaderIdAndEpoch._layout_ = FieldTable(
-    LeaderIdAndEpoch,
-    Field("leader_id", "int32", default=-1, entity="broker_id"),
-    Field("leader_epoch", "int32", default=-1),
-    flexible=9,
-)
-
-PartitionProduceResponse._layout_ = FieldTable(
-    PartitionProduceResponse,
-    Field("index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("base_offset", "int64"),
-    Field("log_append_time_ms", "int64", 2, default=-1, ignorable=True),
-    Field("log_start_offset", "int64", 5, default=-1, ignorable=True),
-    Field(
-        "record_errors", "struct", 8, array=True, struct=BatchIndexAndErrorMessage, default=(), ignorable=True
-    ),
-    Field("error_message", "string", 8, null=0, default=None, ignorable=True),
-    Field("current_leader", "struct", 10, struct=LeaderIdAndEpoch, tag=0),
-    flexible=9,
-)
-
-TopicProduceResponse._layout_ = FieldTable(
-    TopicProduceResponse,
-    Field("name", "string", 0, 12, default="", ignorable=True, entity="topic_name"),
-    Field("topic_id", "uuid", 13, default=ZERO_UUID, ignorable=True),
-    Field("partition_responses", "struct", array=True, struct=PartitionProduceResponse, default=()),
-    flexible=9,
-)
-
-NodeEndpoint._layout_ = FieldTable(
-    NodeEndpoint,
-    Field("node_id", "int32", entity="broker_id"),
-    Field("host", "string", default=""),
-    Field("port", "int32"),
-    Field("rack", "string", null=0, default=None),
-    flexible=9,
-)
-
-ProduceResponse._layout_ = FieldTable(
-    ProduceResponse,
-    Field("responses", "struct", array=True, struct=TopicProduceResponse, default=()),
-    Field("throttle_time_ms", "int32", 1, ignorable=True),
-    Field("node_endpoints", "struct", 10, array=True, struct=NodeEndpoint, default=(), tag=0),
-    flexible=9,
-)
-
-ProduceRequest.response_class = ProduceResponse

@@ -7,75 +7,40 @@ file's name is the offset up to which the log was read for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-
-__all__ = [
-    "ProducerEntry",
-    "ProducerSnapshot",
-]
+from coordwire.codec import Message, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
 class ProducerEntry(Struct):
     """One producer."""
 
-    producer_id: int = 0
+    producer_id: int = field("int64", entity="producer_id")
     """The producer's id."""
-    epoch: int = 0
+    epoch: int = field("int16")
     """Its epoch when it wrote last."""
-    last_sequence: int = 0
+    last_sequence: int = field("int32")
     """Sequence number of the last record it wrote; -1 for none in this epoch."""
-    last_offset: int = 0
+    last_offset: int = field("int64")
     """Offset of that record; -1 for none."""
-    offset_delta: int = 0
-    """How far that record is behind the first one of its batch."""
-    timestamp: int = 0
+    offset_delta: int = field("int32")
+    """That record's offset minus that of the first one of its batch."""
+    timestamp: int = field("int64")
     """Largest timestamp of what was written last, in ms since 1970."""
-    coordinator_epoch: int = 0
+    coordinator_epoch: int = field("int32")
     """Epoch of the transaction coordinator that wrote the last end marker; -1 for none."""
-    current_txn_first_offset: int = 0
+    current_txn_first_offset: int = field("int64")
     """First offset of the transaction that is open; -1 for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ProducerSnapshot(Message):
-    """A partition's idempotent and transactional producers (KIP-98).
+class ProducerSnapshot(Message, versions=(1, 1)):
+    """A partition's idempotent and transactional producers (KIP-98)."""
 
-    ProducerSnapshot, version 1.
-    """
-
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(1, 2)
-    flexible_versions: ClassVar[range] = range(2, 2)
-
-    crc: int = 0
+    crc: int = field("uint32")
     """CRC-32C of all that follows it."""
-    producer_entries: list[ProducerEntry] = field(default_factory=list)
+    producer_entries: list[ProducerEntry] = array(ProducerEntry)
     """The producers, in the order of the broker's hash map."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ProducerEntry._layout_ = FieldTable(
-    ProducerEntry,
-    Field("producer_id", "int64", entity="producer_id"),
-    Field("epoch", "int16"),
-    Field("last_sequence", "int32"),
-    Field("last_offset", "int64"),
-    Field("offset_delta", "int32"),
-    Field("timestamp", "int64"),
-    Field("coordinator_epoch", "int32"),
-    Field("current_txn_first_offset", "int64"),
-)
-
-ProducerSnapshot._layout_ = FieldTable(
-    ProducerSnapshot,
-    Field("crc", "uint32"),
-    Field("producer_entries", "struct", array=True, struct=ProducerEntry, default=()),
-)

@@ -4,82 +4,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "PushTelemetryRequest",
-    "PushTelemetryResponse",
-]
+from coordwire.codec import Request, Response, field
 
 
 @dataclass(slots=True, kw_only=True)
-class PushTelemetryRequest(Request["PushTelemetryResponse"]):
+class PushTelemetryRequest(Request["PushTelemetryResponse"], api_key=72, versions=(0, 0), flexible=0):
     """Sent at the interval of the subscription, and once more when the client ends. A change of
     subscription is answered with UNKNOWN_SUBSCRIPTION_ID.
-
-    Request of PushTelemetry, api key 72, version 0, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 72
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[PushTelemetryResponse]]
-
-    client_instance_id: UUID = ZERO_UUID
+    client_instance_id: UUID = field("uuid")
     """The client's id, from GetTelemetrySubscriptions."""
-    subscription_id: int = 0
+    subscription_id: int = field("int32")
     """The subscription that the metrics follow."""
-    terminating: bool = False
+    terminating: bool = field("bool")
     """True: the client ends, this is its last push."""
-    compression_type: int = 0
+    compression_type: int = field("int8")
     """How metrics is compressed: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
-    metrics: bytes = b""
+    metrics: bytes = field("bytes")
     """OpenTelemetry's MetricsData in protobuf, compressed."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PushTelemetryResponse(Response):
-    """Sent at the interval of the subscription, and once more when the client ends. A change of
-    subscription is answered with UNKNOWN_SUBSCRIPTION_ID.
+class PushTelemetryResponse(Response, answers=PushTelemetryRequest, api_key=72, versions=(0, 0), flexible=0):
+    """The response to PushTelemetryRequest."""
 
-    Response of PushTelemetry, api key 72, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 72
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the metrics were not taken, such as TELEMETRY_TOO_LARGE."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-PushTelemetryRequest._layout_ = FieldTable(
-    PushTelemetryRequest,
-    Field("client_instance_id", "uuid", default=ZERO_UUID),
-    Field("subscription_id", "int32"),
-    Field("terminating", "bool", default=False),
-    Field("compression_type", "int8"),
-    Field("metrics", "bytes", default=b""),
-    flexible=0,
-)
-
-PushTelemetryResponse._layout_ = FieldTable(
-    PushTelemetryResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=0,
-)
-
-PushTelemetryRequest.response_class = PushTelemetryResponse

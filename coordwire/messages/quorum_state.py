@@ -6,74 +6,39 @@ The file holds the JSON form, with the version under "data_version".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "QuorumStateData",
-    "Voter",
-]
+from coordwire.codec import Message, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class Voter(Struct):
+class Voter(Struct, flexible=0):
     """One voter."""
 
-    voter_id: int = 0
+    voter_id: int = field("int32", until=0)
     """The voter's node id. (v0-v0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class QuorumStateData(Message):
+class QuorumStateData(Message, versions=(0, 1), flexible=0):
     """A voter's election state. v1 votes for a directory, and leaves the set of voters to the log
     (KIP-853).
-
-    QuorumStateData, versions 0-1, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-
-    cluster_id: str = ""
+    cluster_id: str = field("string", until=0)
     """The cluster's id; empty if unknown. (v0-v0)"""
-    leader_id: int = -1
+    leader_id: int = field("int32", default=-1, entity="broker_id")
     """Node id of the leader; -1 for none known."""
-    leader_epoch: int = -1
+    leader_epoch: int = field("int32", default=-1)
     """The epoch that the voter is in; -1 before the first."""
-    voted_id: int = -1
-    """Node id of whom it voted for in this epoch; -1 for nobody."""
-    voted_directory_id: UUID = ZERO_UUID
+    voted_id: int = field("int32", default=-1)
+    """Node id of whom it voted for in this epoch; -1 for none."""
+    voted_directory_id: UUID = field("uuid", since=1)
     """Log directory of whom it voted for; all zero if unknown (KIP-853). (v1+)"""
-    applied_offset: int = 0
+    applied_offset: int = field("int64", until=0)
     """Not used; 0. (v0-v0)"""
-    current_voters: list[Voter] | None = field(default_factory=list)
+    current_voters: list[Voter] | None = array(Voter, until=0, null=0)
     """The voters, as configured; null if unknown. (v0-v0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-Voter._layout_ = FieldTable(
-    Voter,
-    Field("voter_id", "int32", 0, 0),
-    flexible=0,
-)
-
-QuorumStateData._layout_ = FieldTable(
-    QuorumStateData,
-    Field("cluster_id", "string", 0, 0, default=""),
-    Field("leader_id", "int32", default=-1, entity="broker_id"),
-    Field("leader_epoch", "int32", default=-1),
-    Field("voted_id", "int32", default=-1),
-    Field("voted_directory_id", "uuid", 1, default=ZERO_UUID),
-    Field("applied_offset", "int64", 0, 0),
-    Field("current_voters", "struct", 0, 0, array=True, struct=Voter, null=0, default=()),
-    flexible=0,
-)

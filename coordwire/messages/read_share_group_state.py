@@ -3,189 +3,98 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "PartitionData",
-    "PartitionResult",
-    "ReadShareGroupStateRequest",
-    "ReadShareGroupStateResponse",
-    "ReadStateData",
-    "ReadStateResult",
-    "StateBatch",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionData(Struct):
+class PartitionData(Struct, flexible=0):
     """A partition whose state is wanted."""
 
-    partition: int = 0
+    partition: int = field("int32")
     """Its number within the topic."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """The epoch that the partition's leader acts in; an older one is fenced."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ReadStateData(Struct):
+class ReadStateData(Struct, flexible=0):
     """The partitions of one topic whose state is wanted."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[PartitionData] = field(default_factory=list)
+    partitions: list[PartitionData] = array(PartitionData)
     """Whose state to read."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ReadShareGroupStateRequest(Request["ReadShareGroupStateResponse"]):
-    """Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).
+class ReadShareGroupStateRequest(
+    Request["ReadShareGroupStateResponse"], api_key=84, versions=(0, 0), flexible=0
+):
+    """Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932)."""
 
-    Request of ReadShareGroupState, api key 84, version 0, flexible from 0, answered by the share
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 84
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[ReadShareGroupStateResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The share group whose state is wanted."""
-    topics: list[ReadStateData] = field(default_factory=list)
+    topics: list[ReadStateData] = array(ReadStateData)
     """What to read, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StateBatch(Struct):
+class StateBatch(Struct, flexible=0):
     """Offsets in a row that are in the same state."""
 
-    first_offset: int = 0
+    first_offset: int = field("int64")
     """Where the run starts."""
-    last_offset: int = 0
+    last_offset: int = field("int64")
     """Where it ends, itself included."""
-    delivery_state: int = 0
+    delivery_state: int = field("int8")
     """0 available, 2 acknowledged, 4 archived."""
-    delivery_count: int = 0
+    delivery_count: int = field("int16")
     """How often the records were handed to a consumer."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionResult(Struct):
+class PartitionResult(Struct, flexible=0):
     """The state of one partition."""
 
-    partition: int = 0
+    partition: int = field("int32")
     """Its number within the topic."""
-    error_code: int = 0
-    """0, or why there is no state to tell."""
-    error_message: str | None = None
+    error_code: int = field("int16", entity="error_code")
+    """0, or why there is no state."""
+    error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
-    state_epoch: int = 0
+    state_epoch: int = field("int32")
     """The epoch that the state was last set up with; later writes repeat it."""
-    start_offset: int = 0
+    start_offset: int = field("int64")
     """All records before it are done with; -1 if not yet known."""
-    state_batches: list[StateBatch] = field(default_factory=list)
+    state_batches: list[StateBatch] = array(StateBatch)
     """States from start_offset on; offsets in none of them are available."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ReadStateResult(Struct):
+class ReadStateResult(Struct, flexible=0):
     """The state of one topic's partitions."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[PartitionResult] = field(default_factory=list)
+    partitions: list[PartitionResult] = array(PartitionResult)
     """The state, a partition each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ReadShareGroupStateResponse(Response):
-    """Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).
+class ReadShareGroupStateResponse(
+    Response, answers=ReadShareGroupStateRequest, api_key=84, versions=(0, 0), flexible=0
+):
+    """The response to ReadShareGroupStateRequest."""
 
-    Response of ReadShareGroupState, api key 84, version 0, flexible from 0, answered by the share
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 84
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    results: list[ReadStateResult] = field(default_factory=list)
+    results: list[ReadStateResult] = array(ReadStateResult)
     """The state, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-PartitionData._layout_ = FieldTable(
-    PartitionData,
-    Field("partition", "int32"),
-    Field("leader_epoch", "int32"),
-    flexible=0,
-)
-
-ReadStateData._layout_ = FieldTable(
-    ReadStateData,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=PartitionData, default=()),
-    flexible=0,
-)
-
-ReadShareGroupStateRequest._layout_ = FieldTable(
-    ReadShareGroupStateRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("topics", "struct", array=True, struct=ReadStateData, default=()),
-    flexible=0,
-)
-
-StateBatch._layout_ = FieldTable(
-    StateBatch,
-    Field("first_offset", "int64"),
-    Field("last_offset", "int64"),
-    Field("delivery_state", "int8"),
-    Field("delivery_count", "int16"),
-    flexible=0,
-)
-
-PartitionResult._layout_ = FieldTable(
-    PartitionResult,
-    Field("partition", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    Field("state_epoch", "int32"),
-    Field("start_offset", "int64"),
-    Field("state_batches", "struct", array=True, struct=StateBatch, default=()),
-    flexible=0,
-)
-
-ReadStateResult._layout_ = FieldTable(
-    ReadStateResult,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=PartitionResult, default=()),
-    flexible=0,
-)
-
-ReadShareGroupStateResponse._layout_ = FieldTable(
-    ReadShareGroupStateResponse,
-    Field("results", "struct", array=True, struct=ReadStateResult, default=()),
-    flexible=0,
-)
-
-ReadShareGroupStateRequest.response_class = ReadShareGroupStateResponse

@@ -3,168 +3,87 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "PartitionData",
-    "PartitionResult",
-    "ReadShareGroupStateSummaryRequest",
-    "ReadShareGroupStateSummaryResponse",
-    "ReadStateSummaryData",
-    "ReadStateSummaryResult",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionData(Struct):
+class PartitionData(Struct, flexible=0):
     """A partition whose state is wanted."""
 
-    partition: int = 0
+    partition: int = field("int32")
     """Its number within the topic."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """The partition's leader epoch, as the sender knows it."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ReadStateSummaryData(Struct):
+class ReadStateSummaryData(Struct, flexible=0):
     """The partitions of one topic whose state is wanted."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[PartitionData] = field(default_factory=list)
+    partitions: list[PartitionData] = array(PartitionData)
     """Whose state to read."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ReadShareGroupStateSummaryRequest(Request["ReadShareGroupStateSummaryResponse"]):
+class ReadShareGroupStateSummaryRequest(
+    Request["ReadShareGroupStateSummaryResponse"], api_key=87, versions=(0, 1), flexible=0
+):
     """Reads the stored state of share-partitions without its batches. Brokers send it to the share
     coordinator (KIP-932).
-
-    Request of ReadShareGroupStateSummary, api key 87, versions 0-1, flexible from 0, answered by the
-    share coordinator.
     """
 
-    api_key: ClassVar[int | None] = 87
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[ReadShareGroupStateSummaryResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The share group whose state is wanted."""
-    topics: list[ReadStateSummaryData] = field(default_factory=list)
+    topics: list[ReadStateSummaryData] = array(ReadStateSummaryData)
     """What to read, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionResult(Struct):
+class PartitionResult(Struct, flexible=0):
     """The state of one partition, in short."""
 
-    partition: int = 0
+    partition: int = field("int32")
     """Its number within the topic."""
-    error_code: int = 0
-    """0, or why there is no state to tell."""
-    error_message: str | None = None
+    error_code: int = field("int16", entity="error_code")
+    """0, or why there is no state."""
+    error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
-    state_epoch: int = 0
+    state_epoch: int = field("int32")
     """The epoch that the state was last set up with."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """The leader epoch stored with the state."""
-    start_offset: int = 0
+    start_offset: int = field("int64")
     """All records before it are done with; -1 if not yet known."""
-    delivery_complete_count: int = -1
+    delivery_complete_count: int = field("int32", since=1, default=-1, ignorable=True)
     """Acknowledged and archived records from start_offset on; -1 if unknown (KIP-1226). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ReadStateSummaryResult(Struct):
+class ReadStateSummaryResult(Struct, flexible=0):
     """The state of one topic's partitions, in short."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[PartitionResult] = field(default_factory=list)
+    partitions: list[PartitionResult] = array(PartitionResult)
     """The state, a partition each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ReadShareGroupStateSummaryResponse(Response):
-    """Reads the stored state of share-partitions without its batches. Brokers send it to the share
-    coordinator (KIP-932).
+class ReadShareGroupStateSummaryResponse(
+    Response, answers=ReadShareGroupStateSummaryRequest, api_key=87, versions=(0, 1), flexible=0
+):
+    """The response to ReadShareGroupStateSummaryRequest."""
 
-    Response of ReadShareGroupStateSummary, api key 87, versions 0-1, flexible from 0, answered by the
-    share coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 87
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-
-    results: list[ReadStateSummaryResult] = field(default_factory=list)
+    results: list[ReadStateSummaryResult] = array(ReadStateSummaryResult)
     """The state, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-PartitionData._layout_ = FieldTable(
-    PartitionData,
-    Field("partition", "int32"),
-    Field("leader_epoch", "int32"),
-    flexible=0,
-)
-
-ReadStateSummaryData._layout_ = FieldTable(
-    ReadStateSummaryData,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=PartitionData, default=()),
-    flexible=0,
-)
-
-ReadShareGroupStateSummaryRequest._layout_ = FieldTable(
-    ReadShareGroupStateSummaryRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("topics", "struct", array=True, struct=ReadStateSummaryData, default=()),
-    flexible=0,
-)
-
-PartitionResult._layout_ = FieldTable(
-    PartitionResult,
-    Field("partition", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    Field("state_epoch", "int32"),
-    Field("leader_epoch", "int32"),
-    Field("start_offset", "int64"),
-    Field("delivery_complete_count", "int32", 1, default=-1, ignorable=True),
-    flexible=0,
-)
-
-ReadStateSummaryResult._layout_ = FieldTable(
-    ReadStateSummaryResult,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=PartitionResult, default=()),
-    flexible=0,
-)
-
-ReadShareGroupStateSummaryResponse._layout_ = FieldTable(
-    ReadShareGroupStateSummaryResponse,
-    Field("results", "struct", array=True, struct=ReadStateSummaryResult, default=()),
-    flexible=0,
-)
-
-ReadShareGroupStateSummaryRequest.response_class = ReadShareGroupStateSummaryResponse

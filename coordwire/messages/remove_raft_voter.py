@@ -4,79 +4,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "RemoveRaftVoterRequest",
-    "RemoveRaftVoterResponse",
-]
+from coordwire.codec import Request, Response, field
 
 
 @dataclass(slots=True, kw_only=True)
-class RemoveRaftVoterRequest(Request["RemoveRaftVoterResponse"]):
-    """Asks the quorum's leader for one voter less; the answer follows the commit. A leader that removes
-    itself resigns afterwards.
-
-    Request of RemoveRaftVoter, api key 81, version 0, flexible from 0.
+class RemoveRaftVoterRequest(Request["RemoveRaftVoterResponse"], api_key=81, versions=(0, 0), flexible=0):
+    """Requests from the quorum's leader to remove one voter; the answer follows the commit. A leader that
+    removes itself resigns afterwards.
     """
 
-    api_key: ClassVar[int | None] = 81
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[RemoveRaftVoterResponse]]
-
-    cluster_id: str | None = ""
+    cluster_id: str | None = field("string", null=0)
     """The cluster meant; null for whichever answers."""
-    voter_id: int = 0
+    voter_id: int = field("int32")
     """Node id of the voter to remove."""
-    voter_directory_id: UUID = ZERO_UUID
+    voter_directory_id: UUID = field("uuid")
     """Its directory id; must match, so that a replaced disk is not mistaken."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class RemoveRaftVoterResponse(Response):
-    """Asks the quorum's leader for one voter less; the answer follows the commit. A leader that removes
-    itself resigns afterwards.
+class RemoveRaftVoterResponse(
+    Response, answers=RemoveRaftVoterRequest, api_key=81, versions=(0, 0), flexible=0
+):
+    """The response to RemoveRaftVoterRequest."""
 
-    Response of RemoveRaftVoter, api key 81, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 81
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the voter was not removed."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-RemoveRaftVoterRequest._layout_ = FieldTable(
-    RemoveRaftVoterRequest,
-    Field("cluster_id", "string", null=0, default=""),
-    Field("voter_id", "int32"),
-    Field("voter_directory_id", "uuid", default=ZERO_UUID),
-    flexible=0,
-)
-
-RemoveRaftVoterResponse._layout_ = FieldTable(
-    RemoveRaftVoterResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    flexible=0,
-)
-
-RemoveRaftVoterRequest.response_class = RemoveRaftVoterResponse

@@ -4,72 +4,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Request, Response
-
-__all__ = [
-    "RenewDelegationTokenRequest",
-    "RenewDelegationTokenResponse",
-]
+from coordwire.codec import Request, Response, field
 
 
 @dataclass(slots=True, kw_only=True)
-class RenewDelegationTokenRequest(Request["RenewDelegationTokenResponse"]):
-    """Prolongs a token up to its greatest lifetime (KIP-48). The owner and the renewers may do so.
+class RenewDelegationTokenRequest(
+    Request["RenewDelegationTokenResponse"], api_key=39, versions=(0, 2), flexible=2
+):
+    """Prolongs a token up to its greatest lifetime (KIP-48). The owner and the renewers may do so."""
 
-    Request of RenewDelegationToken, api key 39, versions 0-2, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 39
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-    response_class: ClassVar[type[RenewDelegationTokenResponse]]
-
-    hmac: bytes = b""
+    hmac: bytes = field("bytes", secret=True)
     """The token's secret, by which it is found."""
-    renew_period_ms: int = 0
+    renew_period_ms: int = field("int64")
     """Time to live from now, in ms; -1 for the broker's setting."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class RenewDelegationTokenResponse(Response):
-    """Prolongs a token up to its greatest lifetime (KIP-48). The owner and the renewers may do so.
+class RenewDelegationTokenResponse(
+    Response, answers=RenewDelegationTokenRequest, api_key=39, versions=(0, 2), flexible=2
+):
+    """The response to RenewDelegationTokenRequest."""
 
-    Response of RenewDelegationToken, api key 39, versions 0-2, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 39
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the token was not renewed."""
-    expiry_timestamp_ms: int = 0
+    expiry_timestamp_ms: int = field("int64")
     """The new end of the token's life, ms since the epoch."""
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-RenewDelegationTokenRequest._layout_ = FieldTable(
-    RenewDelegationTokenRequest,
-    Field("hmac", "bytes", default=b"", secret=True),
-    Field("renew_period_ms", "int64"),
-    flexible=2,
-)
-
-RenewDelegationTokenResponse._layout_ = FieldTable(
-    RenewDelegationTokenResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("expiry_timestamp_ms", "int64"),
-    Field("throttle_time_ms", "int32"),
-    flexible=2,
-)
-
-RenewDelegationTokenRequest.response_class = RenewDelegationTokenResponse

@@ -7,72 +7,31 @@ It repeats until the mechanism is through; what the tokens mean is the mechanism
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Request, Response
-
-__all__ = [
-    "SaslAuthenticateRequest",
-    "SaslAuthenticateResponse",
-]
+from coordwire.codec import Request, Response, field
 
 
 @dataclass(slots=True, kw_only=True)
-class SaslAuthenticateRequest(Request["SaslAuthenticateResponse"]):
-    """Carries one step of the exchange that SaslHandshake version 1 opens (KIP-152).
+class SaslAuthenticateRequest(Request["SaslAuthenticateResponse"], api_key=36, versions=(0, 2), flexible=2):
+    """Carries one step of the exchange that SaslHandshake version 1 opens (KIP-152)."""
 
-    Request of SaslAuthenticate, api key 36, versions 0-2, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 36
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-    response_class: ClassVar[type[SaslAuthenticateResponse]]
-
-    auth_bytes: bytes = b""
+    auth_bytes: bytes = field("bytes", secret=True)
     """The client's token; may hold secrets (PLAIN sends the password)."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class SaslAuthenticateResponse(Response):
-    """Carries one step of the exchange that SaslHandshake version 1 opens (KIP-152).
+class SaslAuthenticateResponse(
+    Response, answers=SaslAuthenticateRequest, api_key=36, versions=(0, 2), flexible=2
+):
+    """The response to SaslAuthenticateRequest."""
 
-    Response of SaslAuthenticate, api key 36, versions 0-2, flexible from 2.
-    """
-
-    api_key: ClassVar[int | None] = 36
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(2, 3)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the client was refused."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """Explains the error; null if there is none."""
-    auth_bytes: bytes = b""
+    auth_bytes: bytes = field("bytes", secret=True)
     """The broker's token; may be empty."""
-    session_lifetime_ms: int = 0
+    session_lifetime_ms: int = field("int64", since=1, ignorable=True)
     """Authenticate again within so many ms; 0 for no end (KIP-368). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-SaslAuthenticateRequest._layout_ = FieldTable(
-    SaslAuthenticateRequest,
-    Field("auth_bytes", "bytes", default=b"", secret=True),
-    flexible=2,
-)
-
-SaslAuthenticateResponse._layout_ = FieldTable(
-    SaslAuthenticateResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    Field("auth_bytes", "bytes", default=b"", secret=True),
-    Field("session_lifetime_ms", "int64", 1, ignorable=True),
-    flexible=2,
-)
-
-SaslAuthenticateRequest.response_class = SaslAuthenticateResponse

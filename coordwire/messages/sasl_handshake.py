@@ -7,65 +7,26 @@ SaslAuthenticate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response
-
-__all__ = [
-    "SaslHandshakeRequest",
-    "SaslHandshakeResponse",
-]
+from coordwire.codec import Request, Response, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class SaslHandshakeRequest(Request["SaslHandshakeResponse"]):
-    """Picks the mechanism; the broker agrees or lists those that it takes (KIP-43).
+class SaslHandshakeRequest(Request["SaslHandshakeResponse"], api_key=17, versions=(0, 1)):
+    """Picks the mechanism; the broker agrees or lists those that it takes (KIP-43)."""
 
-    Request of SaslHandshake, api key 17, versions 0-1.
-    """
-
-    api_key: ClassVar[int | None] = 17
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(2, 2)
-    response_class: ClassVar[type[SaslHandshakeResponse]]
-
-    mechanism: str = ""
+    mechanism: str = field("string")
     """The one picked: "PLAIN", "SCRAM-SHA-256", "OAUTHBEARER", …"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class SaslHandshakeResponse(Response):
-    """Picks the mechanism; the broker agrees or lists those that it takes (KIP-43).
+class SaslHandshakeResponse(Response, answers=SaslHandshakeRequest, api_key=17, versions=(0, 1)):
+    """The response to SaslHandshakeRequest."""
 
-    Response of SaslHandshake, api key 17, versions 0-1.
-    """
-
-    api_key: ClassVar[int | None] = 17
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(2, 2)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the mechanism can't be used."""
-    mechanisms: list[str] = field(default_factory=list)
+    mechanisms: list[str] = array("string")
     """Those that the broker takes on this listener."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-SaslHandshakeRequest._layout_ = FieldTable(
-    SaslHandshakeRequest,
-    Field("mechanism", "string", default=""),
-)
-
-SaslHandshakeResponse._layout_ = FieldTable(
-    SaslHandshakeResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("mechanisms", "string", array=True, default=()),
-)
-
-SaslHandshakeRequest.response_class = SaslHandshakeResponse

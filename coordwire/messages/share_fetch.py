@@ -3,331 +3,181 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "AcknowledgementBatch",
-    "AcquiredRecords",
-    "FetchPartition",
-    "FetchTopic",
-    "ForgottenTopic",
-    "LeaderIdAndEpoch",
-    "NodeEndpoint",
-    "PartitionData",
-    "ShareFetchRequest",
-    "ShareFetchResponse",
-    "ShareFetchableTopicResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class AcknowledgementBatch(Struct):
-    """What the member did with a run of records. Gaps stand for offsets without a record."""
+class AcknowledgementBatch(Struct, flexible=0):
+    """What the member did with a run of records. Gaps mark offsets without a record."""
 
-    first_offset: int = 0
+    first_offset: int = field("int64")
     """First offset of the batch."""
-    last_offset: int = 0
+    last_offset: int = field("int64")
     """Last offset of the batch, inclusive."""
-    acknowledge_types: list[int] = field(default_factory=list)
+    acknowledge_types: list[int] = array("int8")
     """One for each offset, or one for all: 0 gap, 1 accept, 2 release, 3 reject, 4 renew."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchPartition(Struct):
+class FetchPartition(Struct, flexible=0):
     """One partition to fetch from, with the acknowledgements for it."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    partition_max_bytes: int = 0
+    partition_max_bytes: int = field("int32", until=0)
     """In v0, most bytes to return from it; 0 to acknowledge only. (v0-v0)"""
-    acknowledgement_batches: list[AcknowledgementBatch] = field(default_factory=list)
+    acknowledgement_batches: list[AcknowledgementBatch] = array(AcknowledgementBatch)
     """Records acknowledged; empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class FetchTopic(Struct):
+class FetchTopic(Struct, flexible=0):
     """The partitions of one topic to fetch from."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[FetchPartition] = field(default_factory=list)
+    partitions: list[FetchPartition] = array(FetchPartition)
     """Its partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ForgottenTopic(Struct):
+class ForgottenTopic(Struct, flexible=0):
     """The partitions of one topic that leave the session."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of the partitions to drop."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareFetchRequest(Request["ShareFetchResponse"]):
+class ShareFetchRequest(Request["ShareFetchResponse"], api_key=78, versions=(0, 2), flexible=0):
     """Fetches in a share group (KIP-932): records are locked for the member until it acknowledges them or
     the lock runs out. The partitions are kept in a session between the member and the broker, so that a
     request names only what changed.
-
-    Request of ShareFetch, api key 78, versions 0-2, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 78
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-    response_class: ClassVar[type[ShareFetchResponse]]
-
-    group_id: str | None = None
+    group_id: str | None = field("string", null=0, default=None, entity="group_id")
     """The share group that reads; null if not given."""
-    member_id: str | None = ""
+    member_id: str | None = field("string", null=0, entity="member_id")
     """The member that fetches, by the id it chose for itself; null if not given."""
-    share_session_epoch: int = 0
+    share_session_epoch: int = field("int32")
     """0 opens a session, -1 closes it; else counts its requests up."""
-    max_wait_ms: int = 0
+    max_wait_ms: int = field("int32")
     """How long to wait for min_bytes, in ms."""
-    min_bytes: int = 0
+    min_bytes: int = field("int32")
     """Answer no sooner than with this many bytes, unless the wait is over."""
-    max_bytes: int = 0x7FFFFFFF
+    max_bytes: int = field("int32", default=0x7FFFFFFF)
     """Most bytes to return; a first batch beyond it is returned all the same."""
-    max_records: int = 0
+    max_records: int = field("int32", since=1)
     """Most records to acquire; whole batches may exceed it, unless the mode is 1. (v1+)"""
-    batch_size: int = 0
+    batch_size: int = field("int32", since=1)
     """Records that an acquired batch should best have. (v1+)"""
-    share_acquire_mode: int = 0
+    share_acquire_mode: int = field("int8", since=2, ignorable=True)
     """0 acquires whole batches, 1 never more than max_records (KIP-1206). (v2+)"""
-    is_renew_ack: bool = False
+    is_renew_ack: bool = field("bool", since=2)
     """True if some acknowledgement renews a lock; nothing is fetched then (KIP-1222). (v2+)"""
-    topics: list[FetchTopic] = field(default_factory=list)
+    topics: list[FetchTopic] = array(FetchTopic)
     """Partitions new to the session or with acknowledgements."""
-    forgotten_topics_data: list[ForgottenTopic] = field(default_factory=list)
+    forgotten_topics_data: list[ForgottenTopic] = array(ForgottenTopic)
     """Partitions that leave the session."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeaderIdAndEpoch(Struct):
+class LeaderIdAndEpoch(Struct, flexible=0):
     """Who leads a partition, for a member that asked the wrong broker."""
 
-    leader_id: int = 0
+    leader_id: int = field("int32", entity="broker_id")
     """Broker id of the leader; -1 if unknown."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """The leader's epoch; -1 if unknown."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AcquiredRecords(Struct):
+class AcquiredRecords(Struct, flexible=0):
     """A run of records that are now locked for the member."""
 
-    first_offset: int = 0
+    first_offset: int = field("int64")
     """First offset acquired."""
-    last_offset: int = 0
+    last_offset: int = field("int64")
     """Last offset acquired, inclusive."""
-    delivery_count: int = 0
+    delivery_count: int = field("int16")
     """How often these were delivered, this time included."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionData(Struct):
+class PartitionData(Struct, flexible=0):
     """Records and outcome of the acknowledgements in one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why nothing was fetched."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """More about the error; null for none."""
-    acknowledge_error_code: int = 0
+    acknowledge_error_code: int = field("int16", entity="error_code")
     """0, or why the acknowledgements were refused."""
-    acknowledge_error_message: str | None = None
+    acknowledge_error_message: str | None = field("string", null=0, default=None)
     """More about that error; null for none."""
-    current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
+    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch)
     """The leader to turn to, where the broker asked is not it."""
-    records: bytes | None = b""
+    records: bytes | None = field("records", null=0, null_until=0)
     """Record batches; may hold more than what was acquired; empty for none. (null up to v0)"""
-    acquired_records: list[AcquiredRecords] = field(default_factory=list)
+    acquired_records: list[AcquiredRecords] = array(AcquiredRecords)
     """Which of the records the member may process."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareFetchableTopicResponse(Struct):
+class ShareFetchableTopicResponse(Struct, flexible=0):
     """The answers for one topic."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[PartitionData] = field(default_factory=list)
+    partitions: list[PartitionData] = array(PartitionData)
     """One answer for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class NodeEndpoint(Struct):
+class NodeEndpoint(Struct, flexible=0):
     """How to reach a leader named above."""
 
-    node_id: int = 0
+    node_id: int = field("int32", entity="broker_id")
     """The broker's id."""
-    host: str = ""
+    host: str = field("string")
     """Its host name."""
-    port: int = 0
+    port: int = field("int32")
     """Its TCP port."""
-    rack: str | None = None
+    rack: str | None = field("string", null=0, default=None)
     """Its rack; null for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareFetchResponse(Response):
-    """Fetches in a share group (KIP-932): records are locked for the member until it acknowledges them or
-    the lock runs out. The partitions are kept in a session between the member and the broker, so that a
-    request names only what changed.
+class ShareFetchResponse(Response, answers=ShareFetchRequest, api_key=78, versions=(0, 2), flexible=0):
+    """The response to ShareFetchRequest."""
 
-    Response of ShareFetch, api key 78, versions 0-2, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 78
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the whole request failed."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """More about the error; null for none."""
-    acquisition_lock_timeout_ms: int = 0
+    acquisition_lock_timeout_ms: int = field("int32", since=1)
     """How long acquired records stay locked, in ms. (v1+)"""
-    responses: list[ShareFetchableTopicResponse] = field(default_factory=list)
+    responses: list[ShareFetchableTopicResponse] = array(ShareFetchableTopicResponse)
     """The answers, by topic."""
-    node_endpoints: list[NodeEndpoint] = field(default_factory=list)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint)
     """Addresses of the leaders in current_leader; empty if none is named."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-AcknowledgementBatch._layout_ = FieldTable(
-    AcknowledgementBatch,
-    Field("first_offset", "int64"),
-    Field("last_offset", "int64"),
-    Field("acknowledge_types", "int8", array=True, default=()),
-    flexible=0,
-)
-
-FetchPartition._layout_ = FieldTable(
-    FetchPartition,
-    Field("partition_index", "int32"),
-    Field("partition_max_bytes", "int32", 0, 0),
-    Field("acknowledgement_batches", "struct", array=True, struct=AcknowledgementBatch, default=()),
-    flexible=0,
-)
-
-FetchTopic._layout_ = FieldTable(
-    FetchTopic,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=FetchPartition, default=()),
-    flexible=0,
-)
-
-ForgottenTopic._layout_ = FieldTable(
-    ForgottenTopic,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-ShareFetchRequest._layout_ = FieldTable(
-    ShareFetchRequest,
-    Field("group_id", "string", null=0, default=None, entity="group_id"),
-    Field("member_id", "string", null=0, default="", entity="member_id"),
-    Field("share_session_epoch", "int32"),
-    Field("max_wait_ms", "int32"),
-    Field("min_bytes", "int32"),
-    Field("max_bytes", "int32", default=0x7FFFFFFF),
-    Field("max_records", "int32", 1),
-    Field("batch_size", "int32", 1),
-    Field("share_acquire_mode", "int8", 2, ignorable=True),
-    Field("is_renew_ack", "bool", 2, default=False),
-    Field("topics", "struct", array=True, struct=FetchTopic, default=()),
-    Field("forgotten_topics_data", "struct", array=True, struct=ForgottenTopic, default=()),
-    flexible=0,
-)
-
-LeaderIdAndEpoch._layout_ = FieldTable(
-    LeaderIdAndEpoch,
-    Field("leader_id", "int32", entity="broker_id"),
-    Field("leader_epoch", "int32"),
-    flexible=0,
-)
-
-AcquiredRecords._layout_ = FieldTable(
-    AcquiredRecords,
-    Field("first_offset", "int64"),
-    Field("last_offset", "int64"),
-    Field("delivery_count", "int16"),
-    flexible=0,
-)
-
-PartitionData._layout_ = FieldTable(
-    PartitionData,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    Field("acknowledge_error_code", "int16", entity="error_code"),
-    Field("acknowledge_error_message", "string", null=0, default=None),
-    Field("current_leader", "struct", struct=LeaderIdAndEpoch),
-    Field("records", "records", null=0, null_until=0, default=b""),
-    Field("acquired_records", "struct", array=True, struct=AcquiredRecords, default=()),
-    flexible=0,
-)
-
-ShareFetchableTopicResponse._layout_ = FieldTable(
-    ShareFetchableTopicResponse,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=PartitionData, default=()),
-    flexible=0,
-)
-
-NodeEndpoint._layout_ = FieldTable(
-    NodeEndpoint,
-    Field("node_id", "int32", entity="broker_id"),
-    Field("host", "string", default=""),
-    Field("port", "int32"),
-    Field("rack", "string", null=0, default=None),
-    flexible=0,
-)
-
-ShareFetchResponse._layout_ = FieldTable(
-    ShareFetchResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    Field("acquisition_lock_timeout_ms", "int32", 1),
-    Field("responses", "struct", array=True, struct=ShareFetchableTopicResponse, default=()),
-    Field("node_endpoints", "struct", array=True, struct=NodeEndpoint, default=()),
-    flexible=0,
-)
-
-ShareFetchRequest.response_class = ShareFetchResponse

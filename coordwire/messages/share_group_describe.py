@@ -3,190 +3,101 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "Assignment",
-    "DescribedGroup",
-    "Member",
-    "ShareGroupDescribeRequest",
-    "ShareGroupDescribeResponse",
-    "TopicPartitions",
-]
+from coordwire.codec import Request, Response, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupDescribeRequest(Request["ShareGroupDescribeResponse"]):
-    """Tells the state, the members and the assignments of share groups (KIP-932).
+class ShareGroupDescribeRequest(
+    Request["ShareGroupDescribeResponse"], api_key=77, versions=(0, 1), flexible=0
+):
+    """Reports the state, the members and the assignments of share groups (KIP-932)."""
 
-    Request of ShareGroupDescribe, api key 77, versions 0-1, flexible from 0, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 77
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[ShareGroupDescribeResponse]]
-
-    group_ids: list[str] = field(default_factory=list)
-    """Whom to tell about."""
-    include_authorized_operations: bool = False
+    group_ids: list[str] = array("string", entity="group_id")
+    """The groups to describe."""
+    include_authorized_operations: bool = field("bool")
     """True asks for authorized_operations."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicPartitions(Struct):
+class TopicPartitions(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """Its name."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of the partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Assignment(Struct):
+class Assignment(Struct, flexible=0):
     """What a member reads."""
 
-    topic_partitions: list[TopicPartitions] = field(default_factory=list)
+    topic_partitions: list[TopicPartitions] = array(TopicPartitions)
     """The partitions, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Member(Struct):
+class Member(Struct, flexible=0):
     """A member of the group."""
 
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The UUID that the member picked."""
-    rack_id: str | None = None
+    rack_id: str | None = field("string", null=0, default=None)
     """Its rack; null if it has none."""
-    member_epoch: int = 0
+    member_epoch: int = field("int32")
     """The epoch that it has reached."""
-    client_id: str = ""
+    client_id: str = field("string")
     """The client id of its request headers."""
-    client_host: str = ""
+    client_host: str = field("string")
     """The address that it connects from."""
-    subscribed_topic_names: list[str] = field(default_factory=list)
+    subscribed_topic_names: list[str] = array("string", entity="topic_name")
     """The topics that it wants."""
-    assignment: Assignment = field(default_factory=Assignment)
+    assignment: Assignment = struct(Assignment)
     """What it reads now."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribedGroup(Struct):
+class DescribedGroup(Struct, flexible=0):
     """A share group."""
 
-    error_code: int = 0
-    """0, or why nothing is told about it."""
-    error_message: str | None = None
+    error_code: int = field("int16", entity="error_code")
+    """0, or why it is not described."""
+    error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """Which group."""
-    group_state: str = ""
+    group_state: str = field("string")
     """"Empty", "Stable" or "Dead"; empty after an error."""
-    group_epoch: int = 0
+    group_epoch: int = field("int32")
     """Grows when members, subscriptions or topics change."""
-    assignment_epoch: int = 0
+    assignment_epoch: int = field("int32")
     """The group epoch that the target assignment was made for."""
-    assignor_name: str = ""
+    assignor_name: str = field("string")
     """Who assigns, on the broker; usually "simple"."""
-    members: list[Member] = field(default_factory=list)
+    members: list[Member] = array(Member)
     """Empty if the group has none."""
-    authorized_operations: int = -0x80000000
+    authorized_operations: int = field("int32", default=-0x80000000)
     """Bits of the operations allowed on it; the least int32 if not asked."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupDescribeResponse(Response):
-    """Tells the state, the members and the assignments of share groups (KIP-932).
+class ShareGroupDescribeResponse(
+    Response, answers=ShareGroupDescribeRequest, api_key=77, versions=(0, 1), flexible=0
+):
+    """The response to ShareGroupDescribeRequest."""
 
-    Response of ShareGroupDescribe, api key 77, versions 0-1, flexible from 0, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 77
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """Throttling in ms: 0, or how long the quota holds this client back."""
-    groups: list[DescribedGroup] = field(default_factory=list)
+    groups: list[DescribedGroup] = array(DescribedGroup)
     """The groups asked for."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ShareGroupDescribeRequest._layout_ = FieldTable(
-    ShareGroupDescribeRequest,
-    Field("group_ids", "string", array=True, default=(), entity="group_id"),
-    Field("include_authorized_operations", "bool", default=False),
-    flexible=0,
-)
-
-TopicPartitions._layout_ = FieldTable(
-    TopicPartitions,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-Assignment._layout_ = FieldTable(
-    Assignment,
-    Field("topic_partitions", "struct", array=True, struct=TopicPartitions, default=()),
-    flexible=0,
-)
-
-Member._layout_ = FieldTable(
-    Member,
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("rack_id", "string", null=0, default=None),
-    Field("member_epoch", "int32"),
-    Field("client_id", "string", default=""),
-    Field("client_host", "string", default=""),
-    Field("subscribed_topic_names", "string", array=True, default=(), entity="topic_name"),
-    Field("assignment", "struct", struct=Assignment),
-    flexible=0,
-)
-
-DescribedGroup._layout_ = FieldTable(
-    DescribedGroup,
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("group_state", "string", default=""),
-    Field("group_epoch", "int32"),
-    Field("assignment_epoch", "int32"),
-    Field("assignor_name", "string", default=""),
-    Field("members", "struct", array=True, struct=Member, default=()),
-    Field("authorized_operations", "int32", default=-0x80000000),
-    flexible=0,
-)
-
-ShareGroupDescribeResponse._layout_ = FieldTable(
-    ShareGroupDescribeResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("groups", "struct", array=True, struct=DescribedGroup, default=()),
-    flexible=0,
-)
-
-ShareGroupDescribeRequest.response_class = ShareGroupDescribeResponse

@@ -8,531 +8,274 @@ gone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "PartitionMetadata",
-    "ShareGroupCurrentMemberAssignmentKey",
-    "ShareGroupCurrentMemberAssignmentValue",
-    "ShareGroupMemberMetadataKey",
-    "ShareGroupMemberMetadataValue",
-    "ShareGroupMetadataKey",
-    "ShareGroupMetadataValue",
-    "ShareGroupPartitionMetadataKey",
-    "ShareGroupPartitionMetadataValue",
-    "ShareGroupStatePartitionMetadataKey",
-    "ShareGroupStatePartitionMetadataValue",
-    "ShareGroupTargetAssignmentMemberKey",
-    "ShareGroupTargetAssignmentMemberValue",
-    "ShareGroupTargetAssignmentMetadataKey",
-    "ShareGroupTargetAssignmentMetadataValue",
-    "TopicInfo",
-    "TopicMetadata",
-    "TopicPartition",
-    "TopicPartitions",
-    "TopicPartitionsInfo",
-]
+from coordwire.codec import Message, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupPartitionMetadataKey(Message):
+class ShareGroupPartitionMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
-    ShareGroupPartitionMetadataKey, version 0; key of record type 9 in __consumer_offsets.
+    Key of record type 9 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionMetadata(Struct):
+class PartitionMetadata(Struct, flexible=0):
     """One partition's racks."""
 
-    partition: int = 0
+    partition: int = field("int32")
     """The partition's number."""
-    racks: list[str] = field(default_factory=list)
+    racks: list[str] = array("string")
     """The racks of its replicas."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicMetadata(Struct):
+class TopicMetadata(Struct, flexible=0):
     """One topic subscribed."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name."""
-    num_partitions: int = 0
+    num_partitions: int = field("int32")
     """How many partitions the topic has."""
-    partition_metadata: list[PartitionMetadata] = field(default_factory=list)
+    partition_metadata: list[PartitionMetadata] = array(PartitionMetadata)
     """Racks by partition; empty if no rack is known."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupPartitionMetadataValue(Message):
+class ShareGroupPartitionMetadataValue(Message, versions=(0, 0), flexible=0):
     """The partitions and racks of all topics subscribed. Written by Kafka 4.0 alone; since then a hash in
     ShareGroupMetadataValue serves.
 
-    ShareGroupPartitionMetadataValue, version 0, flexible from 0; value of record type 9 in
-    __consumer_offsets.
+    Value of record type 9 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    topics: list[TopicMetadata] = field(default_factory=list)
+    topics: list[TopicMetadata] = array(TopicMetadata)
     """The topics that the group subscribes to."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupMemberMetadataKey(Message):
+class ShareGroupMemberMetadataKey(Message, versions=(0, 0)):
     """Which member of which group.
 
-    ShareGroupMemberMetadataKey, version 0; key of record type 10 in __consumer_offsets.
+    Key of record type 10 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupMemberMetadataValue(Message):
+class ShareGroupMemberMetadataValue(Message, versions=(0, 0), flexible=0):
     """A member as it described itself.
 
-    ShareGroupMemberMetadataValue, version 0, flexible from 0; value of record type 10 in
-    __consumer_offsets.
+    Value of record type 10 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    rack_id: str | None = ""
+    rack_id: str | None = field("string", null=0)
     """The rack the member runs in; null for none."""
-    client_id: str = ""
+    client_id: str = field("string")
     """What the member's client calls itself."""
-    client_host: str = ""
+    client_host: str = field("string")
     """The address that the member last came from."""
-    subscribed_topic_names: list[str] = field(default_factory=list)
+    subscribed_topic_names: list[str] = array("string", entity="topic_name")
     """Topics wanted by name."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupMetadataKey(Message):
+class ShareGroupMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
-    ShareGroupMetadataKey, version 0; key of record type 11 in __consumer_offsets.
+    Key of record type 11 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupMetadataValue(Message):
+class ShareGroupMetadataValue(Message, versions=(0, 0), flexible=0):
     """A group's epoch, and what the topics looked like then.
 
-    ShareGroupMetadataValue, version 0, flexible from 0; value of record type 11 in __consumer_offsets.
+    Value of record type 11 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    epoch: int = 0
+    epoch: int = field("int32")
     """The group's epoch, one more with every change of members or topics."""
-    metadata_hash: int = 0
+    metadata_hash: int = field("int64")
     """Hash over the partitions and racks of all topics subscribed; 0 for none yet."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupTargetAssignmentMetadataKey(Message):
+class ShareGroupTargetAssignmentMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
-    ShareGroupTargetAssignmentMetadataKey, version 0; key of record type 12 in __consumer_offsets.
+    Key of record type 12 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupTargetAssignmentMetadataValue(Message):
+class ShareGroupTargetAssignmentMetadataValue(Message, versions=(0, 0), flexible=0):
     """Which epoch the target assignment is for.
 
-    ShareGroupTargetAssignmentMetadataValue, version 0, flexible from 0; value of record type 12 in
-    __consumer_offsets.
+    Value of record type 12 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    assignment_epoch: int = 0
+    assignment_epoch: int = field("int32")
     """The group epoch that the target assignment was made for."""
-    assignment_timestamp: int = 0
+    assignment_timestamp: int = field("int64", tag=0)
     """When it was computed, in ms since the epoch; 0 if unknown. (tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupTargetAssignmentMemberKey(Message):
+class ShareGroupTargetAssignmentMemberKey(Message, versions=(0, 0)):
     """Which member of which group.
 
-    ShareGroupTargetAssignmentMemberKey, version 0; key of record type 13 in __consumer_offsets.
+    Key of record type 13 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicPartition(Struct):
+class TopicPartition(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of the partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupTargetAssignmentMemberValue(Message):
+class ShareGroupTargetAssignmentMemberValue(Message, versions=(0, 0), flexible=0):
     """A member's target; several members may share a partition.
 
-    ShareGroupTargetAssignmentMemberValue, version 0, flexible from 0; value of record type 13 in
-    __consumer_offsets.
+    Value of record type 13 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    topic_partitions: list[TopicPartition] = field(default_factory=list)
+    topic_partitions: list[TopicPartition] = array(TopicPartition)
     """All that the member shall read, by topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupCurrentMemberAssignmentKey(Message):
+class ShareGroupCurrentMemberAssignmentKey(Message, versions=(0, 0)):
     """Which member of which group.
 
-    ShareGroupCurrentMemberAssignmentKey, version 0; key of record type 14 in __consumer_offsets.
+    Key of record type 14 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicPartitions(Struct):
+class TopicPartitions(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of the partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupCurrentMemberAssignmentValue(Message):
+class ShareGroupCurrentMemberAssignmentValue(Message, versions=(0, 0), flexible=0):
     """What a member reads now.
 
-    ShareGroupCurrentMemberAssignmentValue, version 0, flexible from 0; value of record type 14 in
-    __consumer_offsets.
+    Value of record type 14 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    member_epoch: int = 0
+    member_epoch: int = field("int32")
     """The epoch that the member is in."""
-    previous_member_epoch: int = 0
+    previous_member_epoch: int = field("int32")
     """The epoch before it, in case its answer never reached the member."""
-    state: int = 0
+    state: int = field("int8")
     """0: stable; share groups know no other state."""
-    assigned_partitions: list[TopicPartitions] = field(default_factory=list)
+    assigned_partitions: list[TopicPartitions] = array(TopicPartitions)
     """What it reads now."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupStatePartitionMetadataKey(Message):
+class ShareGroupStatePartitionMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
-    ShareGroupStatePartitionMetadataKey, version 0; key of record type 15 in __consumer_offsets.
+    Key of record type 15 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicPartitionsInfo(Struct):
+class TopicPartitionsInfo(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of the partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicInfo(Struct):
+class TopicInfo(Struct, flexible=0):
     """One topic."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareGroupStatePartitionMetadataValue(Message):
+class ShareGroupStatePartitionMetadataValue(Message, versions=(0, 0), flexible=0):
     """How far the share state of the group's partitions has been set up or removed.
 
-    ShareGroupStatePartitionMetadataValue, version 0, flexible from 0; value of record type 15 in
-    __consumer_offsets.
+    Value of record type 15 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    initializing_topics: list[TopicPartitionsInfo] = field(default_factory=list)
+    initializing_topics: list[TopicPartitionsInfo] = array(TopicPartitionsInfo)
     """Partitions whose share state is being set up."""
-    initialized_topics: list[TopicPartitionsInfo] = field(default_factory=list)
+    initialized_topics: list[TopicPartitionsInfo] = array(TopicPartitionsInfo)
     """Partitions whose share state is there."""
-    deleting_topics: list[TopicInfo] = field(default_factory=list)
+    deleting_topics: list[TopicInfo] = array(TopicInfo)
     """Topics whose share state is being removed."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ShareGroupPartitionMetadataKey._layout_ = FieldTable(
-    ShareGroupPartitionMetadataKey,
-    Field("group_id", "string", default="", entity="group_id"),
-)
-
-PartitionMetadata._layout_ = FieldTable(
-    PartitionMetadata,
-    Field("partition", "int32"),
-    Field("racks", "string", array=True, default=()),
-    flexible=0,
-)
-
-TopicMetadata._layout_ = FieldTable(
-    TopicMetadata,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("num_partitions", "int32"),
-    Field("partition_metadata", "struct", array=True, struct=PartitionMetadata, default=()),
-    flexible=0,
-)
-
-ShareGroupPartitionMetadataValue._layout_ = FieldTable(
-    ShareGroupPartitionMetadataValue,
-    Field("topics", "struct", array=True, struct=TopicMetadata, default=()),
-    flexible=0,
-)
-
-ShareGroupMemberMetadataKey._layout_ = FieldTable(
-    ShareGroupMemberMetadataKey,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("member_id", "string", default="", entity="member_id"),
-)
-
-ShareGroupMemberMetadataValue._layout_ = FieldTable(
-    ShareGroupMemberMetadataValue,
-    Field("rack_id", "string", null=0, default=""),
-    Field("client_id", "string", default=""),
-    Field("client_host", "string", default=""),
-    Field("subscribed_topic_names", "string", array=True, default=(), entity="topic_name"),
-    flexible=0,
-)
-
-ShareGroupMetadataKey._layout_ = FieldTable(
-    ShareGroupMetadataKey,
-    Field("group_id", "string", default="", entity="group_id"),
-)
-
-ShareGroupMetadataValue._layout_ = FieldTable(
-    ShareGroupMetadataValue,
-    Field("epoch", "int32"),
-    Field("metadata_hash", "int64"),
-    flexible=0,
-)
-
-ShareGroupTargetAssignmentMetadataKey._layout_ = FieldTable(
-    ShareGroupTargetAssignmentMetadataKey,
-    Field("group_id", "string", default="", entity="group_id"),
-)
-
-ShareGroupTargetAssignmentMetadataValue._layout_ = FieldTable(
-    ShareGroupTargetAssignmentMetadataValue,
-    Field("assignment_epoch", "int32"),
-    Field("assignment_timestamp", "int64", tag=0),
-    flexible=0,
-)
-
-ShareGroupTargetAssignmentMemberKey._layout_ = FieldTable(
-    ShareGroupTargetAssignmentMemberKey,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("member_id", "string", default="", entity="member_id"),
-)
-
-TopicPartition._layout_ = FieldTable(
-    TopicPartition,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-ShareGroupTargetAssignmentMemberValue._layout_ = FieldTable(
-    ShareGroupTargetAssignmentMemberValue,
-    Field("topic_partitions", "struct", array=True, struct=TopicPartition, default=()),
-    flexible=0,
-)
-
-ShareGroupCurrentMemberAssignmentKey._layout_ = FieldTable(
-    ShareGroupCurrentMemberAssignmentKey,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("member_id", "string", default="", entity="member_id"),
-)
-
-TopicPartitions._layout_ = FieldTable(
-    TopicPartitions,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-ShareGroupCurrentMemberAssignmentValue._layout_ = FieldTable(
-    ShareGroupCurrentMemberAssignmentValue,
-    Field("member_epoch", "int32"),
-    Field("previous_member_epoch", "int32"),
-    Field("state", "int8"),
-    Field("assigned_partitions", "struct", array=True, struct=TopicPartitions, default=()),
-    flexible=0,
-)
-
-ShareGroupStatePartitionMetadataKey._layout_ = FieldTable(
-    ShareGroupStatePartitionMetadataKey,
-    Field("group_id", "string", default="", entity="group_id"),
-)
-
-TopicPartitionsInfo._layout_ = FieldTable(
-    TopicPartitionsInfo,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-TopicInfo._layout_ = FieldTable(
-    TopicInfo,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("topic_name", "string", default="", entity="topic_name"),
-    flexible=0,
-)
-
-ShareGroupStatePartitionMetadataValue._layout_ = FieldTable(
-    ShareGroupStatePartitionMetadataValue,
-    Field("initializing_topics", "struct", array=True, struct=TopicPartitionsInfo, default=()),
-    Field("initialized_topics", "struct", array=True, struct=TopicPartitionsInfo, default=()),
-    Field("deleting_topics", "struct", array=True, struct=TopicInfo, default=()),
-    flexible=0,
-)

@@ -3,215 +3,122 @@
 since.
 
 Key and value go together by partition: a snapshot replaces all before it, updates build on the last
-one. A record without a value forgets the partition.
+one. A record without a value removes the partition.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "ShareSnapshotKey",
-    "ShareSnapshotValue",
-    "ShareSnapshotValueStateBatch",
-    "ShareUpdateKey",
-    "ShareUpdateValue",
-    "ShareUpdateValueStateBatch",
-]
+from coordwire.codec import Message, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareSnapshotKey(Message):
+class ShareSnapshotKey(Message, versions=(0, 0)):
     """Whose share state it is: a group's, for one partition.
 
-    ShareSnapshotKey, version 0; key of record type 0 in __share_group_state.
+    Key of record type 0 in __share_group_state.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The share group's id."""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partition: int = 0
+    partition: int = field("int32")
     """The partition's number."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareSnapshotValueStateBatch(Struct):
+class ShareSnapshotValueStateBatch(Struct, flexible=0):
     """A run of offsets with one state."""
 
-    first_offset: int = 0
+    first_offset: int = field("int64")
     """The first offset of the run."""
-    last_offset: int = 0
+    last_offset: int = field("int64")
     """The last offset of the run, itself included."""
-    delivery_state: int = 0
+    delivery_state: int = field("int8")
     """0 available, 1 acquired, 2 acknowledged, 3 being archived, 4 archived."""
-    delivery_count: int = 0
+    delivery_count: int = field("int16")
     """How often it has been delivered."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareSnapshotValue(Message):
+class ShareSnapshotValue(Message, versions=(0, 0), flexible=0):
     """The whole share state of a partition. Kafka 4.0, where share groups were a preview, had another
     layout under the same version.
 
-    ShareSnapshotValue, version 0, flexible from 0; value of record type 0 in __share_group_state.
+    Value of record type 0 in __share_group_state.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    snapshot_epoch: int = 0
+    snapshot_epoch: int = field("int32")
     """Number of the snapshot, one more with each; an update names the one it changes."""
-    state_epoch: int = 0
+    state_epoch: int = field("int32")
     """Epoch of the share state, one more each time the group's start is set anew."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """Leader epoch of the share partition's leader, so that an older one is fenced."""
-    start_offset: int = 0
+    start_offset: int = field("int64")
     """The first offset still in flight: all before it is done; -1 for none yet."""
-    delivery_complete_count: int = -1
+    delivery_complete_count: int = field("int32", default=-1, tag=0)
     """How many records from the start offset on are done; -1 if unknown. (tag 0)"""
-    create_timestamp: int = 0
+    create_timestamp: int = field("int64")
     """When the snapshot was first made, in ms since the epoch."""
-    write_timestamp: int = 0
+    write_timestamp: int = field("int64")
     """When it was written, in ms since the epoch."""
-    state_batches: list[ShareSnapshotValueStateBatch] = field(default_factory=list)
-    """Runs of offsets with one state each; none for a run that nobody has read."""
+    state_batches: list[ShareSnapshotValueStateBatch] = array(ShareSnapshotValueStateBatch)
+    """Runs of offsets with one state each; none for a run that was never read."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareUpdateKey(Message):
+class ShareUpdateKey(Message, versions=(0, 0)):
     """Whose share state it is: a group's, for one partition.
 
-    ShareUpdateKey, version 0; key of record type 1 in __share_group_state.
+    Key of record type 1 in __share_group_state.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The share group's id."""
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partition: int = 0
+    partition: int = field("int32")
     """The partition's number."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareUpdateValueStateBatch(Struct):
+class ShareUpdateValueStateBatch(Struct, flexible=0):
     """A run of offsets with one state."""
 
-    first_offset: int = 0
+    first_offset: int = field("int64")
     """The first offset of the run."""
-    last_offset: int = 0
+    last_offset: int = field("int64")
     """The last offset of the run, itself included."""
-    delivery_state: int = 0
+    delivery_state: int = field("int8")
     """0 available, 1 acquired, 2 acknowledged, 3 being archived, 4 archived."""
-    delivery_count: int = 0
+    delivery_count: int = field("int16")
     """How often it has been delivered."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class ShareUpdateValue(Message):
+class ShareUpdateValue(Message, versions=(0, 0), flexible=0):
     """What has changed since the snapshot. Kafka 4.0, where share groups were a preview, had another
     layout under the same version.
 
-    ShareUpdateValue, version 0, flexible from 0; value of record type 1 in __share_group_state.
+    Value of record type 1 in __share_group_state.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    snapshot_epoch: int = 0
+    snapshot_epoch: int = field("int32")
     """Number of the snapshot, one more with each; an update names the one it changes."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """Leader epoch of the share partition's leader, so that an older one is fenced."""
-    start_offset: int = 0
+    start_offset: int = field("int64")
     """The first offset still in flight; -1: as before."""
-    delivery_complete_count: int = -1
+    delivery_complete_count: int = field("int32", default=-1, tag=0)
     """How many records from the start offset on are done; -1 if unknown. (tag 0)"""
-    state_batches: list[ShareUpdateValueStateBatch] = field(default_factory=list)
+    state_batches: list[ShareUpdateValueStateBatch] = array(ShareUpdateValueStateBatch)
     """Runs of offsets whose state has changed."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-ShareSnapshotKey._layout_ = FieldTable(
-    ShareSnapshotKey,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partition", "int32"),
-)
-
-ShareSnapshotValueStateBatch._layout_ = FieldTable(
-    ShareSnapshotValueStateBatch,
-    Field("first_offset", "int64"),
-    Field("last_offset", "int64"),
-    Field("delivery_state", "int8"),
-    Field("delivery_count", "int16"),
-    flexible=0,
-)
-
-ShareSnapshotValue._layout_ = FieldTable(
-    ShareSnapshotValue,
-    Field("snapshot_epoch", "int32"),
-    Field("state_epoch", "int32"),
-    Field("leader_epoch", "int32"),
-    Field("start_offset", "int64"),
-    Field("delivery_complete_count", "int32", default=-1, tag=0),
-    Field("create_timestamp", "int64"),
-    Field("write_timestamp", "int64"),
-    Field("state_batches", "struct", array=True, struct=ShareSnapshotValueStateBatch, default=()),
-    flexible=0,
-)
-
-ShareUpdateKey._layout_ = FieldTable(
-    ShareUpdateKey,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partition", "int32"),
-)
-
-ShareUpdateValueStateBatch._layout_ = FieldTable(
-    ShareUpdateValueStateBatch,
-    Field("first_offset", "int64"),
-    Field("last_offset", "int64"),
-    Field("delivery_state", "int8"),
-    Field("delivery_count", "int16"),
-    flexible=0,
-)
-
-ShareUpdateValue._layout_ = FieldTable(
-    ShareUpdateValue,
-    Field("snapshot_epoch", "int32"),
-    Field("leader_epoch", "int32"),
-    Field("start_offset", "int64"),
-    Field("delivery_complete_count", "int32", default=-1, tag=0),
-    Field("state_batches", "struct", array=True, struct=ShareUpdateValueStateBatch, default=()),
-    flexible=0,
-)

@@ -8,330 +8,191 @@ UTF-8, which differs from UTF-8 in characters that no topic or host has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "AssignmentHost",
-    "AssignmentHostPartition",
-    "AssignmentInfo",
-    "AssignmentStandbyTask",
-    "AssignmentTaskId",
-    "AssignmentTopicIndex",
-    "AssignmentTopicPartition",
-    "ClientTag",
-    "PartitionToOffsetSum",
-    "SubscriptionInfoData",
-    "TaskId",
-    "TaskOffsetSum",
-]
+from coordwire.codec import Message, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
 class TaskId(Struct):
     """One task, up to v6."""
 
-    topic_group_id: int = 0
+    topic_group_id: int = field("int32")
     """Number of the subtopology."""
-    partition: int = 0
+    partition: int = field("int32")
     """The partition that the task works on."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class PartitionToOffsetSum(Struct):
     """One task of a subtopology, in v7 to v9."""
 
-    partition: int = 0
+    partition: int = field("int32")
     """The partition that the task works on."""
-    offset_sum: int = 0
+    offset_sum: int = field("int64")
     """Sum of the offsets of its stores; -2 if it was active, -3 if unknown."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class TaskOffsetSum(Struct):
     """How far the state of a task has come, or of all tasks of a subtopology (KIP-441)."""
 
-    topic_group_id: int = 0
+    topic_group_id: int = field("int32")
     """Number of the subtopology."""
-    partition: int = 0
+    partition: int = field("int32", since=10)
     """The partition that the task works on. (v10+)"""
-    offset_sum: int = 0
+    offset_sum: int = field("int64", since=10)
     """Sum of the offsets of its stores; -2 if it was active, -3 if unknown. (v10+)"""
-    named_topology: str | None = ""
+    named_topology: str | None = field("string", since=10, null=0)
     """The topology, where several have names; null for the one that has none. (v10+)"""
-    partition_to_offset_sum: list[PartitionToOffsetSum] = field(default_factory=list)
+    partition_to_offset_sum: list[PartitionToOffsetSum] = array(PartitionToOffsetSum, since=7, until=9)
     """The tasks, by partition. (v7-v9)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ClientTag(Struct):
     """A word about the client, for spreading standbys over racks."""
 
-    key: bytes = b""
+    key: bytes = field("bytes")
     """The tag's name, in UTF-8."""
-    value: bytes = b""
+    value: bytes = field("bytes")
     """Its value, in UTF-8."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class SubscriptionInfoData(Message):
+class SubscriptionInfoData(Message, versions=(1, 11)):
     """What a Streams client has, in JoinGroup. v2 adds its endpoint (KIP-67), v3 version probing
     (KIP-268), v7 offsets in place of tasks (KIP-441), v8 a field that forces a rejoin, v9 an error, v10
     named topologies, v11 tags (KIP-708).
-
-    SubscriptionInfoData, versions 1-11.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(1, 12)
-    flexible_versions: ClassVar[range] = range(12, 12)
-
-    version: int = 0
+    version: int = field("int32")
     """The version of these bytes."""
-    latest_supported_version: int = -1
+    latest_supported_version: int = field("int32", since=3, default=-1)
     """The newest version that the client knows (KIP-268). (v3+)"""
-    process_id: UUID = ZERO_UUID
+    process_id: UUID = field("uuid")
     """The client's process, made anew at each start."""
-    prev_tasks: list[TaskId] = field(default_factory=list)
+    prev_tasks: list[TaskId] = array(TaskId, until=6)
     """Tasks that were active here. (v0-v6)"""
-    standby_tasks: list[TaskId] = field(default_factory=list)
+    standby_tasks: list[TaskId] = array(TaskId, until=6)
     """Tasks that have state here. (v0-v6)"""
-    user_end_point: bytes = b""
+    user_end_point: bytes = field("bytes", since=2)
     """Where the client can be queried, host:port in UTF-8; empty for nowhere. (v2+)"""
-    task_offset_sums: list[TaskOffsetSum] = field(default_factory=list)
+    task_offset_sums: list[TaskOffsetSum] = array(TaskOffsetSum, since=7)
     """The tasks that have state here, and how far it has come (KIP-441). (v7+)"""
-    unique_field: int = 0
+    unique_field: int = field("int8", since=8)
     """A number that changes, so that the broker sees a change. (v8+)"""
-    error_code: int = 0
+    error_code: int = field("int32", since=9)
     """0, or 4 to stop all of the application (KIP-663). (v9+)"""
-    client_tags: list[ClientTag] = field(default_factory=list)
+    client_tags: list[ClientTag] = array(ClientTag, since=11)
     """Words about the client, such as its rack (KIP-708). (v11+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class AssignmentTaskId(Struct):
     """One task."""
 
-    topic_group_id: int = 0
+    topic_group_id: int = field("int32")
     """Number of the subtopology."""
-    partition: int = 0
+    partition: int = field("int32")
     """The partition that the task works on."""
-    named_topology: list[int] = field(default_factory=list)
+    named_topology: list[int] = array("int16", since=10)
     """The topology's name in UTF-16 units; empty for the one that has none. (v10+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class AssignmentTopicPartition(Struct):
     """One partition."""
 
-    topic: str = ""
+    topic: str = field("string", entity="topic_name")
     """The topic's name."""
-    partition: int = 0
+    partition: int = field("int32")
     """The partition's number."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class AssignmentStandbyTask(Struct):
     """One standby task."""
 
-    topic_group_id: int = 0
+    topic_group_id: int = field("int32")
     """Number of the subtopology."""
-    partition: int = 0
+    partition: int = field("int32")
     """The partition that the task works on."""
-    named_topology: list[int] = field(default_factory=list)
+    named_topology: list[int] = array("int16", since=10)
     """The topology's name in UTF-16 units; empty for the one that has none. (v10+)"""
-    partitions: list[AssignmentTopicPartition] = field(default_factory=list)
+    partitions: list[AssignmentTopicPartition] = array(AssignmentTopicPartition)
     """The partitions of its input."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class AssignmentTopicIndex(Struct):
     """A topic that is named once, from v5 on."""
 
-    index: int = 0
-    """The number that stands for the topic below."""
-    topic: str = ""
+    index: int = field("int32")
+    """The number used for the topic below."""
+    topic: str = field("string", entity="topic_name")
     """The topic's name."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class AssignmentHostPartition(Struct):
     """One partition at a host."""
 
-    topic: str = ""
+    topic: str = field("string", until=4, entity="topic_name")
     """The topic's name. (v0-v4)"""
-    topic_index: int = 0
+    topic_index: int = field("int32", since=5)
     """Its number in topics. (v5+)"""
-    partition: int = 0
+    partition: int = field("int32")
     """The partition's number."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class AssignmentHost(Struct):
     """A client's endpoint, and what can be asked there (KIP-67)."""
 
-    host: str = ""
+    host: str = field("string")
     """The host that can be queried."""
-    port: int = 0
+    port: int = field("int32")
     """Its port."""
-    partitions: list[AssignmentHostPartition] = field(default_factory=list)
+    partitions: list[AssignmentHostPartition] = array(AssignmentHostPartition)
     """The partitions whose state it has."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AssignmentInfo(Message):
+class AssignmentInfo(Message, versions=(1, 11)):
     """What a Streams client shall do, in SyncGroup. v2 adds where state can be queried (KIP-67), v3
     version probing (KIP-268), v4 an error, v5 numbers for topics, v6 where standbys are (KIP-535), v7
     the next rebalance (KIP-441), v10 named topologies.
-
-    AssignmentInfo, versions 1-11.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(1, 12)
-    flexible_versions: ClassVar[range] = range(12, 12)
-
-    version: int = 0
+    version: int = field("int32")
     """The version of these bytes."""
-    commonly_supported_version: int = -1
+    commonly_supported_version: int = field("int32", since=3, default=-1)
     """The newest version that all clients know (KIP-268). (v3+)"""
-    active_tasks: list[AssignmentTaskId] = field(default_factory=list)
+    active_tasks: list[AssignmentTaskId] = array(AssignmentTaskId)
     """Tasks to run, in the order of the assigned partitions."""
-    standby_tasks: list[AssignmentStandbyTask] = field(default_factory=list)
+    standby_tasks: list[AssignmentStandbyTask] = array(AssignmentStandbyTask)
     """Tasks whose state to keep up."""
-    topics: list[AssignmentTopicIndex] = field(default_factory=list)
+    topics: list[AssignmentTopicIndex] = array(AssignmentTopicIndex, since=5)
     """The topics named below. (v5+)"""
-    partitions_by_host: list[AssignmentHost] = field(default_factory=list)
+    partitions_by_host: list[AssignmentHost] = array(AssignmentHost, since=2)
     """Where the state of active tasks can be queried (KIP-67). (v2+)"""
-    standby_partitions_by_host: list[AssignmentHost] = field(default_factory=list)
+    standby_partitions_by_host: list[AssignmentHost] = array(AssignmentHost, since=6)
     """Where that of standby tasks can (KIP-535). (v6+)"""
-    err_code: int = 0
+    err_code: int = field("int32", since=4)
     """0, or why there is no assignment, in the assignor's own numbers. (v4+)"""
-    next_rebalance_ms: int = 0x7FFFFFFFFFFFFFFF
+    next_rebalance_ms: int = field("int64", since=7, default=0x7FFFFFFFFFFFFFFF)
     """When to rebalance again, in ms since the epoch; the greatest int64 for never (KIP-441). (v7+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-TaskId._layout_ = FieldTable(
-    TaskId,
-    Field("topic_group_id", "int32"),
-    Field("partition", "int32"),
-)
-
-PartitionToOffsetSum._layout_ = FieldTable(
-    PartitionToOffsetSum,
-    Field("partition", "int32"),
-    Field("offset_sum", "int64"),
-)
-
-TaskOffsetSum._layout_ = FieldTable(
-    TaskOffsetSum,
-    Field("topic_group_id", "int32"),
-    Field("partition", "int32", 10),
-    Field("offset_sum", "int64", 10),
-    Field("named_topology", "string", 10, null=0, default=""),
-    Field("partition_to_offset_sum", "struct", 7, 9, array=True, struct=PartitionToOffsetSum, default=()),
-)
-
-ClientTag._layout_ = FieldTable(
-    ClientTag,
-    Field("key", "bytes", default=b""),
-    Field("value", "bytes", default=b""),
-)
-
-SubscriptionInfoData._layout_ = FieldTable(
-    SubscriptionInfoData,
-    Field("version", "int32"),
-    Field("latest_supported_version", "int32", 3, default=-1),
-    Field("process_id", "uuid", default=ZERO_UUID),
-    Field("prev_tasks", "struct", 0, 6, array=True, struct=TaskId, default=()),
-    Field("standby_tasks", "struct", 0, 6, array=True, struct=TaskId, default=()),
-    Field("user_end_point", "bytes", 2, default=b""),
-    Field("task_offset_sums", "struct", 7, array=True, struct=TaskOffsetSum, default=()),
-    Field("unique_field", "int8", 8),
-    Field("error_code", "int32", 9),
-    Field("client_tags", "struct", 11, array=True, struct=ClientTag, default=()),
-)
-
-AssignmentTaskId._layout_ = FieldTable(
-    AssignmentTaskId,
-    Field("topic_group_id", "int32"),
-    Field("partition", "int32"),
-    Field("named_topology", "int16", 10, array=True, default=()),
-)
-
-AssignmentTopicPartition._layout_ = FieldTable(
-    AssignmentTopicPartition,
-    Field("topic", "string", default="", entity="topic_name"),
-    Field("partition", "int32"),
-)
-
-AssignmentStandbyTask._layout_ = FieldTable(
-    AssignmentStandbyTask,
-    Field("topic_group_id", "int32"),
-    Field("partition", "int32"),
-    Field("named_topology", "int16", 10, array=True, default=()),
-    Field("partitions", "struct", array=True, struct=AssignmentTopicPartition, default=()),
-)
-
-AssignmentTopicIndex._layout_ = FieldTable(
-    AssignmentTopicIndex,
-    Field("index", "int32"),
-    Field("topic", "string", default="", entity="topic_name"),
-)
-
-AssignmentHostPartition._layout_ = FieldTable(
-    AssignmentHostPartition,
-    Field("topic", "string", 0, 4, default="", entity="topic_name"),
-    Field("topic_index", "int32", 5),
-    Field("partition", "int32"),
-)
-
-AssignmentHost._layout_ = FieldTable(
-    AssignmentHost,
-    Field("host", "string", default=""),
-    Field("port", "int32"),
-    Field("partitions", "struct", array=True, struct=AssignmentHostPartition, default=()),
-)
-
-AssignmentInfo._layout_ = FieldTable(
-    AssignmentInfo,
-    Field("version", "int32"),
-    Field("commonly_supported_version", "int32", 3, default=-1),
-    Field("active_tasks", "struct", array=True, struct=AssignmentTaskId, default=()),
-    Field("standby_tasks", "struct", array=True, struct=AssignmentStandbyTask, default=()),
-    Field("topics", "struct", 5, array=True, struct=AssignmentTopicIndex, default=()),
-    Field("partitions_by_host", "struct", 2, array=True, struct=AssignmentHost, default=()),
-    Field("standby_partitions_by_host", "struct", 6, array=True, struct=AssignmentHost, default=()),
-    Field("err_code", "int32", 4),
-    Field("next_rebalance_ms", "int64", 7, default=0x7FFFFFFFFFFFFFFF),
-)

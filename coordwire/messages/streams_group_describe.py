@@ -3,353 +3,258 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "Assignment",
-    "DescribedGroup",
-    "Endpoint",
-    "KeyValue",
-    "Member",
-    "StreamsGroupDescribeRequest",
-    "StreamsGroupDescribeResponse",
-    "Subtopology",
-    "TaskIds",
-    "TaskOffset",
-    "TopicInfo",
-    "Topology",
-]
+from coordwire.codec import Request, Response, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupDescribeRequest(Request["StreamsGroupDescribeResponse"]):
-    """Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).
+class StreamsGroupDescribeRequest(
+    Request["StreamsGroupDescribeResponse"], api_key=89, versions=(0, 1), flexible=0
+):
+    """Reports the state, the topology, the members and the tasks of streams groups (KIP-1071)."""
 
-    Request of StreamsGroupDescribe, api key 89, version 0, flexible from 0, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 89
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[StreamsGroupDescribeResponse]]
-
-    group_ids: list[str] = field(default_factory=list)
+    group_ids: list[str] = array("string", entity="group_id")
     """Whom to tell about."""
-    include_authorized_operations: bool = False
+    include_authorized_operations: bool = field("bool")
     """True asks for authorized_operations."""
+    include_topology_description: bool = field("bool", since=1)
+    """True asks for topology_description (KIP-1331). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class KeyValue(Struct):
+class KeyValue(Struct, flexible=0):
     """A setting or tag."""
 
-    key: str = ""
+    key: str = field("string")
     """Its name."""
-    value: str = ""
+    value: str = field("string")
     """What it is set to."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicInfo(Struct):
+class TopicInfo(Struct, flexible=0):
     """An internal topic that the application needs."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """What it is called."""
-    partitions: int = 0
+    partitions: int = field("int32")
     """How many it must have; 0 if the broker works it out."""
-    replication_factor: int = 0
+    replication_factor: int = field("int16")
     """Replicas of each partition; 0 for the broker's default."""
-    topic_configs: list[KeyValue] = field(default_factory=list)
+    topic_configs: list[KeyValue] = array(KeyValue)
     """Settings for its creation."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Subtopology(Struct):
+class Subtopology(Struct, flexible=0):
     """A part of the topology whose tasks run on their own."""
 
-    subtopology_id: str = ""
+    subtopology_id: str = field("string")
     """Its name within the topology."""
-    source_topics: list[str] = field(default_factory=list)
+    source_topics: list[str] = array("string", entity="topic_name")
     """The topics that it reads, with patterns resolved, but for internal ones."""
-    repartition_sink_topics: list[str] = field(default_factory=list)
+    repartition_sink_topics: list[str] = array("string", entity="topic_name")
     """Internal topics that it writes for another subtopology to read."""
-    state_changelog_topics: list[TopicInfo] = field(default_factory=list)
+    state_changelog_topics: list[TopicInfo] = array(TopicInfo)
     """Internal topics that back up its state stores."""
-    repartition_source_topics: list[TopicInfo] = field(default_factory=list)
+    repartition_source_topics: list[TopicInfo] = array(TopicInfo)
     """Internal topics that it reads from another subtopology."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Topology(Struct):
+class Topology(Struct, flexible=0):
     """What the application computes, as the group holds it."""
 
-    epoch: int = 0
+    epoch: int = field("int32")
     """Grows with each change of the topology."""
-    subtopologies: list[Subtopology] | None = None
+    subtopologies: list[Subtopology] | None = array(Subtopology, null=0, default=None)
     """Its independent parts; null while the topology can't be set up."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Endpoint(Struct):
+class Endpoint(Struct, flexible=0):
     """Where a client serves interactive queries."""
 
-    host: str = ""
+    host: str = field("string")
     """Its host name or address."""
-    port: int = 0
+    port: int = field("uint16")
     """Its TCP port, unsigned."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TaskOffset(Struct):
+class TaskOffset(Struct, flexible=0):
     """How far the state of one task is."""
 
-    subtopology_id: str = ""
+    subtopology_id: str = field("string")
     """Which part of the topology."""
-    partition: int = 0
+    partition: int = field("int32")
     """Which of its tasks."""
-    offset: int = 0
+    offset: int = field("int64")
     """Summed up over the task's changelog partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TaskIds(Struct):
+class TaskIds(Struct, flexible=0):
     """Tasks of one subtopology, one a partition."""
 
-    subtopology_id: str = ""
+    subtopology_id: str = field("string")
     """Which part of the topology."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """The input partitions, each of them a task."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Assignment(Struct):
+class Assignment(Struct, flexible=0):
     """The tasks of one member."""
 
-    active_tasks: list[TaskIds] = field(default_factory=list)
+    active_tasks: list[TaskIds] = array(TaskIds)
     """Those that it processes."""
-    standby_tasks: list[TaskIds] = field(default_factory=list)
+    standby_tasks: list[TaskIds] = array(TaskIds)
     """Those that it keeps a copy of."""
-    warmup_tasks: list[TaskIds] = field(default_factory=list)
+    warmup_tasks: list[TaskIds] = array(TaskIds)
     """Those that it prepares to take over."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Member(Struct):
+class Member(Struct, flexible=0):
     """A member of the group."""
 
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The UUID that the member picked."""
-    member_epoch: int = 0
+    member_epoch: int = field("int32")
     """The epoch that it has reached."""
-    instance_id: str | None = None
+    instance_id: str | None = field("string", null=0, default=None, entity="instance_id")
     """A static member's own name; null if it is dynamic."""
-    rack_id: str | None = None
+    rack_id: str | None = field("string", null=0, default=None)
     """Its rack; null if it has none."""
-    client_id: str = ""
+    client_id: str = field("string")
     """The client id of its request headers."""
-    client_host: str = ""
+    client_host: str = field("string")
     """The address that it connects from."""
-    topology_epoch: int = 0
+    topology_epoch: int = field("int32")
     """The topology that it runs, by its epoch."""
-    process_id: str = ""
+    process_id: str = field("string")
     """Names the process, which may run several members."""
-    user_endpoint: Endpoint | None = None
+    user_endpoint: Endpoint | None = struct(Endpoint, null=0, default=None)
     """Where it serves interactive queries; null if nowhere."""
-    client_tags: list[KeyValue] = field(default_factory=list)
+    client_tags: list[KeyValue] = array(KeyValue)
     """For rack-aware placing of standbys."""
-    task_offsets: list[TaskOffset] = field(default_factory=list)
+    task_offsets: list[TaskOffset] = array(TaskOffset)
     """How far its tasks' state is restored."""
-    task_end_offsets: list[TaskOffset] = field(default_factory=list)
+    task_end_offsets: list[TaskOffset] = array(TaskOffset)
     """Where the changelogs of its tasks end."""
-    assignment: Assignment = field(default_factory=Assignment)
+    assignment: Assignment = struct(Assignment)
     """What it runs now."""
-    target_assignment: Assignment = field(default_factory=Assignment)
+    target_assignment: Assignment = struct(Assignment)
     """What it shall run in the end."""
-    is_classic: bool = False
-    """True for a member that still speaks the classic protocol."""
+    is_classic: bool = field("bool")
+    """True for a member that still uses the classic protocol."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class DescribedGroup(Struct):
+class TopologyDescriptionNode(Struct, flexible=0):
+    """A node of the processing graph."""
+
+    name: str = field("string")
+    """Its name, such as "KSTREAM-SOURCE-0000000000"."""
+    node_type: int = field("int8")
+    """1 source, 2 processor, 3 sink."""
+    source_topics: list[str] = array("string", entity="topic_name")
+    """The topics that a source reads; empty if they are found at run time."""
+    sink_topic: str | None = field("string", null=0, default=None, entity="topic_name")
+    """The topic that a sink writes; null if it is chosen at run time."""
+    stores: list[str] = array("string")
+    """The state stores that a processor uses, by name."""
+    successors: list[str] = array("string")
+    """The nodes that take its output, by name."""
+    tags: dict[int, bytes] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class TopologyDescriptionSubtopology(Struct, flexible=0):
+    """A part of the topology whose tasks run on their own, node by node."""
+
+    subtopology_id: str = field("string")
+    """Its name within the topology."""
+    nodes: list[TopologyDescriptionNode] = array(TopologyDescriptionNode)
+    """Its nodes."""
+    tags: dict[int, bytes] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class TopologyDescriptionGlobalStore(Struct, flexible=0):
+    """A state store that every client holds whole."""
+
+    source: TopologyDescriptionNode = struct(TopologyDescriptionNode)
+    """The source node that feeds it."""
+    processor: TopologyDescriptionNode = struct(TopologyDescriptionNode)
+    """The processor node that fills it."""
+    tags: dict[int, bytes] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class TopologyDescription(Struct, flexible=0):
+    """The whole topology of the application, for people to read (KIP-1331)."""
+
+    subtopologies: list[TopologyDescriptionSubtopology] = array(TopologyDescriptionSubtopology)
+    """The parts that it consists of."""
+    global_stores: list[TopologyDescriptionGlobalStore] = array(TopologyDescriptionGlobalStore)
+    """The global state stores that it uses."""
+    tags: dict[int, bytes] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribedGroup(Struct, flexible=0):
     """A streams group."""
 
-    error_code: int = 0
-    """0, or why nothing is told about it."""
-    error_message: str | None = None
+    error_code: int = field("int16", entity="error_code")
+    """0, or why it is not described."""
+    error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """Which group."""
-    group_state: str = ""
+    group_state: str = field("string")
     """"Empty", "NotReady", "Assigning", "Reconciling", "Stable" or "Dead"."""
-    group_epoch: int = 0
+    group_epoch: int = field("int32")
     """Grows when members, topology or topics change."""
-    assignment_epoch: int = 0
+    assignment_epoch: int = field("int32")
     """The group epoch that the target assignment was made for."""
-    topology: Topology | None = None
+    topology: Topology | None = struct(Topology, null=0, default=None)
     """Null if no member has brought one yet."""
-    members: list[Member] = field(default_factory=list)
+    members: list[Member] = array(Member)
     """Empty if the group has none."""
-    authorized_operations: int = -0x80000000
+    authorized_operations: int = field("int32", default=-0x80000000)
     """Bits of the operations allowed on it; the least int32 if not asked."""
+    topology_description: TopologyDescription | None = struct(
+        TopologyDescription, since=1, null=0, default=None
+    )
+    """The topology node by node; null unless the status is 3 (KIP-1331). (v1+)"""
+    topology_description_status: int = field("int8", since=1)
+    """0 not asked for, 1 none stored, 2 the broker couldn't fetch it, 3 available (KIP-1331). (v1+)"""
+    assignor_name: str | None = field("string", since=1, null=0, default=None, ignorable=True)
+    """The assignor that the next assignment will be made with; null after an error (KIP-1357). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupDescribeResponse(Response):
-    """Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).
+class StreamsGroupDescribeResponse(
+    Response, answers=StreamsGroupDescribeRequest, api_key=89, versions=(0, 1), flexible=0
+):
+    """The response to StreamsGroupDescribeRequest."""
 
-    Response of StreamsGroupDescribe, api key 89, version 0, flexible from 0, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 89
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """Throttling in ms: 0, or how long the quota holds this client back."""
-    groups: list[DescribedGroup] = field(default_factory=list)
+    groups: list[DescribedGroup] = array(DescribedGroup)
     """The groups asked for."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-StreamsGroupDescribeRequest._layout_ = FieldTable(
-    StreamsGroupDescribeRequest,
-    Field("group_ids", "string", array=True, default=(), entity="group_id"),
-    Field("include_authorized_operations", "bool", default=False),
-    flexible=0,
-)
-
-KeyValue._layout_ = FieldTable(
-    KeyValue,
-    Field("key", "string", default=""),
-    Field("value", "string", default=""),
-    flexible=0,
-)
-
-TopicInfo._layout_ = FieldTable(
-    TopicInfo,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "int32"),
-    Field("replication_factor", "int16"),
-    Field("topic_configs", "struct", array=True, struct=KeyValue, default=()),
-    flexible=0,
-)
-
-Subtopology._layout_ = FieldTable(
-    Subtopology,
-    Field("subtopology_id", "string", default=""),
-    Field("source_topics", "string", array=True, default=(), entity="topic_name"),
-    Field("repartition_sink_topics", "string", array=True, default=(), entity="topic_name"),
-    Field("state_changelog_topics", "struct", array=True, struct=TopicInfo, default=()),
-    Field("repartition_source_topics", "struct", array=True, struct=TopicInfo, default=()),
-    flexible=0,
-)
-
-Topology._layout_ = FieldTable(
-    Topology,
-    Field("epoch", "int32"),
-    Field("subtopologies", "struct", array=True, struct=Subtopology, null=0, default=None),
-    flexible=0,
-)
-
-Endpoint._layout_ = FieldTable(
-    Endpoint,
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    flexible=0,
-)
-
-TaskOffset._layout_ = FieldTable(
-    TaskOffset,
-    Field("subtopology_id", "string", default=""),
-    Field("partition", "int32"),
-    Field("offset", "int64"),
-    flexible=0,
-)
-
-TaskIds._layout_ = FieldTable(
-    TaskIds,
-    Field("subtopology_id", "string", default=""),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-Assignment._layout_ = FieldTable(
-    Assignment,
-    Field("active_tasks", "struct", array=True, struct=TaskIds, default=()),
-    Field("standby_tasks", "struct", array=True, struct=TaskIds, default=()),
-    Field("warmup_tasks", "struct", array=True, struct=TaskIds, default=()),
-    flexible=0,
-)
-
-Member._layout_ = FieldTable(
-    Member,
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("member_epoch", "int32"),
-    Field("instance_id", "string", null=0, default=None, entity="instance_id"),
-    Field("rack_id", "string", null=0, default=None),
-    Field("client_id", "string", default=""),
-    Field("client_host", "string", default=""),
-    Field("topology_epoch", "int32"),
-    Field("process_id", "string", default=""),
-    Field("user_endpoint", "struct", struct=Endpoint, null=0, default=None),
-    Field("client_tags", "struct", array=True, struct=KeyValue, default=()),
-    Field("task_offsets", "struct", array=True, struct=TaskOffset, default=()),
-    Field("task_end_offsets", "struct", array=True, struct=TaskOffset, default=()),
-    Field("assignment", "struct", struct=Assignment),
-    Field("target_assignment", "struct", struct=Assignment),
-    Field("is_classic", "bool", default=False),
-    flexible=0,
-)
-
-DescribedGroup._layout_ = FieldTable(
-    DescribedGroup,
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("group_state", "string", default=""),
-    Field("group_epoch", "int32"),
-    Field("assignment_epoch", "int32"),
-    Field("topology", "struct", struct=Topology, null=0, default=None),
-    Field("members", "struct", array=True, struct=Member, default=()),
-    Field("authorized_operations", "int32", default=-0x80000000),
-    flexible=0,
-)
-
-StreamsGroupDescribeResponse._layout_ = FieldTable(
-    StreamsGroupDescribeResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("groups", "struct", array=True, struct=DescribedGroup, default=()),
-    flexible=0,
-)
-
-StreamsGroupDescribeRequest.response_class = StreamsGroupDescribeResponse

@@ -6,481 +6,275 @@ Null means "as in the heartbeat before" nearly everywhere; on joining, everythin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "CopartitionGroup",
-    "EndpointToPartitions",
-    "KeyValue",
-    "Status",
-    "StreamsGroupHeartbeatRequest",
-    "StreamsGroupHeartbeatRequestEndpoint",
-    "StreamsGroupHeartbeatRequestTaskIds",
-    "StreamsGroupHeartbeatResponse",
-    "StreamsGroupHeartbeatResponseEndpoint",
-    "StreamsGroupHeartbeatResponseTaskIds",
-    "Subtopology",
-    "TaskOffset",
-    "TopicInfo",
-    "TopicPartition",
-    "Topology",
-]
+from coordwire.codec import Request, Response, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class KeyValue(Struct):
+class KeyValue(Struct, flexible=0):
     """A setting or tag."""
 
-    key: str = ""
+    key: str = field("string")
     """Its name."""
-    value: str = ""
+    value: str = field("string")
     """What it is set to."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicInfo(Struct):
+class TopicInfo(Struct, flexible=0):
     """An internal topic that the application needs."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """What it is called."""
-    partitions: int = 0
+    partitions: int = field("int32")
     """How many it must have; 0 if the broker works it out."""
-    replication_factor: int = 0
+    replication_factor: int = field("int16")
     """Replicas of each partition; 0 for the broker's default."""
-    topic_configs: list[KeyValue] = field(default_factory=list)
+    topic_configs: list[KeyValue] = array(KeyValue)
     """Settings for its creation."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CopartitionGroup(Struct):
+class CopartitionGroup(Struct, flexible=0):
     """Topics that need equally many partitions, as indexes into the subtopology's lists."""
 
-    source_topics: list[int] = field(default_factory=list)
+    source_topics: list[int] = array("int16")
     """Indexes into source_topics, from 0."""
-    source_topic_regex: list[int] = field(default_factory=list)
+    source_topic_regex: list[int] = array("int16")
     """Indexes into source_topic_regex, from 0."""
-    repartition_source_topics: list[int] = field(default_factory=list)
+    repartition_source_topics: list[int] = array("int16")
     """Indexes into repartition_source_topics, from 0."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Subtopology(Struct):
+class Subtopology(Struct, flexible=0):
     """A part of the topology whose tasks run on their own."""
 
-    subtopology_id: str = ""
+    subtopology_id: str = field("string")
     """Its name within the topology."""
-    source_topics: list[str] = field(default_factory=list)
+    source_topics: list[str] = array("string", entity="topic_name")
     """The topics that it reads, but for internal ones."""
-    source_topic_regex: list[str] = field(default_factory=list)
+    source_topic_regex: list[str] = array("string")
     """Patterns of further topics that it reads."""
-    state_changelog_topics: list[TopicInfo] = field(default_factory=list)
+    state_changelog_topics: list[TopicInfo] = array(TopicInfo)
     """Internal topics that back up its state stores."""
-    repartition_sink_topics: list[str] = field(default_factory=list)
+    repartition_sink_topics: list[str] = array("string", entity="topic_name")
     """Internal topics that it writes for another subtopology to read."""
-    repartition_source_topics: list[TopicInfo] = field(default_factory=list)
+    repartition_source_topics: list[TopicInfo] = array(TopicInfo)
     """Internal topics that it reads from another subtopology."""
-    copartition_groups: list[CopartitionGroup] = field(default_factory=list)
+    copartition_groups: list[CopartitionGroup] = array(CopartitionGroup)
     """Which topics need equally many partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Topology(Struct):
+class Topology(Struct, flexible=0):
     """What the application computes, as far as the group has to know."""
 
-    epoch: int = 0
+    epoch: int = field("int32")
     """Grows with each change of the topology."""
-    subtopologies: list[Subtopology] = field(default_factory=list)
+    subtopologies: list[Subtopology] = array(Subtopology)
     """Its independent parts."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupHeartbeatRequestTaskIds(Struct):
+class StreamsGroupHeartbeatRequestTaskIds(Struct, flexible=0):
     """Tasks of one subtopology, one a partition."""
 
-    subtopology_id: str = ""
+    subtopology_id: str = field("string")
     """Which part of the topology."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """The input partitions, each of them a task."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupHeartbeatRequestEndpoint(Struct):
+class StreamsGroupHeartbeatRequestEndpoint(Struct, flexible=0):
     """Where a client serves interactive queries."""
 
-    host: str = ""
+    host: str = field("string")
     """Its host name or address."""
-    port: int = 0
+    port: int = field("uint16")
     """Its TCP port, unsigned."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TaskOffset(Struct):
+class TaskOffset(Struct, flexible=0):
     """How far the state of one task is."""
 
-    subtopology_id: str = ""
+    subtopology_id: str = field("string")
     """Which part of the topology."""
-    partition: int = 0
+    partition: int = field("int32")
     """Which of its tasks."""
-    offset: int = 0
+    offset: int = field("int64")
     """Summed up over the task's changelog partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupHeartbeatRequest(Request["StreamsGroupHeartbeatResponse"]):
-    """Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it
-    shall run (KIP-1071).
-
-    Request of StreamsGroupHeartbeat, api key 88, version 0, flexible from 0, answered by the group
-    coordinator.
+class StreamsGroupHeartbeatRequest(
+    Request["StreamsGroupHeartbeatResponse"], api_key=88, versions=(0, 1), flexible=0
+):
+    """Keeps a Streams client in its group, reports its topology and tasks, and returns the tasks that it
+    has to run (KIP-1071).
     """
 
-    api_key: ClassVar[int | None] = 88
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[StreamsGroupHeartbeatResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group, which is the application's id."""
-    member_id: str = ""
-    """A UUID that the member picks itself and keeps while it lives."""
-    member_epoch: int = 0
+    member_id: str = field("string", entity="member_id")
+    """A UUID that the member picks itself and keeps for its lifetime."""
+    member_epoch: int = field("int32")
     """0 joins, -1 leaves, -2 leaves for a restart of a static member."""
-    endpoint_information_epoch: int = 0
+    endpoint_information_epoch: int = field("int32")
     """The endpoint map that the member has, by its epoch."""
-    instance_id: str | None = None
+    instance_id: str | None = field("string", null=0, default=None, entity="instance_id")
     """A static member's own name; null if it is dynamic."""
-    rack_id: str | None = None
+    rack_id: str | None = field("string", null=0, default=None)
     """The member's rack; null if it has none or it is unchanged."""
-    rebalance_timeout_ms: int = -1
+    rebalance_timeout_ms: int = field("int32", default=-1)
     """Longest time to give tasks up, in ms; -1 if unchanged."""
-    topology: Topology | None = None
+    topology: Topology | None = struct(Topology, null=0, default=None)
     """Sent on joining; null otherwise."""
-    active_tasks: list[StreamsGroupHeartbeatRequestTaskIds] | None = None
+    active_tasks: list[StreamsGroupHeartbeatRequestTaskIds] | None = array(
+        StreamsGroupHeartbeatRequestTaskIds, null=0, default=None
+    )
     """Those that it processes now; null if unchanged."""
-    standby_tasks: list[StreamsGroupHeartbeatRequestTaskIds] | None = None
+    standby_tasks: list[StreamsGroupHeartbeatRequestTaskIds] | None = array(
+        StreamsGroupHeartbeatRequestTaskIds, null=0, default=None
+    )
     """Those that it keeps a copy of now; null if unchanged."""
-    warmup_tasks: list[StreamsGroupHeartbeatRequestTaskIds] | None = None
+    warmup_tasks: list[StreamsGroupHeartbeatRequestTaskIds] | None = array(
+        StreamsGroupHeartbeatRequestTaskIds, null=0, default=None
+    )
     """Those that it prepares to take over now; null if unchanged."""
-    process_id: str | None = None
+    process_id: str | None = field("string", null=0, default=None)
     """Names the process, which may run several members; null if unchanged."""
-    user_endpoint: StreamsGroupHeartbeatRequestEndpoint | None = None
+    user_endpoint: StreamsGroupHeartbeatRequestEndpoint | None = struct(
+        StreamsGroupHeartbeatRequestEndpoint, null=0, default=None
+    )
     """Where it serves interactive queries; null if nowhere or unchanged."""
-    client_tags: list[KeyValue] | None = None
+    client_tags: list[KeyValue] | None = array(KeyValue, null=0, default=None)
     """For rack-aware placing of standbys; null if unchanged."""
-    task_offsets: list[TaskOffset] | None = None
+    task_offsets: list[TaskOffset] | None = array(TaskOffset, null=0, default=None)
     """How far its tasks' state is restored; null if unchanged."""
-    task_end_offsets: list[TaskOffset] | None = None
+    task_end_offsets: list[TaskOffset] | None = array(TaskOffset, null=0, default=None)
     """Where the changelogs of its tasks end; null if unchanged."""
-    shutdown_application: bool = False
+    shutdown_application: bool = field("bool")
     """True asks all members to stop."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Status(Struct):
+class Status(Struct, flexible=0):
     """Something that keeps the group from running as it should."""
 
-    status_code: int = 0
-    """0 stale topology, 1 no source, 2 partitions differ, 3 no internal topic, 4 shutdown, 5 delayed."""
-    status_detail: str = ""
+    status_code: int = field("int8")
+    """0 stale topology, 1 no source, 2 partitions differ, 3 no internal topic, 4 shutdown, 5 delayed, 6 no
+    client tags (v1).
+    """
+    status_detail: str = field("string")
     """Explains it to people."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupHeartbeatResponseTaskIds(Struct):
+class StreamsGroupHeartbeatResponseTaskIds(Struct, flexible=0):
     """Tasks of one subtopology, one a partition."""
 
-    subtopology_id: str = ""
+    subtopology_id: str = field("string")
     """Which part of the topology."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """The input partitions, each of them a task."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupHeartbeatResponseEndpoint(Struct):
+class StreamsGroupHeartbeatResponseEndpoint(Struct, flexible=0):
     """Where a client serves interactive queries."""
 
-    host: str = ""
+    host: str = field("string")
     """Its host name or address."""
-    port: int = 0
+    port: int = field("uint16")
     """Its TCP port, unsigned."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicPartition(Struct):
+class TopicPartition(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic: str = ""
+    topic: str = field("string", entity="topic_name")
     """Its name."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of the partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class EndpointToPartitions(Struct):
+class EndpointToPartitions(Struct, flexible=0):
     """The partitions whose state one client can be asked for."""
 
-    user_endpoint: StreamsGroupHeartbeatResponseEndpoint = field(
-        default_factory=StreamsGroupHeartbeatResponseEndpoint
-    )
-    """Where to ask."""
-    active_partitions: list[TopicPartition] = field(default_factory=list)
+    user_endpoint: StreamsGroupHeartbeatResponseEndpoint = struct(StreamsGroupHeartbeatResponseEndpoint)
+    """Where to query it."""
+    active_partitions: list[TopicPartition] = array(TopicPartition)
     """Those that it processes."""
-    standby_partitions: list[TopicPartition] = field(default_factory=list)
+    standby_partitions: list[TopicPartition] = array(TopicPartition)
     """Those that it keeps a copy of."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupHeartbeatResponse(Response):
-    """Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it
-    shall run (KIP-1071).
+class StreamsGroupHeartbeatResponse(
+    Response, answers=StreamsGroupHeartbeatRequest, api_key=88, versions=(0, 1), flexible=0
+):
+    """The response to StreamsGroupHeartbeatRequest."""
 
-    Response of StreamsGroupHeartbeat, api key 88, version 0, flexible from 0, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 88
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """Throttling in ms: 0, or how long the quota holds this client back."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the heartbeat was refused."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The member that is answered."""
-    member_epoch: int = 0
+    member_epoch: int = field("int32")
     """To be sent with the next heartbeat."""
-    heartbeat_interval_ms: int = 0
+    heartbeat_interval_ms: int = field("int32")
     """When to send the next heartbeat, in ms."""
-    acceptable_recovery_lag: int = 0
-    """Offsets that a warm-up task may be behind and still count as caught up."""
-    task_offset_interval_ms: int = 0
+    acceptable_recovery_lag_legacy: int = field("int32", until=0)
+    """In v0, offsets that a warm-up task may lag and still count as caught up. (v0-v0)"""
+    task_offset_interval_ms: int = field("int32")
     """How often to send task_offsets, in ms."""
-    status: list[Status] | None = field(default_factory=list)
+    acceptable_recovery_lag: int = field("int64", since=1, default=-1, ignorable=True)
+    """Offsets that a warm-up task may lag and still count as caught up; -1 if the broker has no such
+    setting. (v1+)
+    """
+    status: list[Status] | None = array(Status, null=0)
     """What is wrong with the group; null if unchanged."""
-    active_tasks: list[StreamsGroupHeartbeatResponseTaskIds] | None = None
+    active_tasks: list[StreamsGroupHeartbeatResponseTaskIds] | None = array(
+        StreamsGroupHeartbeatResponseTaskIds, null=0, default=None
+    )
     """Those to process from now on; null if unchanged."""
-    standby_tasks: list[StreamsGroupHeartbeatResponseTaskIds] | None = None
+    standby_tasks: list[StreamsGroupHeartbeatResponseTaskIds] | None = array(
+        StreamsGroupHeartbeatResponseTaskIds, null=0, default=None
+    )
     """Those to keep a copy of from now on; null if unchanged."""
-    warmup_tasks: list[StreamsGroupHeartbeatResponseTaskIds] | None = None
+    warmup_tasks: list[StreamsGroupHeartbeatResponseTaskIds] | None = array(
+        StreamsGroupHeartbeatResponseTaskIds, null=0, default=None
+    )
     """Those to prepare for taking over; null if unchanged."""
-    endpoint_information_epoch: int = 0
+    topology_description_required: bool = field("bool", since=1)
+    """True asks for a StreamsGroupTopologyDescriptionUpdate (KIP-1331). (v1+)"""
+    endpoint_information_epoch: int = field("int32")
     """The epoch of the map below; sent back in heartbeats."""
-    partitions_by_user_endpoint: list[EndpointToPartitions] | None = None
+    partitions_by_user_endpoint: list[EndpointToPartitions] | None = array(
+        EndpointToPartitions, null=0, default=None
+    )
     """Who holds which state; null if unchanged."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-KeyValue._layout_ = FieldTable(
-    KeyValue,
-    Field("key", "string", default=""),
-    Field("value", "string", default=""),
-    flexible=0,
-)
-
-TopicInfo._layout_ = FieldTable(
-    TopicInfo,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "int32"),
-    Field("replication_factor", "int16"),
-    Field("topic_configs", "struct", array=True, struct=KeyValue, default=()),
-    flexible=0,
-)
-
-CopartitionGroup._layout_ = FieldTable(
-    CopartitionGroup,
-    Field("source_topics", "int16", array=True, default=()),
-    Field("source_topic_regex", "int16", array=True, default=()),
-    Field("repartition_source_topics", "int16", array=True, default=()),
-    flexible=0,
-)
-
-Subtopology._layout_ = FieldTable(
-    Subtopology,
-    Field("subtopology_id", "string", default=""),
-    Field("source_topics", "string", array=True, default=(), entity="topic_name"),
-    Field("source_topic_regex", "string", array=True, default=()),
-    Field("state_changelog_topics", "struct", array=True, struct=TopicInfo, default=()),
-    Field("repartition_sink_topics", "string", array=True, default=(), entity="topic_name"),
-    Field("repartition_source_topics", "struct", array=True, struct=TopicInfo, default=()),
-    Field("copartition_groups", "struct", array=True, struct=CopartitionGroup, default=()),
-    flexible=0,
-)
-
-Topology._layout_ = FieldTable(
-    Topology,
-    Field("epoch", "int32"),
-    Field("subtopologies", "struct", array=True, struct=Subtopology, default=()),
-    flexible=0,
-)
-
-StreamsGroupHeartbeatRequestTaskIds._layout_ = FieldTable(
-    StreamsGroupHeartbeatRequestTaskIds,
-    Field("subtopology_id", "string", default=""),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-StreamsGroupHeartbeatRequestEndpoint._layout_ = FieldTable(
-    StreamsGroupHeartbeatRequestEndpoint,
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    flexible=0,
-)
-
-TaskOffset._layout_ = FieldTable(
-    TaskOffset,
-    Field("subtopology_id", "string", default=""),
-    Field("partition", "int32"),
-    Field("offset", "int64"),
-    flexible=0,
-)
-
-StreamsGroupHeartbeatRequest._layout_ = FieldTable(
-    StreamsGroupHeartbeatRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("member_epoch", "int32"),
-    Field("endpoint_information_epoch", "int32"),
-    Field("instance_id", "string", null=0, default=None, entity="instance_id"),
-    Field("rack_id", "string", null=0, default=None),
-    Field("rebalance_timeout_ms", "int32", default=-1),
-    Field("topology", "struct", struct=Topology, null=0, default=None),
-    Field(
-        "active_tasks", "struct", array=True, struct=StreamsGroupHeartbeatRequestTaskIds, null=0, default=None
-    ),
-    Field(
-        "standby_tasks",
-        "struct",
-        array=True,
-        struct=StreamsGroupHeartbeatRequestTaskIds,
-        null=0,
-        default=None,
-    ),
-    Field(
-        "warmup_tasks", "struct", array=True, struct=StreamsGroupHeartbeatRequestTaskIds, null=0, default=None
-    ),
-    Field("process_id", "string", null=0, default=None),
-    Field("user_endpoint", "struct", struct=StreamsGroupHeartbeatRequestEndpoint, null=0, default=None),
-    Field("client_tags", "struct", array=True, struct=KeyValue, null=0, default=None),
-    Field("task_offsets", "struct", array=True, struct=TaskOffset, null=0, default=None),
-    Field("task_end_offsets", "struct", array=True, struct=TaskOffset, null=0, default=None),
-    Field("shutdown_application", "bool", default=False),
-    flexible=0,
-)
-
-Status._layout_ = FieldTable(
-    Status,
-    Field("status_code", "int8"),
-    Field("status_detail", "string", default=""),
-    flexible=0,
-)
-
-StreamsGroupHeartbeatResponseTaskIds._layout_ = FieldTable(
-    StreamsGroupHeartbeatResponseTaskIds,
-    Field("subtopology_id", "string", default=""),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-StreamsGroupHeartbeatResponseEndpoint._layout_ = FieldTable(
-    StreamsGroupHeartbeatResponseEndpoint,
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    flexible=0,
-)
-
-TopicPartition._layout_ = FieldTable(
-    TopicPartition,
-    Field("topic", "string", default="", entity="topic_name"),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-EndpointToPartitions._layout_ = FieldTable(
-    EndpointToPartitions,
-    Field("user_endpoint", "struct", struct=StreamsGroupHeartbeatResponseEndpoint),
-    Field("active_partitions", "struct", array=True, struct=TopicPartition, default=()),
-    Field("standby_partitions", "struct", array=True, struct=TopicPartition, default=()),
-    flexible=0,
-)
-
-StreamsGroupHeartbeatResponse._layout_ = FieldTable(
-    StreamsGroupHeartbeatResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    Field("member_id", "string", default="", entity="member_id"),
-    Field("member_epoch", "int32"),
-    Field("heartbeat_interval_ms", "int32"),
-    Field("acceptable_recovery_lag", "int32"),
-    Field("task_offset_interval_ms", "int32"),
-    Field("status", "struct", array=True, struct=Status, null=0, default=()),
-    Field(
-        "active_tasks",
-        "struct",
-        array=True,
-        struct=StreamsGroupHeartbeatResponseTaskIds,
-        null=0,
-        default=None,
-    ),
-    Field(
-        "standby_tasks",
-        "struct",
-        array=True,
-        struct=StreamsGroupHeartbeatResponseTaskIds,
-        null=0,
-        default=None,
-    ),
-    Field(
-        "warmup_tasks",
-        "struct",
-        array=True,
-        struct=StreamsGroupHeartbeatResponseTaskIds,
-        null=0,
-        default=None,
-    ),
-    Field("endpoint_information_epoch", "int32"),
-    Field(
-        "partitions_by_user_endpoint", "struct", array=True, struct=EndpointToPartitions, null=0, default=None
-    ),
-    flexible=0,
-)
-
-StreamsGroupHeartbeatRequest.response_class = StreamsGroupHeartbeatResponse

@@ -7,674 +7,345 @@ back: a member left, an assignment is void, the group is gone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Message, Struct
-
-__all__ = [
-    "CopartitionGroup",
-    "Endpoint",
-    "KeyValue",
-    "LastAssignmentConfig",
-    "StreamsGroupCurrentMemberAssignmentKey",
-    "StreamsGroupCurrentMemberAssignmentValue",
-    "StreamsGroupCurrentMemberAssignmentValueTaskIds",
-    "StreamsGroupMemberMetadataKey",
-    "StreamsGroupMemberMetadataValue",
-    "StreamsGroupMetadataKey",
-    "StreamsGroupMetadataValue",
-    "StreamsGroupTargetAssignmentMemberKey",
-    "StreamsGroupTargetAssignmentMemberValue",
-    "StreamsGroupTargetAssignmentMemberValueTaskIds",
-    "StreamsGroupTargetAssignmentMetadataKey",
-    "StreamsGroupTargetAssignmentMetadataValue",
-    "StreamsGroupTopologyKey",
-    "StreamsGroupTopologyValue",
-    "Subtopology",
-    "TopicConfig",
-    "TopicInfo",
-]
+from coordwire.codec import Message, Struct, array, field, struct
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupMetadataKey(Message):
+class StreamsGroupMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
-    StreamsGroupMetadataKey, version 0; key of record type 17 in __consumer_offsets.
+    Key of record type 17 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LastAssignmentConfig(Struct):
+class LastAssignmentConfig(Struct, flexible=0):
     """One config of the group."""
 
-    key: str = ""
+    key: str = field("string")
     """The config's name."""
-    value: str = ""
+    value: str = field("string")
     """Its value."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupMetadataValue(Message):
+class StreamsGroupMetadataValue(Message, versions=(0, 0), flexible=0):
     """A group's epoch, and what its topics and topology looked like then.
 
-    StreamsGroupMetadataValue, version 0, flexible from 0; value of record type 17 in
-    __consumer_offsets.
+    Value of record type 17 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    epoch: int = 0
+    epoch: int = field("int32")
     """The group's epoch, one more with every change of members, topics or topology."""
-    metadata_hash: int = 0
+    metadata_hash: int = field("int64")
     """Hash over the partitions and racks of all topics subscribed; 0 for none yet."""
-    validated_topology_epoch: int = -1
+    validated_topology_epoch: int = field("int32", default=-1, tag=0)
     """Epoch of the topology last found sound; -1 for none. (tag 0)"""
-    last_assignment_configs: list[LastAssignmentConfig] | None = field(default_factory=list)
+    last_assignment_configs: list[LastAssignmentConfig] | None = array(LastAssignmentConfig, null=0, tag=1)
     """The group's configs that the last assignment was made by; empty if not kept. (tag 1)"""
-    stored_description_topology_epoch: int = -1
+    stored_description_topology_epoch: int = field("int32", default=-1, tag=2)
     """Epoch of the topology whose description the broker's plugin keeps; -1 for none, -2 for unsure (Kafka
     4.4). (tag 2)
     """
-    failed_description_topology_epoch: int = -1
+    failed_description_topology_epoch: int = field("int32", default=-1, tag=3)
     """Epoch of the topology whose description the plugin refused for good; -1 for none (Kafka 4.4). (tag
     3)
     """
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupMemberMetadataKey(Message):
+class StreamsGroupMemberMetadataKey(Message, versions=(0, 0)):
     """Which member of which group.
 
-    StreamsGroupMemberMetadataKey, version 0; key of record type 19 in __consumer_offsets.
+    Key of record type 19 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Endpoint(Struct):
+class Endpoint(Struct, flexible=0):
     """Where a member can be asked."""
 
-    host: str = ""
+    host: str = field("string")
     """Host name or address."""
-    port: int = 0
+    port: int = field("uint16")
     """Port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class KeyValue(Struct):
+class KeyValue(Struct, flexible=0):
     """One tag."""
 
-    key: str = ""
+    key: str = field("string")
     """The tag's name."""
-    value: str = ""
+    value: str = field("string")
     """Its value."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupMemberMetadataValue(Message):
+class StreamsGroupMemberMetadataValue(Message, versions=(0, 0), flexible=0):
     """A member as it described itself.
 
-    StreamsGroupMemberMetadataValue, version 0, flexible from 0; value of record type 19 in
-    __consumer_offsets.
+    Value of record type 19 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    instance_id: str | None = ""
+    instance_id: str | None = field("string", null=0, entity="instance_id")
     """A static member's own name; null for a dynamic one."""
-    rack_id: str | None = ""
+    rack_id: str | None = field("string", null=0)
     """The rack the member runs in; null for none."""
-    client_id: str = ""
+    client_id: str = field("string")
     """What the member's client calls itself."""
-    client_host: str = ""
+    client_host: str = field("string")
     """The address that the member last came from."""
-    rebalance_timeout_ms: int = -1
-    """How long it may take to give up tasks, in ms; -1 if not told."""
-    topology_epoch: int = 0
+    rebalance_timeout_ms: int = field("int32", default=-1)
+    """How long it may take to give up tasks, in ms; -1 if not given."""
+    topology_epoch: int = field("int32")
     """Epoch of the topology that the member runs."""
-    process_id: str = ""
+    process_id: str = field("string")
     """Id of its process; members of one process share local state."""
-    user_endpoint: Endpoint | None = None
+    user_endpoint: Endpoint | None = struct(Endpoint, null=0, default=None)
     """Where it answers interactive queries; null for nowhere."""
-    client_tags: list[KeyValue] = field(default_factory=list)
+    client_tags: list[KeyValue] = array(KeyValue)
     """Tags of its client, for spreading standby tasks."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupTargetAssignmentMetadataKey(Message):
+class StreamsGroupTargetAssignmentMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
-    StreamsGroupTargetAssignmentMetadataKey, version 0; key of record type 20 in __consumer_offsets.
+    Key of record type 20 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupTargetAssignmentMetadataValue(Message):
+class StreamsGroupTargetAssignmentMetadataValue(Message, versions=(0, 0), flexible=0):
     """Which epoch the target assignment is for.
 
-    StreamsGroupTargetAssignmentMetadataValue, version 0, flexible from 0; value of record type 20 in
-    __consumer_offsets.
+    Value of record type 20 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    assignment_epoch: int = 0
+    assignment_epoch: int = field("int32")
     """The group epoch that the target assignment was made for."""
-    assignment_timestamp: int = 0
+    assignment_timestamp: int = field("int64", tag=0)
     """When it was computed, in ms since the epoch; 0 if unknown. (tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupTargetAssignmentMemberKey(Message):
+class StreamsGroupTargetAssignmentMemberKey(Message, versions=(0, 0)):
     """Which member of which group.
 
-    StreamsGroupTargetAssignmentMemberKey, version 0; key of record type 21 in __consumer_offsets.
+    Key of record type 21 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupTargetAssignmentMemberValueTaskIds(Struct):
+class StreamsGroupTargetAssignmentMemberValueTaskIds(Struct, flexible=0):
     """Tasks of one subtopology."""
 
-    subtopology_id: str = ""
+    subtopology_id: str = field("string")
     """Id of the subtopology within the topology."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of the partitions, one a task."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupTargetAssignmentMemberValue(Message):
+class StreamsGroupTargetAssignmentMemberValue(Message, versions=(0, 0), flexible=0):
     """A member's target: the tasks it shall have once all others have let go.
 
-    StreamsGroupTargetAssignmentMemberValue, version 0, flexible from 0; value of record type 21 in
-    __consumer_offsets.
+    Value of record type 21 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    active_tasks: list[StreamsGroupTargetAssignmentMemberValueTaskIds] = field(default_factory=list)
+    active_tasks: list[StreamsGroupTargetAssignmentMemberValueTaskIds] = array(
+        StreamsGroupTargetAssignmentMemberValueTaskIds
+    )
     """Tasks that it processes."""
-    standby_tasks: list[StreamsGroupTargetAssignmentMemberValueTaskIds] = field(default_factory=list)
+    standby_tasks: list[StreamsGroupTargetAssignmentMemberValueTaskIds] = array(
+        StreamsGroupTargetAssignmentMemberValueTaskIds
+    )
     """Tasks whose state it follows, to take over quickly."""
-    warmup_tasks: list[StreamsGroupTargetAssignmentMemberValueTaskIds] = field(default_factory=list)
+    warmup_tasks: list[StreamsGroupTargetAssignmentMemberValueTaskIds] = array(
+        StreamsGroupTargetAssignmentMemberValueTaskIds
+    )
     """Tasks whose state it builds up before it gets them."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupCurrentMemberAssignmentKey(Message):
+class StreamsGroupCurrentMemberAssignmentKey(Message, versions=(0, 0)):
     """Which member of which group.
 
-    StreamsGroupCurrentMemberAssignmentKey, version 0; key of record type 22 in __consumer_offsets.
+    Key of record type 22 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
-    member_id: str = ""
+    member_id: str = field("string", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupCurrentMemberAssignmentValueTaskIds(Struct):
+class StreamsGroupCurrentMemberAssignmentValueTaskIds(Struct, flexible=0):
     """Tasks of one subtopology."""
 
-    subtopology_id: str = ""
+    subtopology_id: str = field("string")
     """Id of the subtopology within the topology."""
-    partitions: list[int] = field(default_factory=list)
+    partitions: list[int] = array("int32")
     """Numbers of the partitions, one a task."""
-    assignment_epochs: list[int] | None = field(default_factory=list)
+    assignment_epochs: list[int] | None = array("int32", null=0, tag=0)
     """Epoch in which each task was assigned, in their order; empty if not kept. (tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupCurrentMemberAssignmentValue(Message):
+class StreamsGroupCurrentMemberAssignmentValue(Message, versions=(0, 0), flexible=0):
     """The tasks that a member has now, on its way to the target.
 
-    StreamsGroupCurrentMemberAssignmentValue, version 0, flexible from 0; value of record type 22 in
-    __consumer_offsets.
+    Value of record type 22 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    member_epoch: int = 0
+    member_epoch: int = field("int32")
     """The epoch that the member is in."""
-    previous_member_epoch: int = 0
+    previous_member_epoch: int = field("int32")
     """The epoch before it, in case its answer never reached the member."""
-    state: int = 0
+    state: int = field("int8")
     """1 stable, 2 has tasks to give up, 3 waits for others to give up theirs."""
-    active_tasks: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = field(default_factory=list)
+    active_tasks: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = array(
+        StreamsGroupCurrentMemberAssignmentValueTaskIds
+    )
     """Tasks that it processes."""
-    standby_tasks: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = field(default_factory=list)
+    standby_tasks: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = array(
+        StreamsGroupCurrentMemberAssignmentValueTaskIds
+    )
     """Tasks whose state it follows, to take over quickly."""
-    warmup_tasks: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = field(default_factory=list)
+    warmup_tasks: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = array(
+        StreamsGroupCurrentMemberAssignmentValueTaskIds
+    )
     """Tasks whose state it builds up before it gets them."""
-    active_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = field(
-        default_factory=list
+    active_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = array(
+        StreamsGroupCurrentMemberAssignmentValueTaskIds
     )
-    """Active tasks that it has been told to give up."""
-    standby_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = field(
-        default_factory=list
+    """Active tasks that it has to give up."""
+    standby_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = array(
+        StreamsGroupCurrentMemberAssignmentValueTaskIds
     )
-    """Standby tasks that it has been told to give up."""
-    warmup_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = field(
-        default_factory=list
+    """Standby tasks that it has to give up."""
+    warmup_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = array(
+        StreamsGroupCurrentMemberAssignmentValueTaskIds
     )
-    """Warm-up tasks that it has been told to give up."""
+    """Warm-up tasks that it has to give up."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupTopologyKey(Message):
+class StreamsGroupTopologyKey(Message, versions=(0, 0)):
     """Which group it is.
 
-    StreamsGroupTopologyKey, version 0; key of record type 23 in __consumer_offsets.
+    Key of record type 23 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(1, 1)
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicConfig(Struct):
+class TopicConfig(Struct, flexible=0):
     """One config of an internal topic."""
 
-    key: str = ""
+    key: str = field("string")
     """The config's name."""
-    value: str = ""
+    value: str = field("string")
     """Its value."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicInfo(Struct):
+class TopicInfo(Struct, flexible=0):
     """An internal topic."""
 
-    name: str = ""
+    name: str = field("string")
     """The topic's name."""
-    partitions: int = 0
+    partitions: int = field("int32")
     """How many partitions it shall have; 0 if others decide that."""
-    replication_factor: int = 0
+    replication_factor: int = field("int16")
     """How many replicas it shall have; 0 for the broker's default."""
-    topic_configs: list[TopicConfig] = field(default_factory=list)
+    topic_configs: list[TopicConfig] = array(TopicConfig)
     """Configs that it shall have."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class CopartitionGroup(Struct):
+class CopartitionGroup(Struct, flexible=0):
     """Topics that are read together, partition by partition."""
 
-    source_topics: list[int] = field(default_factory=list)
+    source_topics: list[int] = array("int16")
     """Indexes into the subtopology's source topics."""
-    source_topic_regex: list[int] = field(default_factory=list)
+    source_topic_regex: list[int] = array("int16")
     """Indexes into its patterns."""
-    repartition_source_topics: list[int] = field(default_factory=list)
+    repartition_source_topics: list[int] = array("int16")
     """Indexes into its repartition source topics."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Subtopology(Struct):
+class Subtopology(Struct, flexible=0):
     """A part of the topology that can run by itself."""
 
-    subtopology_id: str = ""
+    subtopology_id: str = field("string")
     """Id of the subtopology within the topology."""
-    source_topics: list[str] = field(default_factory=list)
+    source_topics: list[str] = array("string", entity="topic_name")
     """Topics that it reads, by name."""
-    source_topic_regex: list[str] = field(default_factory=list)
+    source_topic_regex: list[str] = array("string")
     """Patterns of topics that it reads."""
-    state_changelog_topics: list[TopicInfo] = field(default_factory=list)
+    state_changelog_topics: list[TopicInfo] = array(TopicInfo)
     """Topics that keep its state stores."""
-    repartition_sink_topics: list[str] = field(default_factory=list)
+    repartition_sink_topics: list[str] = array("string", entity="topic_name")
     """Internal topics that it writes for others to read."""
-    repartition_source_topics: list[TopicInfo] = field(default_factory=list)
+    repartition_source_topics: list[TopicInfo] = array(TopicInfo)
     """Internal topics that it reads, written by others."""
-    copartition_groups: list[CopartitionGroup] = field(default_factory=list)
+    copartition_groups: list[CopartitionGroup] = array(CopartitionGroup)
     """Which of its topics must have equally many partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class StreamsGroupTopologyValue(Message):
+class StreamsGroupTopologyValue(Message, versions=(0, 0), flexible=0):
     """The topology that the group runs, as its members described it.
 
-    StreamsGroupTopologyValue, version 0, flexible from 0; value of record type 23 in
-    __consumer_offsets.
+    Value of record type 23 in __consumer_offsets.
     """
 
-    api_key: ClassVar[int | None] = None
-    direction: ClassVar[str] = "data"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    epoch: int = 0
+    epoch: int = field("int32")
     """The topology's epoch, which the application counts up with each change of it."""
-    subtopologies: list[Subtopology] = field(default_factory=list)
+    subtopologies: list[Subtopology] = array(Subtopology)
     """Its parts, which share no task."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-StreamsGroupMetadataKey._layout_ = FieldTable(
-    StreamsGroupMetadataKey,
-    Field("group_id", "string", default="", entity="group_id"),
-)
-
-LastAssignmentConfig._layout_ = FieldTable(
-    LastAssignmentConfig,
-    Field("key", "string", default=""),
-    Field("value", "string", default=""),
-    flexible=0,
-)
-
-StreamsGroupMetadataValue._layout_ = FieldTable(
-    StreamsGroupMetadataValue,
-    Field("epoch", "int32"),
-    Field("metadata_hash", "int64"),
-    Field("validated_topology_epoch", "int32", default=-1, tag=0),
-    Field(
-        "last_assignment_configs",
-        "struct",
-        array=True,
-        struct=LastAssignmentConfig,
-        null=0,
-        default=(),
-        tag=1,
-    ),
-    Field("stored_description_topology_epoch", "int32", default=-1, tag=2),
-    Field("failed_description_topology_epoch", "int32", default=-1, tag=3),
-    flexible=0,
-)
-
-StreamsGroupMemberMetadataKey._layout_ = FieldTable(
-    StreamsGroupMemberMetadataKey,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("member_id", "string", default="", entity="member_id"),
-)
-
-Endpoint._layout_ = FieldTable(
-    Endpoint,
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    flexible=0,
-)
-
-KeyValue._layout_ = FieldTable(
-    KeyValue,
-    Field("key", "string", default=""),
-    Field("value", "string", default=""),
-    flexible=0,
-)
-
-StreamsGroupMemberMetadataValue._layout_ = FieldTable(
-    StreamsGroupMemberMetadataValue,
-    Field("instance_id", "string", null=0, default="", entity="instance_id"),
-    Field("rack_id", "string", null=0, default=""),
-    Field("client_id", "string", default=""),
-    Field("client_host", "string", default=""),
-    Field("rebalance_timeout_ms", "int32", default=-1),
-    Field("topology_epoch", "int32"),
-    Field("process_id", "string", default=""),
-    Field("user_endpoint", "struct", struct=Endpoint, null=0, default=None),
-    Field("client_tags", "struct", array=True, struct=KeyValue, default=()),
-    flexible=0,
-)
-
-StreamsGroupTargetAssignmentMetadataKey._layout_ = FieldTable(
-    StreamsGroupTargetAssignmentMetadataKey,
-    Field("group_id", "string", default="", entity="group_id"),
-)
-
-StreamsGroupTargetAssignmentMetadataValue._layout_ = FieldTable(
-    StreamsGroupTargetAssignmentMetadataValue,
-    Field("assignment_epoch", "int32"),
-    Field("assignment_timestamp", "int64", tag=0),
-    flexible=0,
-)
-
-StreamsGroupTargetAssignmentMemberKey._layout_ = FieldTable(
-    StreamsGroupTargetAssignmentMemberKey,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("member_id", "string", default="", entity="member_id"),
-)
-
-StreamsGroupTargetAssignmentMemberValueTaskIds._layout_ = FieldTable(
-    StreamsGroupTargetAssignmentMemberValueTaskIds,
-    Field("subtopology_id", "string", default=""),
-    Field("partitions", "int32", array=True, default=()),
-    flexible=0,
-)
-
-StreamsGroupTargetAssignmentMemberValue._layout_ = FieldTable(
-    StreamsGroupTargetAssignmentMemberValue,
-    Field(
-        "active_tasks",
-        "struct",
-        array=True,
-        struct=StreamsGroupTargetAssignmentMemberValueTaskIds,
-        default=(),
-    ),
-    Field(
-        "standby_tasks",
-        "struct",
-        array=True,
-        struct=StreamsGroupTargetAssignmentMemberValueTaskIds,
-        default=(),
-    ),
-    Field(
-        "warmup_tasks",
-        "struct",
-        array=True,
-        struct=StreamsGroupTargetAssignmentMemberValueTaskIds,
-        default=(),
-    ),
-    flexible=0,
-)
-
-StreamsGroupCurrentMemberAssignmentKey._layout_ = FieldTable(
-    StreamsGroupCurrentMemberAssignmentKey,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("member_id", "string", default="", entity="member_id"),
-)
-
-StreamsGroupCurrentMemberAssignmentValueTaskIds._layout_ = FieldTable(
-    StreamsGroupCurrentMemberAssignmentValueTaskIds,
-    Field("subtopology_id", "string", default=""),
-    Field("partitions", "int32", array=True, default=()),
-    Field("assignment_epochs", "int32", array=True, null=0, default=(), tag=0),
-    flexible=0,
-)
-
-StreamsGroupCurrentMemberAssignmentValue._layout_ = FieldTable(
-    StreamsGroupCurrentMemberAssignmentValue,
-    Field("member_epoch", "int32"),
-    Field("previous_member_epoch", "int32"),
-    Field("state", "int8"),
-    Field(
-        "active_tasks",
-        "struct",
-        array=True,
-        struct=StreamsGroupCurrentMemberAssignmentValueTaskIds,
-        default=(),
-    ),
-    Field(
-        "standby_tasks",
-        "struct",
-        array=True,
-        struct=StreamsGroupCurrentMemberAssignmentValueTaskIds,
-        default=(),
-    ),
-    Field(
-        "warmup_tasks",
-        "struct",
-        array=True,
-        struct=StreamsGroupCurrentMemberAssignmentValueTaskIds,
-        default=(),
-    ),
-    Field(
-        "active_tasks_pending_revocation",
-        "struct",
-        array=True,
-        struct=StreamsGroupCurrentMemberAssignmentValueTaskIds,
-        default=(),
-    ),
-    Field(
-        "standby_tasks_pending_revocation",
-        "struct",
-        array=True,
-        struct=StreamsGroupCurrentMemberAssignmentValueTaskIds,
-        default=(),
-    ),
-    Field(
-        "warmup_tasks_pending_revocation",
-        "struct",
-        array=True,
-        struct=StreamsGroupCurrentMemberAssignmentValueTaskIds,
-        default=(),
-    ),
-    flexible=0,
-)
-
-StreamsGroupTopologyKey._layout_ = FieldTable(
-    StreamsGroupTopologyKey,
-    Field("group_id", "string", default="", entity="group_id"),
-)
-
-TopicConfig._layout_ = FieldTable(
-    TopicConfig,
-    Field("key", "string", default=""),
-    Field("value", "string", default=""),
-    flexible=0,
-)
-
-TopicInfo._layout_ = FieldTable(
-    TopicInfo,
-    Field("name", "string", default=""),
-    Field("partitions", "int32"),
-    Field("replication_factor", "int16"),
-    Field("topic_configs", "struct", array=True, struct=TopicConfig, default=()),
-    flexible=0,
-)
-
-CopartitionGroup._layout_ = FieldTable(
-    CopartitionGroup,
-    Field("source_topics", "int16", array=True, default=()),
-    Field("source_topic_regex", "int16", array=True, default=()),
-    Field("repartition_source_topics", "int16", array=True, default=()),
-    flexible=0,
-)
-
-Subtopology._layout_ = FieldTable(
-    Subtopology,
-    Field("subtopology_id", "string", default=""),
-    Field("source_topics", "string", array=True, default=(), entity="topic_name"),
-    Field("source_topic_regex", "string", array=True, default=()),
-    Field("state_changelog_topics", "struct", array=True, struct=TopicInfo, default=()),
-    Field("repartition_sink_topics", "string", array=True, default=(), entity="topic_name"),
-    Field("repartition_source_topics", "struct", array=True, struct=TopicInfo, default=()),
-    Field("copartition_groups", "struct", array=True, struct=CopartitionGroup, default=()),
-    flexible=0,
-)
-
-StreamsGroupTopologyValue._layout_ = FieldTable(
-    StreamsGroupTopologyValue,
-    Field("epoch", "int32"),
-    Field("subtopologies", "struct", array=True, struct=Subtopology, default=()),
-    flexible=0,
-)

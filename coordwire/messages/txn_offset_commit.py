@@ -6,178 +6,97 @@ The group's coordinator answers it, not the transaction's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
+from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "TxnOffsetCommitRequest",
-    "TxnOffsetCommitRequestPartition",
-    "TxnOffsetCommitRequestTopic",
-    "TxnOffsetCommitResponse",
-    "TxnOffsetCommitResponsePartition",
-    "TxnOffsetCommitResponseTopic",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class TxnOffsetCommitRequestPartition(Struct):
+class TxnOffsetCommitRequestPartition(Struct, flexible=3):
     """The position in one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    committed_offset: int = 0
-    """The next offset to read, one behind the last one done."""
-    committed_leader_epoch: int = -1
+    committed_offset: int = field("int64")
+    """The next offset to read, one after the last one done."""
+    committed_leader_epoch: int = field("int32", since=2, default=-1, ignorable=True)
     """Leader epoch of the last record read; -1 if unknown (KIP-320). (v2+)"""
-    committed_metadata: str | None = ""
+    committed_metadata: str | None = field("string", null=0)
     """Any text of the committer, given back on fetching; null or empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TxnOffsetCommitRequestTopic(Struct):
+class TxnOffsetCommitRequestTopic(Struct, flexible=3):
     """The positions in one topic."""
 
-    name: str = ""
-    """The topic's name."""
-    partitions: list[TxnOffsetCommitRequestPartition] = field(default_factory=list)
+    name: str = field("string", until=5, ignorable=True, entity="topic_name")
+    """The topic's name; topic_id replaces it from v6 on. (v0-v5)"""
+    topic_id: UUID = field("uuid", since=6, ignorable=True)
+    """The topic's id (v6, KIP-1319). (v6+)"""
+    partitions: list[TxnOffsetCommitRequestPartition] = array(TxnOffsetCommitRequestPartition)
     """Its positions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"]):
+class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"], api_key=28, versions=(0, 6), flexible=3):
     """Makes reading and writing one unit: the offsets become visible with the producer's records. Before
     v5 AddOffsetsToTxn must come first.
-
-    Request of TxnOffsetCommit, api key 28, versions 0-5, flexible from 3, answered by the group
-    coordinator.
     """
 
-    api_key: ClassVar[int | None] = 28
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(3, 6)
-    response_class: ClassVar[type[TxnOffsetCommitResponse]]
-
-    transactional_id: str = ""
+    transactional_id: str = field("string", entity="transactional_id")
     """Whose transaction it is."""
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The group whose positions these are."""
-    producer_id: int = 0
+    producer_id: int = field("int64", entity="producer_id")
     """The producer id that the transaction runs under."""
-    producer_epoch: int = 0
+    producer_epoch: int = field("int16")
     """The epoch that the transaction runs under."""
-    generation_id: int = -1
-    """The consumer's generation or member epoch, checked; -1 to skip that (KIP-447). (v3+)"""
-    member_id: str = ""
+    generation_id_or_member_epoch: int = field("int32", since=3, default=-1)
+    """The consumer's generation, or its member epoch; checked, -1 to skip that (KIP-447). (v3+)"""
+    member_id: str = field("string", since=3, entity="member_id")
     """The consumer's member id, checked; empty to skip that (KIP-447). (v3+)"""
-    group_instance_id: str | None = None
+    group_instance_id: str | None = field("string", since=3, null=0, default=None, entity="instance_id")
     """A static member's own name; null for a dynamic one (KIP-447). (v3+)"""
-    topics: list[TxnOffsetCommitRequestTopic] = field(default_factory=list)
+    topics: list[TxnOffsetCommitRequestTopic] = array(TxnOffsetCommitRequestTopic)
     """What to commit."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TxnOffsetCommitResponsePartition(Struct):
+class TxnOffsetCommitResponsePartition(Struct, flexible=3):
     """What became of one position."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why this position was not taken."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TxnOffsetCommitResponseTopic(Struct):
+class TxnOffsetCommitResponseTopic(Struct, flexible=3):
     """What became of one topic's positions."""
 
-    name: str = ""
-    """The topic's name."""
-    partitions: list[TxnOffsetCommitResponsePartition] = field(default_factory=list)
+    name: str = field("string", until=5, ignorable=True, entity="topic_name")
+    """The topic's name; topic_id replaces it from v6 on. (v0-v5)"""
+    topic_id: UUID = field("uuid", since=6, ignorable=True)
+    """The topic's id (v6, KIP-1319). (v6+)"""
+    partitions: list[TxnOffsetCommitResponsePartition] = array(TxnOffsetCommitResponsePartition)
     """One outcome for each position."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class TxnOffsetCommitResponse(Response):
-    """Makes reading and writing one unit: the offsets become visible with the producer's records. Before
-    v5 AddOffsetsToTxn must come first.
+class TxnOffsetCommitResponse(
+    Response, answers=TxnOffsetCommitRequest, api_key=28, versions=(0, 6), flexible=3
+):
+    """The response to TxnOffsetCommitRequest."""
 
-    Response of TxnOffsetCommit, api key 28, versions 0-5, flexible from 3, answered by the group
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 28
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 6)
-    flexible_versions: ClassVar[range] = range(3, 6)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    topics: list[TxnOffsetCommitResponseTopic] = field(default_factory=list)
+    topics: list[TxnOffsetCommitResponseTopic] = array(TxnOffsetCommitResponseTopic)
     """One outcome for each topic; errors of the whole request are repeated in all."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-TxnOffsetCommitRequestPartition._layout_ = FieldTable(
-    TxnOffsetCommitRequestPartition,
-    Field("partition_index", "int32"),
-    Field("committed_offset", "int64"),
-    Field("committed_leader_epoch", "int32", 2, default=-1, ignorable=True),
-    Field("committed_metadata", "string", null=0, default=""),
-    flexible=3,
-)
-
-TxnOffsetCommitRequestTopic._layout_ = FieldTable(
-    TxnOffsetCommitRequestTopic,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=TxnOffsetCommitRequestPartition, default=()),
-    flexible=3,
-)
-
-TxnOffsetCommitRequest._layout_ = FieldTable(
-    TxnOffsetCommitRequest,
-    Field("transactional_id", "string", default="", entity="transactional_id"),
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("producer_id", "int64", entity="producer_id"),
-    Field("producer_epoch", "int16"),
-    Field("generation_id", "int32", 3, default=-1),
-    Field("member_id", "string", 3, default="", entity="member_id"),
-    Field("group_instance_id", "string", 3, null=0, default=None, entity="instance_id"),
-    Field("topics", "struct", array=True, struct=TxnOffsetCommitRequestTopic, default=()),
-    flexible=3,
-)
-
-TxnOffsetCommitResponsePartition._layout_ = FieldTable(
-    TxnOffsetCommitResponsePartition,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=3,
-)
-
-TxnOffsetCommitResponseTopic._layout_ = FieldTable(
-    TxnOffsetCommitResponseTopic,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=TxnOffsetCommitResponsePartition, default=()),
-    flexible=3,
-)
-
-TxnOffsetCommitResponse._layout_ = FieldTable(
-    TxnOffsetCommitResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("topics", "struct", array=True, struct=TxnOffsetCommitResponseTopic, default=()),
-    flexible=3,
-)
-
-TxnOffsetCommitRequest.response_class = TxnOffsetCommitResponse

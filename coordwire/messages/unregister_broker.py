@@ -4,71 +4,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from coordwire.codec import Field, FieldTable, Request, Response
-
-__all__ = [
-    "UnregisterBrokerRequest",
-    "UnregisterBrokerResponse",
-]
+from coordwire.codec import Request, Response, field
 
 
 @dataclass(slots=True, kw_only=True)
-class UnregisterBrokerRequest(Request["UnregisterBrokerResponse"]):
+class UnregisterBrokerRequest(Request["UnregisterBrokerResponse"], api_key=64, versions=(0, 0), flexible=0):
     """Takes a broker's registration out of the metadata, for KRaft clusters only. One that still runs can
     register again.
-
-    Request of UnregisterBroker, api key 64, version 0, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 64
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-    response_class: ClassVar[type[UnregisterBrokerResponse]]
-
-    broker_id: int = 0
+    broker_id: int = field("int32", entity="broker_id")
     """Node id of the broker to remove."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class UnregisterBrokerResponse(Response):
-    """Takes a broker's registration out of the metadata, for KRaft clusters only. One that still runs can
-    register again.
+class UnregisterBrokerResponse(
+    Response, answers=UnregisterBrokerRequest, api_key=64, versions=(0, 0), flexible=0
+):
+    """The response to UnregisterBrokerRequest."""
 
-    Response of UnregisterBroker, api key 64, version 0, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 64
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 1)
-    flexible_versions: ClassVar[range] = range(0, 1)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the broker is still registered."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-UnregisterBrokerRequest._layout_ = FieldTable(
-    UnregisterBrokerRequest,
-    Field("broker_id", "int32", entity="broker_id"),
-    flexible=0,
-)
-
-UnregisterBrokerResponse._layout_ = FieldTable(
-    UnregisterBrokerResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    flexible=0,
-)
-
-UnregisterBrokerRequest.response_class = UnregisterBrokerResponse

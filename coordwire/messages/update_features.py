@@ -3,130 +3,66 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "FeatureUpdateKey",
-    "UpdatableFeatureResult",
-    "UpdateFeaturesRequest",
-    "UpdateFeaturesResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class FeatureUpdateKey(Struct):
+class FeatureUpdateKey(Struct, flexible=0):
     """The change to one feature."""
 
-    feature: str = ""
+    feature: str = field("string")
     """The feature's name, such as metadata.version."""
-    max_version_level: int = 0
+    max_version_level: int = field("int16")
     """The level to run at; 0 switches the feature off."""
-    allow_downgrade: bool = False
+    allow_downgrade: bool = field("bool", until=0)
     """True: the level may be lowered (v0). (v0-v0)"""
-    upgrade_type: int = 1
+    upgrade_type: int = field("int8", since=1, default=1)
     """1 raise, 2 lower without loss, 3 lower even if metadata is lost (KIP-778). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"]):
+class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"], api_key=57, versions=(0, 2), flexible=0):
     """Fixes levels such as metadata.version once all nodes support them. New message and record formats
     come into use only then.
-
-    Request of UpdateFeatures, api key 57, versions 0-2, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 57
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-    response_class: ClassVar[type[UpdateFeaturesResponse]]
-
-    timeout_ms: int = 60000
+    timeout_ms: int = field("int32", default=60000)
     """How long the controller may take, in ms."""
-    feature_updates: list[FeatureUpdateKey] = field(default_factory=list)
+    feature_updates: list[FeatureUpdateKey] = array(FeatureUpdateKey)
     """The changes."""
-    validate_only: bool = False
+    validate_only: bool = field("bool", since=1)
     """True: only check the request, change nothing (KIP-778). (v1+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdatableFeatureResult(Struct):
+class UpdatableFeatureResult(Struct, flexible=0):
     """What became of one feature's change."""
 
-    feature: str = ""
+    feature: str = field("string")
     """The feature's name."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why its level was not changed."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class UpdateFeaturesResponse(Response):
-    """Fixes levels such as metadata.version once all nodes support them. New message and record formats
-    come into use only then.
+class UpdateFeaturesResponse(
+    Response, answers=UpdateFeaturesRequest, api_key=57, versions=(0, 2), flexible=0
+):
+    """The response to UpdateFeaturesRequest."""
 
-    Response of UpdateFeatures, api key 57, versions 0-2, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 57
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-
-    throttle_time_ms: int = 0
+    throttle_time_ms: int = field("int32")
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why nothing was changed."""
-    error_message: str | None = ""
+    error_message: str | None = field("string", null=0)
     """More about the error; null or empty for none."""
-    results: list[UpdatableFeatureResult] = field(default_factory=list)
+    results: list[UpdatableFeatureResult] = array(UpdatableFeatureResult, until=1, ignorable=True)
     """One outcome for each feature (v0-1). (v0-v1)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-FeatureUpdateKey._layout_ = FieldTable(
-    FeatureUpdateKey,
-    Field("feature", "string", default=""),
-    Field("max_version_level", "int16"),
-    Field("allow_downgrade", "bool", 0, 0, default=False),
-    Field("upgrade_type", "int8", 1, default=1),
-    flexible=0,
-)
-
-UpdateFeaturesRequest._layout_ = FieldTable(
-    UpdateFeaturesRequest,
-    Field("timeout_ms", "int32", default=60000),
-    Field("feature_updates", "struct", array=True, struct=FeatureUpdateKey, default=()),
-    Field("validate_only", "bool", 1, default=False),
-    flexible=0,
-)
-
-UpdatableFeatureResult._layout_ = FieldTable(
-    UpdatableFeatureResult,
-    Field("feature", "string", default=""),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    flexible=0,
-)
-
-UpdateFeaturesResponse._layout_ = FieldTable(
-    UpdateFeaturesResponse,
-    Field("throttle_time_ms", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=""),
-    Field("results", "struct", 0, 1, array=True, struct=UpdatableFeatureResult, default=(), ignorable=True),
-    flexible=0,
-)
-
-UpdateFeaturesRequest.response_class = UpdateFeaturesResponse

@@ -3,210 +3,110 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "NodeEndpoint",
-    "VoteRequest",
-    "VoteRequestPartitionData",
-    "VoteRequestTopicData",
-    "VoteResponse",
-    "VoteResponsePartitionData",
-    "VoteResponseTopicData",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class VoteRequestPartitionData(Struct):
+class VoteRequestPartitionData(Struct, flexible=0):
     """One candidacy."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number; 0 for the metadata log."""
-    replica_epoch: int = 0
+    replica_epoch: int = field("int32")
     """The sender's epoch: raised for a real vote, not yet for a pre-vote."""
-    replica_id: int = 0
-    """Node id of the sender, which asks for the vote."""
-    replica_directory_id: UUID = ZERO_UUID
+    replica_id: int = field("int32", entity="broker_id")
+    """Node id of the sender, which requests the vote."""
+    replica_directory_id: UUID = field("uuid", since=1, ignorable=True)
     """Directory id of the sender (KIP-853). (v1+)"""
-    voter_directory_id: UUID = ZERO_UUID
+    voter_directory_id: UUID = field("uuid", since=1, ignorable=True)
     """Directory id of the voter asked; all zeros if unknown (KIP-853). (v1+)"""
-    last_offset_epoch: int = 0
+    last_offset_epoch: int = field("int32")
     """Epoch of the last record in the sender's log."""
-    last_offset: int = 0
+    last_offset: int = field("int64")
     """Where the sender's log ends."""
-    pre_vote: bool = False
-    """True: would you vote for me? Binds nobody (KIP-996). (v2+)"""
+    pre_vote: bool = field("bool", since=2)
+    """True: would you vote for me? Not binding (KIP-996). (v2+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class VoteRequestTopicData(Struct):
+class VoteRequestTopicData(Struct, flexible=0):
     """The candidacies in one topic."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name, __cluster_metadata in practice."""
-    partitions: list[VoteRequestPartitionData] = field(default_factory=list)
+    partitions: list[VoteRequestPartitionData] = array(VoteRequestPartitionData)
     """Its partitions."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class VoteRequest(Request["VoteResponse"]):
+class VoteRequest(Request["VoteResponse"], api_key=52, versions=(0, 2), flexible=0):
     """Sent to every other voter at an election; a majority makes the sender leader. A voter grants one
     vote in each epoch, and only to a log at least as new as its own.
-
-    Request of Vote, api key 52, versions 0-2, flexible from 0.
     """
 
-    api_key: ClassVar[int | None] = 52
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-    response_class: ClassVar[type[VoteResponse]]
-
-    cluster_id: str | None = None
+    cluster_id: str | None = field("string", null=0, default=None)
     """The cluster meant; null for no check."""
-    voter_id: int = -1
+    voter_id: int = field("int32", since=1, default=-1, ignorable=True, entity="broker_id")
     """Node id of the voter asked; -1 if unknown (KIP-853). (v1+)"""
-    topics: list[VoteRequestTopicData] = field(default_factory=list)
-    """What the sender wants to lead."""
+    topics: list[VoteRequestTopicData] = array(VoteRequestTopicData)
+    """The partitions that the sender would lead."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class VoteResponsePartitionData(Struct):
+class VoteResponsePartitionData(Struct, flexible=0):
     """One voter's decision."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
-    """0, or why the request was not judged; a vote refused is no error."""
-    leader_id: int = 0
+    error_code: int = field("int16", entity="error_code")
+    """0, or why the request was not judged; a refused vote is not an error."""
+    leader_id: int = field("int32", entity="broker_id")
     """The leader as the voter knows it; -1 if unknown."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """The newest epoch that the voter knows."""
-    vote_granted: bool = False
+    vote_granted: bool = field("bool")
     """True: the sender has this vote."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class VoteResponseTopicData(Struct):
+class VoteResponseTopicData(Struct, flexible=0):
     """The decisions for one topic."""
 
-    topic_name: str = ""
+    topic_name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[VoteResponsePartitionData] = field(default_factory=list)
+    partitions: list[VoteResponsePartitionData] = array(VoteResponsePartitionData)
     """One decision for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class NodeEndpoint(Struct):
+class NodeEndpoint(Struct, flexible=0):
     """The address of a leader named in the answer."""
 
-    node_id: int = 0
+    node_id: int = field("int32", entity="broker_id")
     """The leader's node id."""
-    host: str = ""
+    host: str = field("string")
     """Host name or IP address."""
-    port: int = 0
+    port: int = field("uint16")
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class VoteResponse(Response):
-    """Sent to every other voter at an election; a majority makes the sender leader. A voter grants one
-    vote in each epoch, and only to a log at least as new as its own.
+class VoteResponse(Response, answers=VoteRequest, api_key=52, versions=(0, 2), flexible=0):
+    """The response to VoteRequest."""
 
-    Response of Vote, api key 52, versions 0-2, flexible from 0.
-    """
-
-    api_key: ClassVar[int | None] = 52
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(0, 3)
-
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why the whole request was refused."""
-    topics: list[VoteResponseTopicData] = field(default_factory=list)
+    topics: list[VoteResponseTopicData] = array(VoteResponseTopicData)
     """The voter's decisions; empty on such an error."""
-    node_endpoints: list[NodeEndpoint] = field(default_factory=list)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=1, tag=0)
     """Addresses of the leaders named above; empty if not known (KIP-853). (v1+, tag 0)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-VoteRequestPartitionData._layout_ = FieldTable(
-    VoteRequestPartitionData,
-    Field("partition_index", "int32"),
-    Field("replica_epoch", "int32"),
-    Field("replica_id", "int32", entity="broker_id"),
-    Field("replica_directory_id", "uuid", 1, default=ZERO_UUID, ignorable=True),
-    Field("voter_directory_id", "uuid", 1, default=ZERO_UUID, ignorable=True),
-    Field("last_offset_epoch", "int32"),
-    Field("last_offset", "int64"),
-    Field("pre_vote", "bool", 2, default=False),
-    flexible=0,
-)
-
-VoteRequestTopicData._layout_ = FieldTable(
-    VoteRequestTopicData,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=VoteRequestPartitionData, default=()),
-    flexible=0,
-)
-
-VoteRequest._layout_ = FieldTable(
-    VoteRequest,
-    Field("cluster_id", "string", null=0, default=None),
-    Field("voter_id", "int32", 1, default=-1, ignorable=True, entity="broker_id"),
-    Field("topics", "struct", array=True, struct=VoteRequestTopicData, default=()),
-    flexible=0,
-)
-
-VoteResponsePartitionData._layout_ = FieldTable(
-    VoteResponsePartitionData,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("leader_id", "int32", entity="broker_id"),
-    Field("leader_epoch", "int32"),
-    Field("vote_granted", "bool", default=False),
-    flexible=0,
-)
-
-VoteResponseTopicData._layout_ = FieldTable(
-    VoteResponseTopicData,
-    Field("topic_name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=VoteResponsePartitionData, default=()),
-    flexible=0,
-)
-
-NodeEndpoint._layout_ = FieldTable(
-    NodeEndpoint,
-    Field("node_id", "int32", entity="broker_id"),
-    Field("host", "string", default=""),
-    Field("port", "uint16"),
-    flexible=0,
-)
-
-VoteResponse._layout_ = FieldTable(
-    VoteResponse,
-    Field("error_code", "int16", entity="error_code"),
-    Field("topics", "struct", array=True, struct=VoteResponseTopicData, default=()),
-    Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
-    flexible=0,
-)
-
-VoteRequest.response_class = VoteResponse

@@ -3,194 +3,102 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-from coordwire.codec.primitives import ZERO_UUID
-
-__all__ = [
-    "PartitionData",
-    "PartitionResult",
-    "StateBatch",
-    "WriteShareGroupStateRequest",
-    "WriteShareGroupStateResponse",
-    "WriteStateData",
-    "WriteStateResult",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class StateBatch(Struct):
+class StateBatch(Struct, flexible=0):
     """Offsets in a row that are in the same state."""
 
-    first_offset: int = 0
+    first_offset: int = field("int64")
     """Where the run starts."""
-    last_offset: int = 0
+    last_offset: int = field("int64")
     """Where it ends, itself included."""
-    delivery_state: int = 0
+    delivery_state: int = field("int8")
     """0 available, 2 acknowledged, 4 archived."""
-    delivery_count: int = 0
+    delivery_count: int = field("int16")
     """How often the records were handed to a consumer."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionData(Struct):
+class PartitionData(Struct, flexible=0):
     """What changed in one partition."""
 
-    partition: int = 0
+    partition: int = field("int32")
     """Its number within the topic."""
-    state_epoch: int = 0
+    state_epoch: int = field("int32")
     """The epoch that the leader read the state with; an older one is fenced."""
-    leader_epoch: int = 0
+    leader_epoch: int = field("int32")
     """The epoch that the partition's leader acts in; an older one is fenced."""
-    start_offset: int = 0
+    start_offset: int = field("int64")
     """All records before it are done with; -1 to leave it as it is."""
-    delivery_complete_count: int = -1
+    delivery_complete_count: int = field("int32", since=1, default=-1, ignorable=True)
     """Acknowledged and archived records from start_offset on; -1 if unknown (KIP-1226). (v1+)"""
-    state_batches: list[StateBatch] = field(default_factory=list)
+    state_batches: list[StateBatch] = array(StateBatch)
     """Only what changed; it goes over what is stored."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class WriteStateData(Struct):
+class WriteStateData(Struct, flexible=0):
     """What changed in one topic's partitions."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[PartitionData] = field(default_factory=list)
+    partitions: list[PartitionData] = array(PartitionData)
     """What changed, a partition each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class WriteShareGroupStateRequest(Request["WriteShareGroupStateResponse"]):
+class WriteShareGroupStateRequest(
+    Request["WriteShareGroupStateResponse"], api_key=85, versions=(0, 1), flexible=0
+):
     """Stores what changed in the state of share-partitions. Brokers send it to the share coordinator
     (KIP-932).
-
-    Request of WriteShareGroupState, api key 85, versions 0-1, flexible from 0, answered by the share
-    coordinator.
     """
 
-    api_key: ClassVar[int | None] = 85
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-    response_class: ClassVar[type[WriteShareGroupStateResponse]]
-
-    group_id: str = ""
+    group_id: str = field("string", entity="group_id")
     """The share group that the state is of."""
-    topics: list[WriteStateData] = field(default_factory=list)
+    topics: list[WriteStateData] = array(WriteStateData)
     """What changed, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class PartitionResult(Struct):
+class PartitionResult(Struct, flexible=0):
     """What became of one partition's state."""
 
-    partition: int = 0
+    partition: int = field("int32")
     """Its number within the topic."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why nothing was stored."""
-    error_message: str | None = None
+    error_message: str | None = field("string", null=0, default=None)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class WriteStateResult(Struct):
+class WriteStateResult(Struct, flexible=0):
     """What became of one topic's partitions."""
 
-    topic_id: UUID = ZERO_UUID
+    topic_id: UUID = field("uuid")
     """The topic's id."""
-    partitions: list[PartitionResult] = field(default_factory=list)
+    partitions: list[PartitionResult] = array(PartitionResult)
     """What became of them, a partition each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class WriteShareGroupStateResponse(Response):
-    """Stores what changed in the state of share-partitions. Brokers send it to the share coordinator
-    (KIP-932).
+class WriteShareGroupStateResponse(
+    Response, answers=WriteShareGroupStateRequest, api_key=85, versions=(0, 1), flexible=0
+):
+    """The response to WriteShareGroupStateRequest."""
 
-    Response of WriteShareGroupState, api key 85, versions 0-1, flexible from 0, answered by the share
-    coordinator.
-    """
-
-    api_key: ClassVar[int | None] = 85
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
-
-    results: list[WriteStateResult] = field(default_factory=list)
+    results: list[WriteStateResult] = array(WriteStateResult)
     """What became of the state, a topic each."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-StateBatch._layout_ = FieldTable(
-    StateBatch,
-    Field("first_offset", "int64"),
-    Field("last_offset", "int64"),
-    Field("delivery_state", "int8"),
-    Field("delivery_count", "int16"),
-    flexible=0,
-)
-
-PartitionData._layout_ = FieldTable(
-    PartitionData,
-    Field("partition", "int32"),
-    Field("state_epoch", "int32"),
-    Field("leader_epoch", "int32"),
-    Field("start_offset", "int64"),
-    Field("delivery_complete_count", "int32", 1, default=-1, ignorable=True),
-    Field("state_batches", "struct", array=True, struct=StateBatch, default=()),
-    flexible=0,
-)
-
-WriteStateData._layout_ = FieldTable(
-    WriteStateData,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=PartitionData, default=()),
-    flexible=0,
-)
-
-WriteShareGroupStateRequest._layout_ = FieldTable(
-    WriteShareGroupStateRequest,
-    Field("group_id", "string", default="", entity="group_id"),
-    Field("topics", "struct", array=True, struct=WriteStateData, default=()),
-    flexible=0,
-)
-
-PartitionResult._layout_ = FieldTable(
-    PartitionResult,
-    Field("partition", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    Field("error_message", "string", null=0, default=None),
-    flexible=0,
-)
-
-WriteStateResult._layout_ = FieldTable(
-    WriteStateResult,
-    Field("topic_id", "uuid", default=ZERO_UUID),
-    Field("partitions", "struct", array=True, struct=PartitionResult, default=()),
-    flexible=0,
-)
-
-WriteShareGroupStateResponse._layout_ = FieldTable(
-    WriteShareGroupStateResponse,
-    Field("results", "struct", array=True, struct=WriteStateResult, default=()),
-    flexible=0,
-)
-
-WriteShareGroupStateRequest.response_class = WriteShareGroupStateResponse

@@ -3,178 +3,91 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
-from coordwire.codec import Field, FieldTable, Request, Response, Struct
-
-__all__ = [
-    "WritableTxnMarker",
-    "WritableTxnMarkerPartitionResult",
-    "WritableTxnMarkerResult",
-    "WritableTxnMarkerTopic",
-    "WritableTxnMarkerTopicResult",
-    "WriteTxnMarkersRequest",
-    "WriteTxnMarkersResponse",
-]
+from coordwire.codec import Request, Response, Struct, array, field
 
 
 @dataclass(slots=True, kw_only=True)
-class WritableTxnMarkerTopic(Struct):
+class WritableTxnMarkerTopic(Struct, flexible=1):
     """Partitions of one topic."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partition_indexes: list[int] = field(default_factory=list)
+    partition_indexes: list[int] = array("int32")
     """Numbers of the partitions that get the marker."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class WritableTxnMarker(Struct):
+class WritableTxnMarker(Struct, flexible=1):
     """The end of one transaction."""
 
-    producer_id: int = 0
+    producer_id: int = field("int64", entity="producer_id")
     """The producer id that the transaction ran under."""
-    producer_epoch: int = 0
+    producer_epoch: int = field("int16")
     """The epoch to write into the marker."""
-    transaction_result: bool = False
+    transaction_result: bool = field("bool")
     """True for commit, false for abort."""
-    topics: list[WritableTxnMarkerTopic] = field(default_factory=list)
+    topics: list[WritableTxnMarkerTopic] = array(WritableTxnMarkerTopic)
     """Where to write it; partitions that this broker leads."""
-    coordinator_epoch: int = 0
+    coordinator_epoch: int = field("int32")
     """Epoch of the coordinator that sends it; an older one than seen is refused."""
-    transaction_version: int = 0
+    transaction_version: int = field("int8", since=2, ignorable=True)
     """2 for epochs raised at each end (KIP-890), 0 or 1 before that (KIP-1228). (v2+)"""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class WriteTxnMarkersRequest(Request["WriteTxnMarkersResponse"]):
+class WriteTxnMarkersRequest(Request["WriteTxnMarkersResponse"], api_key=27, versions=(0, 2), flexible=1):
     """Between brokers: partition leaders append a control record per partition, and readers of committed
     records go on. Clients have no use for it.
-
-    Request of WriteTxnMarkers, api key 27, versions 0-2, flexible from 1.
     """
 
-    api_key: ClassVar[int | None] = 27
-    direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(1, 3)
-    response_class: ClassVar[type[WriteTxnMarkersResponse]]
-
-    markers: list[WritableTxnMarker] = field(default_factory=list)
+    markers: list[WritableTxnMarker] = array(WritableTxnMarker)
     """All ends to be written."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class WritableTxnMarkerPartitionResult(Struct):
+class WritableTxnMarkerPartitionResult(Struct, flexible=1):
     """What became of the marker in one partition."""
 
-    partition_index: int = 0
+    partition_index: int = field("int32")
     """The partition's number."""
-    error_code: int = 0
+    error_code: int = field("int16", entity="error_code")
     """0, or why no marker was written."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class WritableTxnMarkerTopicResult(Struct):
+class WritableTxnMarkerTopicResult(Struct, flexible=1):
     """What became of the marker in one topic."""
 
-    name: str = ""
+    name: str = field("string", entity="topic_name")
     """The topic's name."""
-    partitions: list[WritableTxnMarkerPartitionResult] = field(default_factory=list)
+    partitions: list[WritableTxnMarkerPartitionResult] = array(WritableTxnMarkerPartitionResult)
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class WritableTxnMarkerResult(Struct):
+class WritableTxnMarkerResult(Struct, flexible=1):
     """What became of one marker."""
 
-    producer_id: int = 0
+    producer_id: int = field("int64", entity="producer_id")
     """As in the request."""
-    topics: list[WritableTxnMarkerTopicResult] = field(default_factory=list)
+    topics: list[WritableTxnMarkerTopicResult] = array(WritableTxnMarkerTopicResult)
     """One outcome for each topic."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class WriteTxnMarkersResponse(Response):
-    """Between brokers: partition leaders append a control record per partition, and readers of committed
-    records go on. Clients have no use for it.
+class WriteTxnMarkersResponse(
+    Response, answers=WriteTxnMarkersRequest, api_key=27, versions=(0, 2), flexible=1
+):
+    """The response to WriteTxnMarkersRequest."""
 
-    Response of WriteTxnMarkers, api key 27, versions 0-2, flexible from 1.
-    """
-
-    api_key: ClassVar[int | None] = 27
-    direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 3)
-    flexible_versions: ClassVar[range] = range(1, 3)
-
-    markers: list[WritableTxnMarkerResult] = field(default_factory=list)
+    markers: list[WritableTxnMarkerResult] = array(WritableTxnMarkerResult)
     """One outcome for each marker."""
     tags: dict[int, bytes] | None = None
-    """Unknown tagged fields by number, kept and written back; None for none."""
-
-
-WritableTxnMarkerTopic._layout_ = FieldTable(
-    WritableTxnMarkerTopic,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partition_indexes", "int32", array=True, default=()),
-    flexible=1,
-)
-
-WritableTxnMarker._layout_ = FieldTable(
-    WritableTxnMarker,
-    Field("producer_id", "int64", entity="producer_id"),
-    Field("producer_epoch", "int16"),
-    Field("transaction_result", "bool", default=False),
-    Field("topics", "struct", array=True, struct=WritableTxnMarkerTopic, default=()),
-    Field("coordinator_epoch", "int32"),
-    Field("transaction_version", "int8", 2, ignorable=True),
-    flexible=1,
-)
-
-WriteTxnMarkersRequest._layout_ = FieldTable(
-    WriteTxnMarkersRequest,
-    Field("markers", "struct", array=True, struct=WritableTxnMarker, default=()),
-    flexible=1,
-)
-
-WritableTxnMarkerPartitionResult._layout_ = FieldTable(
-    WritableTxnMarkerPartitionResult,
-    Field("partition_index", "int32"),
-    Field("error_code", "int16", entity="error_code"),
-    flexible=1,
-)
-
-WritableTxnMarkerTopicResult._layout_ = FieldTable(
-    WritableTxnMarkerTopicResult,
-    Field("name", "string", default="", entity="topic_name"),
-    Field("partitions", "struct", array=True, struct=WritableTxnMarkerPartitionResult, default=()),
-    flexible=1,
-)
-
-WritableTxnMarkerResult._layout_ = FieldTable(
-    WritableTxnMarkerResult,
-    Field("producer_id", "int64", entity="producer_id"),
-    Field("topics", "struct", array=True, struct=WritableTxnMarkerTopicResult, default=()),
-    flexible=1,
-)
-
-WriteTxnMarkersResponse._layout_ = FieldTable(
-    WriteTxnMarkersResponse,
-    Field("markers", "struct", array=True, struct=WritableTxnMarkerResult, default=()),
-    flexible=1,
-)
-
-WriteTxnMarkersRequest.response_class = WriteTxnMarkersResponse

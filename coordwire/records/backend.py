@@ -1,6 +1,6 @@
 """Which half reads and writes records: what the native one offers, or None where Python does it.
 
-Rules: whoever uses them looks here each time, so that one process can have either half, as the tests do.
+Rules: their users look here each time, so that one process can have either half, as the tests do.
 """
 
 from __future__ import annotations

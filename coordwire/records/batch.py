@@ -93,7 +93,7 @@ class RecordBatch(_Opened):
     def _unpack(self, view: memoryview) -> tuple[int, ...]:
         """The header as it is now: the bytes may have changed since their length and magic were looked at."""
         if len(view) < HEADER.size:
-            reason = f"a batch of magic 2 has {HEADER.size} bytes at least, not {len(view)}"
+            reason = f"a batch of magic 2 needs at least {HEADER.size} bytes, got {len(view)}"
             raise CorruptBatch(reason, self.position, "length")
         return HEADER.unpack_from(view)
 
@@ -138,7 +138,7 @@ class RecordBatch(_Opened):
         """How its records are compressed. Raises `CorruptBatch` for a number that no codec has."""
         number = self.attributes & CODEC_BITS
         if number >= len(self._codecs):
-            reason = f"no codec has the number {number}"
+            reason = f"codec number {number} is unknown"
             raise CorruptBatch(reason, self.position + self._attributes_at, "attributes")
         return self._codecs[number]
 
@@ -222,7 +222,8 @@ class RecordBatch(_Opened):
             return self.records()
 
     def records(self, *, create_time: bool = False) -> Iterator[Record]:
-        """The records, as iterating gives them. Raises as told above, at the first record that is asked for.
+        """The records, as iterating gives them. Raises as described above, at the first record that is asked
+        for.
 
         create_time: give the timestamps that the producer set, not the broker's, under log-append time; the
         batch keeps both (in message sets only inside a compressed one).

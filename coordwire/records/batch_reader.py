@@ -70,7 +70,7 @@ class Batches(_Walk, Iterator[T], Generic[T]):
         opened: Callable[[memoryview, int], RecordBatch] | None = None,
     ) -> None:
         if on_error not in ("raise", "skip", "report"):
-            raise ValueError(f'on_error is "raise", "skip" or "report", not {on_error!r}')
+            raise ValueError(f'expected "raise", "skip" or "report" as on_error, got {on_error!r}')
         view = memoryview(buffer)
         if buffer.__class__ is not bytes and (view.format != "B" or view.ndim != 1 or not view.c_contiguous):
             view = view.cast("B")
@@ -148,7 +148,7 @@ class Batches(_Walk, Iterator[T], Generic[T]):
         """Move on to where the first batch at or after byte `stop` begins; the new `position`.
 
         These are the places that iterating comes to, at the cost of headers alone: one whose batch ends where
-        another header stands needs no second look. What is passed over in between is not judged, but where
+        another header begins needs no second look. What is passed over in between is not judged, but where
         iterating would lose its way it is, and then raises or notes in `.skipped` what iterating does.
         """
         passed: deque[tuple[int, int]] = deque(maxlen=REMEMBERED)
@@ -182,7 +182,7 @@ class Batches(_Walk, Iterator[T], Generic[T]):
     def _pass_over(self, start: int, size: int, error: DecodeError) -> UnreadableRange:
         # A matching checksum vouches for the length too.
         vouched = bool(size) and error.path != "checksum"
-        self.position = start + size if vouched else self._search.behind(start, size)
+        self.position = start + size if vouched else self._search.after(start, size)
         bad = UnreadableRange(start, self.position - start, str(error))
         self.skipped.append(bad)
         return bad

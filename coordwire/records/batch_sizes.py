@@ -5,6 +5,8 @@ Rule: a header that no batch can have raises `CorruptBatch`; one whose batch isn
 
 from __future__ import annotations
 
+from coordwire.errors import counted
+
 __all__ = ["LARGEST", "LEAST", "LOG_OVERHEAD", "TO_MAGIC", "batch_size", "claimed_size", "content_end"]
 
 from collections.abc import Callable
@@ -53,18 +55,18 @@ def batch_size(view: memoryview, pos: int, is_blank: Callable[[int], bool] | Non
     (length,) = _LENGTH(view, pos)
     if length < LEAST[0]:
         if not length and (content_end(view[pos:]) == 0 if is_blank is None else is_blank(pos)):
-            raise CorruptBatch(f"nothing but {left} zero bytes to the end", pos, "length")
-        raise CorruptBatch(f"a batch can't have a length of {length} bytes", pos + 8, "length")
+            raise CorruptBatch(f"only {counted(left, 'zero byte')} to the end", pos, "length")
+        raise CorruptBatch(f"a batch can't have a length of {counted(length, 'byte')}", pos + 8, "length")
     if length > LARGEST:
-        raise CorruptBatch(f"a batch can't have a length of {length} bytes", pos + 8, "length")
+        raise CorruptBatch(f"a batch can't have a length of {counted(length, 'byte')}", pos + 8, "length")
     if left < TO_MAGIC:
         return 0
     (magic,) = _MAGIC(view, pos)
     if not 0 <= magic <= 2:
-        raise CorruptBatch(f"no batch has magic {magic}", pos + 16, "magic")
+        raise CorruptBatch(f"expected a batch's magic of 0, 1 or 2, got {magic}", pos + 16, "magic")
     if length < LEAST[magic]:
         raise CorruptBatch(
-            f"a batch of magic {magic} can't have a length of {length} bytes", pos + 8, "length"
+            f"a batch of magic {magic} can't have a length of {counted(length, 'byte')}", pos + 8, "length"
         )
     size = LOG_OVERHEAD + int(length)
     return size if size <= left else 0

@@ -7,6 +7,8 @@ same records, makes plain what is only unusual (a bytearray for bytes) and words
 
 from __future__ import annotations
 
+from coordwire.errors import counted
+
 __all__ = ["BatchWriter", "exact", "integer"]
 
 from collections.abc import Sequence
@@ -111,7 +113,9 @@ class BatchWriter:
         if last is None:
             last = least if count else base
         if not least <= last < base + INT32:
-            raise OutOfRange(f"{last} can't be the last of {count} from {base} on", "last_offset")
+            raise OutOfRange(
+                f"{last} can't be the last offset of {counted(count, 'record')} from {base} on", "last_offset"
+            )
         if last >= INT64:
             raise OutOfRange(f"{last} is beyond 64 bits", "last_offset")
         stamp = -1 if self.body.base_timestamp is None else self.body.base_timestamp
@@ -142,10 +146,10 @@ def exact(records: Sequence[Record], first: int, offset: int | None) -> tuple[Re
     for number, record in enumerate(records, first):
         path = f"records[{number}]"
         if not isinstance(record, Record):
-            raise WrongType(f"{type(record).__name__} is no Record", path)
+            raise WrongType(f"expected Record, got {type(record).__name__}", path)
         place = integer(record.offset, 64, f"{path}.offset")
         if place < -1 or (place >= 0 and offset is not None and place < offset):
-            raise OutOfRange(f"{place} can't follow, where {offset or 0} is the next", f"{path}.offset")
+            raise OutOfRange(f"expected offset {offset or 0} or above, got {place}", f"{path}.offset")
         offset = (offset or 0) + 1 if place == -1 else place + 1
         stamp = integer(record.timestamp, 64, f"{path}.timestamp")
         key, value = _bytes(record.key, f"{path}.key"), _bytes(record.value, f"{path}.value")
@@ -155,19 +159,19 @@ def exact(records: Sequence[Record], first: int, offset: int | None) -> tuple[Re
 
 def _exact_headers(headers: object, path: str) -> tuple[Header, ...]:
     if not isinstance(headers, (list, tuple)):
-        raise WrongType(f"{type(headers).__name__} is no list or tuple", f"{path}.headers")
+        raise WrongType(f"expected list or tuple, got {type(headers).__name__}", f"{path}.headers")
     plain: list[Header] = []
     for number, pair in enumerate(headers):
         where = f"{path}.headers[{number}]"
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise WrongType("a header is a pair of key and value", where)
+            raise WrongType("expected a pair of key and value", where)
         key, value = pair
         if not isinstance(key, str):
-            raise WrongType(f"{type(key).__name__} is no str", f"{where}.key")
+            raise WrongType(f"expected str, got {type(key).__name__}", f"{where}.key")
         try:
             key.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
-            raise OutOfRange(f"no UTF-8 for {key[error.start]!a}", f"{where}.key") from None
+            raise OutOfRange(f"not encodable as UTF-8: {key[error.start]!a}", f"{where}.key") from None
         plain.append((str(key), _bytes(value, f"{where}.value")))
     return tuple(plain)
 
@@ -177,13 +181,13 @@ def _bytes(value: object, path: str) -> bytes | None:
         return value
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
-    raise WrongType(f"{type(value).__name__} is no bytes", path)
+    raise WrongType(f"expected bytes, got {type(value).__name__}", path)
 
 
 def integer(value: object, bits: int, path: str) -> int:
     """The value as an int of so many bits, signed. Raises `WrongType` or `OutOfRange`."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise WrongType(f"{type(value).__name__} is no int", path)
+        raise WrongType(f"expected int, got {type(value).__name__}", path)
     if not -(1 << bits - 1) <= value < 1 << bits - 1:
         raise OutOfRange(f"{value} is beyond {bits} bits", path)
     return int(value)

@@ -1,8 +1,8 @@
 """The records of a v2 batch as Python writes them.
 
 Strategy: `writing` appends the pieces of each record to one list, joined once, short varints from a table.
-It is a generator, so that what it works with stands ready for the next record, come they one by one or all at
-once. Rules: it takes plain values only, and whatever it doesn't accept raises;
+It is a generator, so that what it works with is ready for the next record, whether they come one by one or
+all at once. Rules: it takes plain values only, and anything that it doesn't accept raises;
 `coordwire.records.batch_writer` goes over that again and says what it was.
 """
 

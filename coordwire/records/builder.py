@@ -177,11 +177,13 @@ class RecordBatchBuilder(_Builder):
 
 def _check_choices(codec: object, timestamp_type: object, magic: object) -> None:
     if codec not in CODECS:
-        raise OutOfRange(f"a codec is one of {', '.join(CODECS)}, not {codec!r}", "codec")
+        raise OutOfRange(f"expected a codec of {', '.join(CODECS)}, got {codec!r}", "codec")
     if timestamp_type not in (CREATE_TIME, LOG_APPEND_TIME):
-        raise OutOfRange(f"neither {CREATE_TIME} nor {LOG_APPEND_TIME}: {timestamp_type!r}", "timestamp_type")
+        raise OutOfRange(
+            f"expected {CREATE_TIME} or {LOG_APPEND_TIME}, got {timestamp_type!r}", "timestamp_type"
+        )
     if magic not in (0, 1, 2):
-        raise OutOfRange(f"no batch has magic {magic!r}", "magic")
+        raise OutOfRange(f"expected a magic of 0, 1 or 2, got {magic!r}", "magic")
 
 
 def _check_numbers(**numbers: tuple[int, int]) -> None:
@@ -193,7 +195,7 @@ def _check_numbers(**numbers: tuple[int, int]) -> None:
 def _check_flags(**flags: object) -> None:
     for name, flag in flags.items():
         if not isinstance(flag, bool):
-            raise WrongType(f"{type(flag).__name__} is no bool", name)
+            raise WrongType(f"expected bool, got {type(flag).__name__}", name)
 
 
 def _check_absent(magic: int, **fields: bool) -> None:

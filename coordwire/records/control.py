@@ -69,13 +69,15 @@ class ControlRecord:
 def read_control(record: Record, offset: int = 0, path: str = "record") -> ControlRecord:
     """A control batch's record, decoded.
 
-    offset, path: where an error says that the record stands. Raises `CorruptBatch` for a key shorter than 4
+    offset, path: the record's place for an error. Raises `CorruptBatch` for a key shorter than 4
     bytes or of a negative version, and for a value that isn't the message that the key promises.
     """
     key = record.key
     if key is None or len(key) < 4:
-        what = "null" if key is None else f"{len(key)} bytes"
-        raise CorruptBatch(f"a control record's key can't be {what}", offset, f"{path}.key")
+        what = "null" if key is None else len(key)
+        raise CorruptBatch(
+            f"a control record's key needs at least 4 bytes, got {what}", offset, f"{path}.key"
+        )
     version, number = _KEY.unpack_from(key)
     if version < 0:
         raise CorruptBatch(f"a control record's key can't have version {version}", offset, f"{path}.key")
@@ -89,8 +91,8 @@ def read_control(record: Record, offset: int = 0, path: str = "record") -> Contr
 
 def _read_value(known: type[Message], value: bytes | None, offset: int, path: str) -> Message | bytes:
     if value is None or len(value) < 2:
-        what = "null" if value is None else f"{len(value)} bytes"
-        raise CorruptBatch(f"{known.__name__} can't be {what}", offset, path)
+        what = "null" if value is None else len(value)
+        raise CorruptBatch(f"{known.__name__} needs at least 2 bytes, got {what}", offset, path)
     (version,) = _VERSION.unpack_from(value)
     if version > known.versions[-1]:
         return value
@@ -111,7 +113,9 @@ def control_record(
     isn't the type's message, and what its `encode` raises.
     """
     if not isinstance(value, _MESSAGES[kind]):
-        raise WrongType(f"{kind.name} wants {_MESSAGES[kind].__name__}, not {type(value).__name__}", "value")
+        raise WrongType(
+            f"expected {_MESSAGES[kind].__name__} for {kind.name}, got {type(value).__name__}", "value"
+        )
     prefix = b"" if _has_version(type(value)) else _VERSION.pack(version)
     return Record(offset, timestamp, _KEY.pack(0, kind), prefix + value.encode(version=version))
 

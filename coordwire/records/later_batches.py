@@ -18,7 +18,7 @@ class LaterBatches:
         self.scanned = 0
         self.vouched, self.followed = _Highest(), _Highest()
 
-    def tells(self, pos: int, own: int, after: int | None) -> bool:
+    def shows_later(self, pos: int, own: int, after: int | None) -> bool:
         """Whether, from `pos` on, one above offset `own` is vouched for, or one above `after` is followed."""
         if self.vouched.above(pos, own):
             return True

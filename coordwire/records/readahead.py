@@ -61,7 +61,7 @@ class Readahead:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._threads is not None:
-            self._threads.shutdown(cancel_futures=True)  # whoever gave the buffer may close it now
+            self._threads.shutdown(cancel_futures=True)  # the buffer's owner may close it now
 
     def body(self, position: int) -> bytes | None:
         """The bytes of the records of the batch at `position`; None unless it is compressed and sound."""

@@ -39,7 +39,7 @@ class Record:
 SANE = 1 << 62
 """Bases below it can't overflow 64 bits by what the fast path adds to them."""
 
-# Zigzag: the number that a varint's only byte stands for.
+# Zigzag: the number that a varint's only byte encodes.
 _SHORT = tuple((byte >> 1) ^ -(byte & 1) for byte in range(128))
 
 

@@ -9,12 +9,14 @@ for all places up to there. So no sound batch is given up for want of a budget.
 
 Rules: `Search` trusts the length of a batch that is bad inside where another one begins at its end; what is
 inside is taken for its records'. A batch that seems cut short at the end is corrupt if later ones are inside
-it, and not what a record's value may hold. `ThoroughSearch` looks inside both, and says so: whoever uses it
+it, and not what a record's value may hold. `ThoroughSearch` looks inside both, and says so: its user
 decides whether a sound batch in there belongs to the log. The first sound batch takes its range, and no other
 begins in it.
 """
 
 from __future__ import annotations
+
+from coordwire.errors import counted
 
 __all__ = ["WASTE", "Search", "ThoroughSearch"]
 
@@ -89,7 +91,7 @@ class Search:
         """The size in bytes of the batch at `pos`, as `batch_size` has it."""
         return batch_size(self.view, pos, self.is_blank)
 
-    def behind(self, start: int, size: int) -> int:
+    def after(self, start: int, size: int) -> int:
         """Where to go on after the bad batch at `start`; its size, as far as it is known (else 0)."""
         end = start + size
         if self._is_confirmed(start, size):
@@ -116,10 +118,10 @@ class Search:
             raise self._not_last(start)
 
     def _not_last(self, start: int) -> CorruptBatch:
-        behind = start + self.length_at + 4
-        length = int.from_bytes(self.view[behind - 4 : behind])
-        left = len(self.view) - behind
-        reason = f"a length of {length} bytes, of {left} left, with whole batches among them"
+        after = start + self.length_at + 4
+        length = int.from_bytes(self.view[after - 4 : after])
+        left = len(self.view) - after
+        reason = f"a length of {counted(length, 'byte')}, {left} left, with whole batches among them"
         return CorruptBatch(reason, start + self.length_at, "length")
 
     def _is_followed(self, start: int, after: int | None) -> bool:
@@ -130,7 +132,7 @@ class Search:
         """
         own, later = self._claimed_offset(start), self._later
         pos = start + 1
-        while not later.tells(pos, own, after):
+        while not later.shows_later(pos, own, after):
             found = self._sound_from(max(pos, later.scanned))
             later.scanned = len(self.view) if found is None else found[0] + 1
             if found is None:
@@ -286,10 +288,10 @@ class ThoroughSearch(Search):
         if start >= self.claimed:
             self.claimed = end
 
-    def behind(self, start: int, size: int) -> int:
+    def after(self, start: int, size: int) -> int:
         """Where to go on: at the next sound batch, or after the bad one if that comes first."""
         if not self._is_confirmed(start, size):
-            return super().behind(start, size)
+            return super().after(start, size)
         end = start + size
         found = self.next_sound(start + 1)
         if found is None or found[0] >= end:
@@ -298,7 +300,7 @@ class ThoroughSearch(Search):
         return found[0]
 
     def incomplete(self, start: int, *, after: int | None) -> None:
-        """Raise `CorruptBatch` if a sound batch follows, whatever it tells."""
+        """Raise `CorruptBatch` if a sound batch follows, with any offset."""
         if len(self.view) - start < self.head or self.next_sound(start + 1) is None:
             return
         if not self._is_followed(start, after):

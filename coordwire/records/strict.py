@@ -8,6 +8,8 @@ Offsets and timestamps wrap at 64 bits, as Java's do.
 
 from __future__ import annotations
 
+from coordwire.errors import counted
+
 __all__ = ["LEAST", "Origin", "StrictReader", "wrap64"]
 
 from collections.abc import Iterator
@@ -30,7 +32,7 @@ class Origin(NamedTuple):
     """Where the bytes of records are in what the user gave.
 
     origin: of their first byte; packed: they were compressed there, so that `origin` is all that can be said
-    of places, and the reason tells the place in the decompressed bytes.
+    of places, and the reason gives the place in the decompressed bytes.
     """
 
     origin: int
@@ -39,7 +41,9 @@ class Origin(NamedTuple):
     def refusal(self, reason: str, pos: int, path: str) -> CorruptBatch:
         """The error for what is at `pos` in the records' bytes."""
         if self.packed:
-            return CorruptBatch(f"{reason} ({pos} bytes into the decompressed records)", self.origin, path)
+            return CorruptBatch(
+                f"{reason} ({counted(pos, 'byte')} into the decompressed records)", self.origin, path
+            )
         return CorruptBatch(reason, self.origin + pos, path)
 
 
@@ -61,9 +65,11 @@ class StrictReader:
     def count_refusal(self) -> CorruptBatch | None:
         """What is wrong with the count itself, known before anything is read."""
         if self.count < 0:
-            return self.refusal(f"a batch can't have {self.count} records", 0)
+            return self.refusal(f"a batch can't have {counted(self.count, 'record')}", 0)
         if self.count * LEAST > len(self.data):
-            return self.refusal(f"{self.count} records are promised, {len(self.data)} bytes are there", 0)
+            return self.refusal(
+                f"{counted(self.count, 'record')} claimed, {counted(len(self.data), 'byte')} left", 0
+            )
         return None
 
     def read(self, pos: int, index: int, base_offset: int, base_timestamp: int) -> Iterator[Record]:
@@ -78,16 +84,18 @@ class StrictReader:
         """Nothing may follow the last record. Raises `CorruptBatch`."""
         left = len(self.data) - pos
         if left:
-            raise self.place.refusal(f"{left} bytes behind the last of {self.count} records", pos, "records")
+            raise self.place.refusal(
+                f"{counted(left, 'byte')} after the last of {counted(self.count, 'record')}", pos, "records"
+            )
 
     def _record(self, base_offset: int, base_timestamp: int) -> Record:
         self.end = len(self.data)
         start = self.pos
         if start == self.end:
-            raise self.refusal(f"the bytes end where this one of {self.count} records should begin", start)
+            raise self.refusal(f"the bytes end before this one of {counted(self.count, 'record')}", start)
         size = self._varint("")
         if size < 0 or size > self.end - self.pos:
-            raise self.refusal(f"a record of {size} bytes, {self.end - self.pos} are left", start)
+            raise self.refusal(f"a record of {counted(size, 'byte')}, {self.end - self.pos} left", start)
         self.end = self.pos + size
         if not size:
             raise self.refusal("a record without its attributes", start)
@@ -98,17 +106,19 @@ class StrictReader:
         value = self._bytes(".value")
         headers = self._headers()
         if self.pos != self.end:
-            raise self.refusal(f"{self.end - self.pos} bytes behind the record's last field", self.pos)
+            raise self.refusal(
+                f"{counted(self.end - self.pos, 'byte')} after the record's last field", self.pos
+            )
         return Record(offset, timestamp, key, value, headers)
 
     def _headers(self) -> tuple[Header, ...]:
         start = self.pos
         count = self._varint(".headers")
         if count < 0:
-            raise self.refusal(f"a record can't have {count} headers", start, ".headers")
+            raise self.refusal(f"a record can't have {counted(count, 'header')}", start, ".headers")
         if count * 2 > self.end - self.pos:
             left = self.end - self.pos
-            raise self.refusal(f"{count} headers, {left} bytes are left", start, ".headers")
+            raise self.refusal(f"{counted(count, 'header')}, {counted(left, 'byte')} left", start, ".headers")
         headers = []
         for number in range(count):
             start, field = self.pos, f".headers[{number}]"
@@ -127,7 +137,7 @@ class StrictReader:
         if size < 0:
             raise self.refusal(f"a length can't be {size}", start, field)
         if size > left:
-            raise self.refusal(f"{size} bytes wanted, {left} are left in the record", start, field)
+            raise self.refusal(f"a field of {counted(size, 'byte')}, {left} left in the record", start, field)
         self.pos += size
         return bytes(self.data[self.pos - size : self.pos])
 
@@ -136,7 +146,7 @@ class StrictReader:
         value = 0
         for shift in range(0, 35 if bits == 32 else 70, 7):
             if self.pos == self.end:
-                raise self.refusal("cut short inside a varint", start, field)
+                raise self.refusal("the bytes end inside a varint", start, field)
             byte = self.data[self.pos]
             self.pos += 1
             value |= (byte & 127) << shift

@@ -1,11 +1,11 @@
 """Which of the batches that were found make a log: offsets that rise, leader epochs that don't fall.
 
-Strategy: of the batches that stand by themselves the longest run with rising offsets, since Kafka can't serve
-any other; of these the longest run with leader epochs in order. What was found inside the range that a bad
-batch claims comes next, where its offsets and epoch fit between two of that run. So one wrong base offset or
-leader epoch, which no checksum covers, costs one batch, and what the value of a damaged batch holds takes no
-sound batch's place. There is one exception: if the last batch before such a range leaves a gap before it, and
-two more of the inner ones fit without it, its own base offset is taken for the wrong one. Rules: n log n
+Strategy: of the batches that are valid by themselves the longest run with rising offsets, since Kafka can't
+serve any other; of these the longest run with leader epochs in order. What was found inside the range that a
+bad batch claims comes next, where its offsets and epoch fit between two of that run. So one wrong base offset
+or leader epoch, which no checksum covers, costs one batch, and what the value of a damaged batch holds takes
+no sound batch's place. There is one exception: if the last batch before such a range leaves a gap before it,
+and two more of the inner ones fit without it, its own base offset is taken for the wrong one. Rules: n log n
 comparisons; the order is that of the files.
 """
 

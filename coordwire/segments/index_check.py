@@ -4,10 +4,12 @@ Strategy: each check goes through its index as the log goes on, entry by entry; 
 one before it is wrong by itself and passed over, the others are compared with the batches. Rules: an entry of
 the offset index names a batch's position, and the last offset of that batch or of one that was appended with
 it; an entry of the time index the largest timestamp of a batch; one of the transaction index an abort marker.
-`doubt` says that bytes of the log were bad: what isn't found around there is no fault of the index.
+`doubt` means that bytes of the log were bad: what isn't found around there is not a fault of the index.
 """
 
 from __future__ import annotations
+
+from coordwire.errors import counted
 
 __all__ = ["Fault", "OffsetCheck", "TimeCheck", "TransactionCheck"]
 
@@ -65,7 +67,7 @@ class _Check:
 
     def _ragged(self, used: int, trailing: int) -> None:
         if trailing:
-            reason = f"{trailing} bytes behind the last entry of {self.size}"
+            reason = f"{counted(trailing, 'byte')} after the last entry of {self.size}"
             self.found.append(Fault(self.file, used, trailing, reason))
 
 
@@ -120,10 +122,10 @@ class OffsetCheck(_Check):
         """The log is at its end."""
         if self._awaited is not None:
             number, offset = self._awaited
-            self._unless_doubted(number, f"offset {offset} is behind the log's last")
+            self._unless_doubted(number, f"offset {offset} is after the log's last")
         while self._next is not None:
             number, entry = self._next
-            self._unless_doubted(number, f"byte {entry.position} is behind the log's last batch")
+            self._unless_doubted(number, f"byte {entry.position} is after the log's last batch")
             self._next = next(self._entries, None)
 
 
@@ -182,7 +184,7 @@ class TimeCheck(_Check):
         """The log is at its end."""
         while self._next is not None:
             number, entry = self._next
-            self._unless_doubted(number, f"offset {entry.offset} is behind the log's last")
+            self._unless_doubted(number, f"offset {entry.offset} is after the log's last")
             self._next = next(self._entries, None)
 
 
@@ -206,7 +208,7 @@ class TransactionCheck(_Check):
         last = index.base_offset - 1
         for number, entry in enumerate(index):
             if entry.version:
-                self._wrong(number, f"no entry has version {entry.version}")
+                self._wrong(number, f"expected entry version 0, got {entry.version}")
             elif entry.last_offset <= last or entry.first_offset > entry.last_offset:
                 said = f"offsets {entry.first_offset} to {entry.last_offset}"
                 self._wrong(number, f"{said} can't follow {last}")
@@ -251,7 +253,7 @@ class TransactionCheck(_Check):
     def _pass(self, offset: int | None) -> None:
         while self._next is not None and (offset is None or self._next[1].last_offset < offset):
             number, entry = self._next
-            self._unless_doubted(number, f"no abort marker stands at offset {entry.last_offset}")
+            self._unless_doubted(number, f"no abort marker at offset {entry.last_offset}")
             self._next = next(self._entries, None)
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""A segment's indexes: where an offset stands, when a time came, which transactions were aborted.
+"""A segment's indexes: where an offset is, when a time came, which transactions were aborted.
 
     .index       int32 relative offset, int32 position                    one entry every few KB
     .timeindex   int64 timestamp, int32 relative offset                   beside it, where time went on
@@ -7,7 +7,7 @@
 Strategy: an index is a sequence over the file's bytes, unpacked entry by entry when asked for. Rules:
 relative offsets count from the segment's base offset. A broker that didn't stop in order leaves an index as
 large as it was preallocated, 10 MB of zeros after the last entry: they are not entries. (Nor can an entry be
-all zero: the first in an offset index stands after the first batch, a transaction doesn't end before offset
+all zero: the first in an offset index is after the first batch, a transaction doesn't end before offset
 1. In a time index it can: one that is alone in its file counts.) Bytes after the last whole entry are
 `trailing`. Nothing here is checked against the log: that is `Segment.verify`'s.
 """

@@ -13,7 +13,8 @@ from coordwire.limits import current
 
 
 def mapped(path: Path) -> memoryview:
-    """A file's bytes, not copied; unmapped when nobody holds them. It may not shrink. Raises `OSError`."""
+    """A file's bytes, not copied; unmapped when nothing refers to them. It may not shrink. Raises
+    `OSError`."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         return memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b"")

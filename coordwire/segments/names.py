@@ -39,7 +39,7 @@ class FileName(NamedTuple):
 
 
 def topic_partition(folder: str) -> tuple[str, int] | None:
-    """The topic and partition that a folder's name stands for; None if it is of another form."""
+    """The topic and partition that a folder's name gives; None if it is of another form."""
     moved = _MOVED.fullmatch(folder)
     found = _FOLDER.fullmatch(moved[1] if moved else folder)
     if found is None or int(found["partition"]) >= _INT32:

@@ -1,7 +1,7 @@
 """A partition's folder: its segments in order, and what a broker knew before one of them.
 
-Rules: what a folder holds is told by names alone; files that come or go (`.deleted`, `.cleaned`, `.swap`) and
-KRaft's snapshots are not part of the log.
+Rules: what a folder holds is known from names alone; files that come or go (`.deleted`, `.cleaned`, `.swap`)
+and KRaft's snapshots are not part of the log.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 __all__ = ["logs", "producers_before"]
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from coordwire.errors import DecodeError
@@ -20,25 +20,27 @@ from coordwire.segments.segment import Segment
 from coordwire.segments.state_files import read_snapshot
 
 
-def logs(folder: str | os.PathLike[str]) -> Iterator[Path]:
+def logs(folder: str | os.PathLike[str], *, suffixes: Collection[str] = ()) -> Iterator[Path]:
     """The segments in a folder, or in all folders of a broker's log folder: by folder, then by offset.
 
-    Raises `OSError`.
+    suffixes: what may follow a segment's own name, as ".gz". Raises `OSError`.
     """
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
-        name = file_name(entry.name)
-        if name is not None and entry.name == log_name(name.offset or 0) and entry.is_file():
+        suffix = next((one for one in suffixes if entry.name.endswith(one)), "")
+        plain = entry.name.removesuffix(suffix)
+        name = file_name(plain)
+        if name is not None and plain == log_name(name.offset or 0) and entry.is_file():
             yield Path(entry.path)
     for entry in found:
         if entry.is_dir(follow_symlinks=False):
-            yield from logs(entry.path)
+            yield from logs(entry.path, suffixes=suffixes)
 
 
 def producers_before(segment: Segment) -> Producers:
     """The producers as of a segment's base offset: of the newest snapshot at or before it, and what the
-    segments after that say. Nobody for a segment without a name. Raises `OSError`."""
+    segments after that say. None for a segment without a name. Raises `OSError`."""
     if segment.base_offset is None:
         return Producers()
     known, start = Producers(), -1

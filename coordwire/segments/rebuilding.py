@@ -60,7 +60,7 @@ class Indexes:
         return files
 
     def snapshot(self) -> bytes:
-        """The `.snapshot` of `end_offset`, which stands beside the next segment."""
+        """The `.snapshot` of `end_offset`, which is beside the next segment."""
         return write_snapshot(self.producers.entries())
 
 
@@ -73,7 +73,7 @@ def rebuild(
 ) -> Indexes:
     """The indexes of a segment with these batches, one after the other from its first byte on.
 
-    interval: `index.interval.bytes` of its topic. producers: as of `base_offset`; by default nobody. They
+    interval: `index.interval.bytes` of its topic. producers: as of `base_offset`; by default none. They
     move on with the batches. Raises `CorruptBatch` for a batch that Kafka's recovery would stop at: with a
     wrong checksum, or with an offset that no index of this segment can hold, or that isn't after the last.
     """
@@ -84,10 +84,10 @@ def rebuild(
         batch.check()
         offset, position = batch.last_offset, batch.position
         if not base_offset <= offset <= base_offset + _FURTHEST or position > _FURTHEST:
-            reason = f"offset {offset} has no place in an index of base offset {base_offset}"
+            reason = f"offset {offset} doesn't fit in an index of base offset {base_offset}"
             raise CorruptBatch(reason, position, "last_offset")
         if offset <= last:
-            raise CorruptBatch(f"offset {offset} behind {last}", position, "last_offset")
+            raise CorruptBatch(f"offset {offset} after offset {last}", position, "last_offset")
         last = offset
         if batch.max_timestamp > latest.timestamp:
             latest = TimestampOffset(batch.max_timestamp, offset)

@@ -16,6 +16,8 @@ linear in the bytes, but for n log n comparisons of offsets.
 
 from __future__ import annotations
 
+from coordwire.errors import counted
+
 __all__ = ["Recovered", "recover"]
 
 import json
@@ -93,7 +95,7 @@ class _Walk:
                 self.bad.append(bad)
         if left := len(reader.remainder):
             self.bad.append(
-                UnreadableRange(reader.position, left, f"the file ends {left} bytes into a batch")
+                UnreadableRange(reader.position, left, f"the file ends {counted(left, 'byte')} into a batch")
             )
 
     def _add(self, batch: RecordBatch, inner: bool) -> UnreadableRange | None:
@@ -130,7 +132,7 @@ def recover(
     """Copy what is whole of a partition's segments into a folder; what became of each, one by one.
 
     paths: `.log` files of one partition; what is in several of them is kept once.
-    out: the folder, made if need be. Beside the copy stand its indexes, for an `index.interval.bytes` of
+    out: the folder, made if need be. Beside the copy are its indexes, for an `index.interval.bytes` of
     `interval`; and, where something was bad, NAME.quarantine, with the bytes one after the other, and
     NAME.quarantine.jsonl, with a line for each range: {"file", "position", "length", "reason",
     "quarantinePosition"}. Raises `OSError`; before anything is written, `FileExistsError` for a file that is
@@ -212,7 +214,7 @@ def _outside(walks: list[_Walk]) -> Iterator[list[UnreadableRange]]:
             else:
                 at = bisect_left(lasts, first)
                 clash = _clash(walk, n, *places[at]) if at < len(places) else ""
-                reason = f"offsets {first} to {last} {clash or 'stand out of order'}"
+                reason = f"offsets {first} to {last} {clash or 'are out of order'}"
             bad.append(UnreadableRange(walk.starts[n], walk.sizes[n], reason))
         yield bad
 
@@ -223,7 +225,7 @@ def _clash(walk: _Walk, n: int, other: _Walk, m: int) -> str:
         return ""
     where = f"of {other.segment.path.name}" if other is not walk else "too"
     same = walk.raw(n) == other.raw(m)
-    return f"stand at byte {other.starts[m]} {where}, {'the same bytes' if same else 'with other bytes'}"
+    return f"are at byte {other.starts[m]} {where}, {'the same bytes' if same else 'with other bytes'}"
 
 
 # --- writing -----------------------------------------------------------------------------------------------
@@ -256,7 +258,7 @@ def _write(walk: _Walk, folder: Path, interval: int, producers: Producers) -> Re
 
 
 def _runs(walk: _Walk) -> Iterator[tuple[int, int]]:
-    """The kept batches' bytes, those that stand together as one range."""
+    """The kept batches' bytes, adjacent ones as one range."""
     start = end = 0
     for fate, at, size in zip(walk.fates, walk.starts, walk.sizes, strict=True):
         if fate == KEPT and at == end:

@@ -1,7 +1,7 @@
 """`Segment`: a `.log` file and what the broker keeps beside it.
 
 Strategy: the file is mapped into memory, so that its size doesn't matter and no batch is copied before it is
-iterated; what stands beside it is read when it is asked for. An index only ever saves a walk: where it points
+iterated; what is beside it is read when it is asked for. An index only ever saves a walk: where it points
 is looked at, and where no batch is there, the walk begins at the file's start. Rules: nothing is written;
 a file that is beside the log in no readable form raises when it is asked for, and disturbs nothing else.
 """
@@ -60,10 +60,12 @@ class Segment:
         self.path = Path(path)
         self._view = mapped(self.path)
         self.size = len(self._view)
-        folder = topic_partition(Path(os.path.abspath(self.path)).parent.name)
+        self._name = file_name(self.path.name)
+        # A bootstrap.checkpoint is in no partition's folder: what holds it is a broker's log folder.
+        bootstraps = self._name is not None and self._name.kind == "checkpoint" and self._name.offset is None
+        folder = None if bootstraps else topic_partition(Path(os.path.abspath(self.path)).parent.name)
         self.topic: str | None = folder[0] if folder else None
         self.partition: int | None = folder[1] if folder else None
-        self._name = file_name(self.path.name)
         is_log = self._name is not None and self._name.kind == "log"
         self.base_offset: int | None = self._name.offset if self._name and is_log else None
 
@@ -88,7 +90,7 @@ class Segment:
         """The file's bytes, not copied."""
         return self._view[:]
 
-    # --- what stands beside it -----------------------------------------------------------------------------
+    # --- what is beside it -----------------------------------------------------------------------------
 
     def beside(self, kind: FileKind) -> Path | None:
         """The path of the segment's file of another kind, whether it is there or not; None without a name."""
@@ -208,7 +210,7 @@ class Segment:
         which the batches' lengths lead, or after bytes that are none, the search for the next one.
         """
         if size < 1:
-            raise ValueError(f"a range can't have {size} bytes")
+            raise ValueError(f"expected a size of at least 1 byte, got {size}")
         start = 0
         search = Search(self._view)
         while start < self.size:
@@ -229,7 +231,7 @@ class Segment:
             try:
                 step = search.size(start)
             except CorruptBatch:
-                start = search.behind(start, 0)
+                start = search.after(start, 0)
             else:
                 start = start + step if step else self.size
         return start

@@ -93,7 +93,7 @@ class Staged:
     def commit(self, *, last: str = "", replace: bool = False) -> list[Path]:
         """Give the files their names; their paths, in that order.
 
-        last: the name of the one that comes last, and says that the others are there. replace: whether they
+        last: the name of the one that is written last, after all others. replace: whether they
         may take the place of others; else `FileExistsError`.
         """
         made: list[Path] = []
@@ -157,7 +157,7 @@ def _unnamed(final: Path) -> _Part | None:
 
 
 def _named(final: Path) -> _Part:
-    """A file whose name says that it is a part of another, locked."""
+    """A file that is a part of another by its name, locked."""
     while True:
         name = os.fsdecode(os.fsencode(final.name)[:_LONGEST])
         run = secrets.token_hex(8)

@@ -64,10 +64,10 @@ def read_snapshot(data: bytes) -> ProducerSnapshot:
     Raises `DecodeError`: `Truncated`, `UnsupportedVersion`, or `Malformed` for a wrong checksum too.
     """
     if len(data) < _HEAD.size:
-        raise Truncated(f"{len(data)} bytes can't be a producer snapshot", len(data))
+        raise Truncated(f"a producer snapshot needs at least {_HEAD.size} bytes, got {len(data)}", len(data))
     version, stated = _HEAD.unpack_from(data)
     if version != _SNAPSHOT_VERSION:
-        raise UnsupportedVersion(f"no producer snapshot has version {version}", 0, "version")
+        raise UnsupportedVersion(f"unknown producer snapshot version {version}", 0, "version")
     computed = crc32c(data[_HEAD.size :])
     if computed != stated:
         reason = f"the CRC-32C is {computed:#010x}, the file says {stated:#010x}"
@@ -92,20 +92,20 @@ def read_leader_epochs(data: bytes) -> list[EpochEntry]:
     if len(lines) < 2:  # it is being written for the first time
         return []
     if lines[0][1] != b"0":
-        raise Malformed(f"no checkpoint has version {lines[0][1][:20]!r}", 0, "version")
+        raise Malformed(f"unknown checkpoint version {lines[0][1][:20]!r}", 0, "version")
     entries: list[EpochEntry] = []
     for at, line in lines[2:]:
         path = f"entries[{len(entries)}]"
         found = _EPOCH.fullmatch(line)
         if found is None:
-            raise Malformed(f"{line[:40]!r} is no epoch with its offset", at, path)
+            raise Malformed(f"expected an epoch and its offset, got {line[:40]!r}", at, path)
         entry = EpochEntry(int(found[1]), int(found[2]))
         if not -_INT32 <= entry.epoch < _INT32 or not -_INT64 <= entry.start_offset < _INT64:
             raise Malformed(f"{line[:40]!r} is beyond its type", at, path)
         entries.append(entry)
     at, line = lines[1]
     if line != b"%d" % len(entries):
-        raise Malformed(f"{line[:20]!r} entries are promised, {len(entries)} are there", at, "entries")
+        raise Malformed(f"{line[:20]!r} entries claimed, {len(entries)} found", at, "entries")
     return entries
 
 
@@ -115,21 +115,21 @@ def read_metadata(data: bytes) -> PartitionMetadata:
     for at, line in _lines(data):
         name, *value = _COLON.split(line, maxsplit=1)
         if not value or name not in (b"version", b"topic_id"):
-            raise Malformed(f"{line[:40]!r} is neither version nor topic id", at)
+            raise Malformed(f"expected a version or a topic id, got {line[:40]!r}", at)
         found[name] = at, value[0]
     for name in (b"version", b"topic_id"):
         if name not in found:
-            raise Malformed("it isn't there", len(data), name.decode())
+            raise Malformed("missing", len(data), name.decode())
     at, version = found[b"version"]
     if version != b"0":
-        raise Malformed(f"no such file has version {version[:20]!r}", at, "version")
+        raise Malformed(f"unknown version {version[:20]!r}", at, "version")
     at, topic_id = found[b"topic_id"]
     try:
         raw = a2b_base64(topic_id.translate(_FROM_URL) + b"==", strict_mode=True)
     except ValueError:
         raw = b""
     if len(raw) != 16:
-        raise Malformed(f"{topic_id[:40]!r} is no topic id", at, "topic_id")
+        raise Malformed(f"expected a topic id, got {topic_id[:40]!r}", at, "topic_id")
     return PartitionMetadata(0, UUID(bytes=raw))
 
 

@@ -2,11 +2,13 @@
 
 Strategy: one walk over the batches; the indexes' entries are compared as the log comes by. Rules: a fault is
 what a broker never writes, so that a sound segment has none, whatever Kafka wrote it. That leaves out how
-close the entries of an index stand: a broker writes one for an append, which may be any number of batches
+close the entries of an index are: a broker writes one for an append, which may be any number of batches
 (`rebuild` gives an index to compare with where that matters).
 """
 
 from __future__ import annotations
+
+from coordwire.errors import counted
 
 __all__ = ["SegmentCounts", "verify"]
 
@@ -68,7 +70,7 @@ def verify(segment: Segment, tally: SegmentCounts, *, check_records: bool) -> It
             yield from check.take()
     if left := len(reader.remainder):
         tally.bad_bytes += left
-        yield Fault(name, reader.position, left, f"the file ends {left} bytes into a batch")
+        yield Fault(name, reader.position, left, f"the file ends {counted(left, 'byte')} into a batch")
     tally.first_offset, tally.last_offset = order.first, order.last
     for check in checks:
         if left:
@@ -130,7 +132,7 @@ class _Order:
         if last < first:
             yield *here, f"the last offset, {last}, is below the first, {first}"
         elif self.last is not None and first <= self.last:
-            yield *here, f"{said} behind offset {self.last}"
+            yield *here, f"{said} after offset {self.last}"
         elif self.base is not None and not self.base <= first <= last <= self.base + _FURTHEST:
             yield *here, f"{said} in a segment that begins at {self.base}"
         epoch = batch.partition_leader_epoch

@@ -74,26 +74,26 @@ class Options:
 def _flag(text: str) -> bool:
     word = text.strip().lower()
     if word not in ("true", "false"):
-        raise ValueError("it is true or false")
+        raise ValueError("expected true or false")
     return word == "true"
 
 
 def _size(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise ValueError("it is 1 at least")
+        raise ValueError("expected a number of at least 1")
     return number
 
 
 def _mode(text: str) -> str:
     if text.lower() not in ("permissive", "failfast"):
-        raise ValueError("it is permissive or failfast")
+        raise ValueError("expected permissive or failfast")
     return text.lower()
 
 
 def _log(text: str) -> str:
     if text not in TOPICS:
-        raise ValueError(f"the logs are {', '.join(TOPICS)}")
+        raise ValueError(f"expected {', '.join(TOPICS)}")
     return text
 
 

@@ -87,7 +87,7 @@ def _settings(master: str) -> dict[str, str]:
 
 
 def java_home() -> str:
-    """The JAVA_HOME to run Spark with. Raises `CoordwireError` where there is no Java that would do."""
+    """The JAVA_HOME to run Spark with. Raises `CoordwireError` where no suitable Java is found."""
     named = os.environ.get("JAVA_HOME")
     found = [Path(named, "bin", "java")] if named else []
     if on_path := shutil.which("java"):

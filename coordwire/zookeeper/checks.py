@@ -42,7 +42,7 @@ def json_object(data: bytes | str, what: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # too many digits, or too deep
         raise Malformed(f"{what} isn't JSON: {type(error).__name__}", 0) from None
     if not isinstance(value, dict):
-        raise Malformed(f"{what} is no JSON object", 0)
+        raise Malformed(f"{what} is not a JSON object", 0)
     return value
 
 
@@ -50,18 +50,18 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise Malformed("a key stands twice", 0, key)
+            raise Malformed("a key occurs twice", 0, key)
         found[key] = value
     return found
 
 
 def _no_constant(name: str) -> Any:
-    raise Malformed(f"{name} is no JSON number", 0)
+    raise Malformed(f"{name} is not a JSON number", 0)
 
 
 def integer(value: Any, path: str, low: int, high: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise Malformed(f"a number wanted, not {_kind(value)}", 0, path)
+        raise Malformed(f"expected a number, got {_kind(value)}", 0, path)
     if not low <= value <= high:
         raise Malformed(f"{_short(value)} is beyond {low} to {high}", 0, path)
     return value
@@ -72,7 +72,7 @@ def _short(number: int) -> str:
 
 
 def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "a text", bool: "a boolean", type(None): "null"}
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a fraction" if isinstance(value, float) else type(value).__name__)
 
 
@@ -93,14 +93,14 @@ def time_ms(value: Any, path: str) -> int:
 
 def string(value: Any, path: str) -> str:
     if not isinstance(value, str):
-        raise Malformed(f"a text wanted, not {_kind(value)}", 0, path)
+        raise Malformed(f"expected a string, got {_kind(value)}", 0, path)
     return value
 
 
 def list_of(check: Callable[[Any, str], V]) -> Callable[[Any, str], list[V]]:
     def run(value: Any, path: str) -> list[V]:
         if not isinstance(value, list):
-            raise Malformed(f"a list wanted, not {_kind(value)}", 0, path)
+            raise Malformed(f"expected a list, got {_kind(value)}", 0, path)
         return [check(element, f"{path}[{index}]") for index, element in enumerate(value)]
 
     return run
@@ -109,7 +109,7 @@ def list_of(check: Callable[[Any, str], V]) -> Callable[[Any, str], list[V]]:
 def map_of(key: Callable[[str, str], Any], check: Check) -> Check:
     def run(value: Any, path: str) -> dict[Any, Any]:
         if not isinstance(value, dict):
-            raise Malformed(f"an object wanted, not {_kind(value)}", 0, path)
+            raise Malformed(f"expected an object, got {_kind(value)}", 0, path)
         return {
             key(name, join(path, name)): check(inside, join(path, name)) for name, inside in value.items()
         }
@@ -123,7 +123,7 @@ def join(path: str, name: Any) -> str:
 
 def partition_key(name: str, path: str) -> int:
     if not INTEGER.fullmatch(name) or str(int(name)) != name:
-        raise Malformed(f"{name!r} is no partition", 0, path)
+        raise Malformed(f"expected a partition, got {name!r}", 0, path)
     return count(int(name), path)
 
 
@@ -131,7 +131,7 @@ def built(form: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(form, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise WrongType(f"no JSON: {error}") from None
+        raise WrongType(f"not JSON: {error}") from None
 
 
 def checked(check: Check, value: Any, path: str) -> Any:
@@ -154,5 +154,5 @@ def number(data: bytes | str, what: str, check: Check) -> int:
     """A node that is a number in decimal digits."""
     digits = text_of(data, what)
     if not INTEGER.fullmatch(digits):
-        raise Malformed(f"{what} is no number", 0)
+        raise Malformed(f"{what} is not a number", 0)
     return int(check(int(digits), ""))

@@ -76,11 +76,11 @@ def thread_ids(consumer: str, streams: int) -> list[str]:
 
 def range_assignment(partitions: Iterable[int], threads: Sequence[str]) -> dict[str, list[int]]:
     """Which partitions of a topic each thread owns: sorted partitions in ranges to sorted threads, the first
-    (partitions mod threads) of them one more. Raises `ValueError` where there is no thread, or one twice."""
+    (partitions mod threads) of them one more. Raises `ValueError` without threads, or for one twice."""
     if not threads:
-        raise ValueError("there is no thread to own a partition")
+        raise ValueError("expected at least one thread")
     if len(set(threads)) < len(threads):
-        raise ValueError("a thread stands twice")
+        raise ValueError("a thread occurs twice")
     ordered = sorted(partitions)
     each, extra = divmod(len(ordered), len(threads))
     owned = {}

@@ -48,7 +48,7 @@ def main() -> None:
     python = parser.parse_args().python
     debug, version, include, suffix = json.loads(subprocess.check_output([python, "-c", ASK]))
     if not debug or version != list(sys.version_info[:2]):
-        raise SystemExit(f"{python} is no debug build of this version")
+        raise SystemExit(f"{python} is not a debug build of this version")
     with tempfile.TemporaryDirectory() as folder:
         flags = ["-O1", "-g", "-UNDEBUG", "-DCOORDWIRE_DEBUG", f"-I{include}"]
         build(Path(folder), os.environ.get("CC", "gcc"), flags, suffix)

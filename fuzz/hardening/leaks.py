@@ -1,4 +1,4 @@
-"""Millions of decodes and encodes, accepted and refused, leave nothing behind:
+"""Millions of decodes and encodes, accepted and refused, leave nothing allocated:
 `python -m fuzz.hardening.leaks [messages] [records] [arrow] [--calls N]`.
 
 Strategy: rounds over a fixed list of calls, the bytes of some of them mutated: so many to fill every cache,
@@ -88,7 +88,7 @@ def used() -> Used:
 
 
 def memory() -> int:
-    """Bytes that the process has now; where no system tells, what it had at its height."""
+    """Bytes that the process has now; where the system doesn't report it, what it had at its height."""
     statm = Path("/proc/self/statm")
     if statm.exists():
         return int(statm.read_text().split()[1]) * resource.getpagesize()

@@ -4,8 +4,8 @@
 Strategy: the package, the targets and the tests' data are copied to a temporary folder, and the extension's
 sources, as pyproject.toml lists them, are compiled there; Python itself runs unchanged, with the sanitizer's
 library preloaded and every object from malloc, so that one byte beyond any object is seen. Rules: a report
-ends the run and fails it. Leaks are `fuzz.hardening.leaks`'s to find: Python itself leaves too much behind at
-its end.
+ends the run and fails it. Leaks are `fuzz.hardening.leaks`'s to find: Python itself leaves too much allocated
+at its end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Declarations to rows: which modules, messages, structs and fields there are, by their final names.
 
 Rules: a struct's name is that of the variable that holds it; names are unique within a module and message
-names within the whole protocol. Whatever is ambiguous, undocumented or unknown fails here, with its place.
+names within the whole protocol. Anything ambiguous, undocumented or unknown fails here, with its place.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Row:
 
 @dataclass(frozen=True)
 class StructRow:
-    """A nested struct; `message` is set for those that stand by themselves."""
+    """A nested struct; `message` is set for those of their own."""
 
     name: str
     about: str
@@ -67,7 +67,7 @@ class StructRow:
 
 @dataclass
 class ModuleRow:
-    """One generated module: structs before whatever uses them, messages last."""
+    """One generated module: structs before their users, messages last."""
 
     name: str
     source: str
@@ -83,7 +83,7 @@ class ModuleRow:
         return next((row.message.api for row in self.messages if row.message and row.message.api), None)
 
     def response(self, request: StructRow) -> StructRow | None:
-        """The response to an API's request; None for whatever is not one."""
+        """The response to an API's request; None for anything else."""
         message = request.message
         if message is None or message.api is None or message.direction != "request":
             return None
@@ -91,6 +91,14 @@ class ModuleRow:
             if row.message and row.message.api is message.api and row.message.direction == "response":
                 return row
         raise SchemaError(f"{self.source}: {request.name} has no response")
+
+    def request(self, response: StructRow) -> StructRow | None:
+        """The request that an API's response answers; None for whatever is not one."""
+        message = response.message
+        if message is None or message.api is None or message.direction != "response":
+            return None
+        rows = (row for row in self.messages if row.message and row.message.api is message.api)
+        return next(row for row in rows if row.message and row.message.direction == "request")
 
 
 def modules() -> list[ModuleRow]:
@@ -196,15 +204,13 @@ class _Walk:
             raise SchemaError(f"{self.row.source}: a struct inside {message.name} has no variable of its own")
         about = struct.about or (message.api.about if message.api and struct is message else "")
         if not about:
-            raise SchemaError(f"{self.row.source}: {name} says nothing about itself")
+            raise SchemaError(f"{self.row.source}: {name} has no description")
         flexible = NEVER if message.flexible is None else message.flexible
         fields = tuple(self._field(named, name, message) for named in struct.fields)
         if any(field.unprefixed for field in fields[:-1]) or (
             fields and fields[-1].unprefixed and flexible != NEVER
         ):
-            raise SchemaError(
-                f"{self.row.source}: in {name} something stands behind a field without a length"
-            )
+            raise SchemaError(f"{self.row.source}: in {name} a field follows one without a length")
         row = StructRow(name, about, flexible, fields, message if struct is message else None, message.draft)
         self.done[id(struct)] = row
         self.row.structs.append(row)

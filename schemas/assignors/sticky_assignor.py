@@ -1,6 +1,6 @@
 """What the sticky assignors put into a subscription's user_data: what a member held, and since when.
 
-Nothing in the bytes says the version: v1 is v0 with a generation after it, and Kafka tries them in this order.
+The bytes don't state the version: v1 is v0 with a generation after it, and Kafka tries them in this order.
 """
 
 from schemas.vocabulary import Array, Data, Default, Int32, Since, Struct, TopicName

@@ -86,7 +86,7 @@ AssignmentStandbyTask = Struct(
 )
 
 AssignmentTopicIndex = Struct(
-    "index" / Int32     * "The number that stands for the topic below.",
+    "index" / Int32     * "The number used for the topic below.",
     "topic" / TopicName * "The topic's name.",
     about="A topic that is named once, from v5 on.",
 )

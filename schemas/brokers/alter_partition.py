@@ -18,7 +18,7 @@ from schemas.vocabulary import (
 
 AlterPartition = Api(
     56, "AlterPartition", versions=(0, 3), flexible=0, listeners=("controller",),
-    about="Sent when a follower falls behind or catches up; the change counts once the controller has agreed. Stale leaders and brokers are fenced by their epochs.",
+    about="Sent when a follower lags or catches up; the change counts once the controller has agreed. Stale leaders and brokers are fenced by their epochs.",
     changes={
         1: "Whether the leader still recovers from an unclean election (KIP-704).",
         2: "Topics by id instead of name; fenced brokers may not enter the set (KIP-841).",
@@ -48,7 +48,7 @@ AlterPartitionRequestPartitionData = Struct(
 )
 
 AlterPartitionRequestTopicData = Struct(
-    "topic_name" / Until(1, TopicName, ignorable=True)       * "The topic's name; from v2 on topic_id stands for it.",
+    "topic_name" / Until(1, TopicName, ignorable=True)       * "The topic's name; replaced by topic_id in v2.",
     "topic_id"   / Since(2, Uuid, ignorable=True)            * "The topic's id (v2, KIP-841).",
     "partitions" / Array(AlterPartitionRequestPartitionData) * "One change for each partition.",
     about="The changes wanted in one topic.",
@@ -72,7 +72,7 @@ AlterPartitionResponsePartitionData = Struct(
 )
 
 AlterPartitionResponseTopicData = Struct(
-    "topic_name" / Until(1, TopicName, ignorable=True)        * "The topic's name; from v2 on topic_id stands for it.",
+    "topic_name" / Until(1, TopicName, ignorable=True)        * "The topic's name; replaced by topic_id in v2.",
     "topic_id"   / Since(2, Uuid, ignorable=True)             * "The topic's id (v2, KIP-841).",
     "partitions" / Array(AlterPartitionResponsePartitionData) * "One outcome for each partition.",
     about="One topic's partitions.",

@@ -1,4 +1,4 @@
-"""BrokerHeartbeat: a broker tells the controller that it lives, and learns whether it may serve (KIP-631)."""
+"""BrokerHeartbeat: a broker reports to the controller that it is alive, and learns whether it may serve (KIP-631)."""
 
 from schemas.vocabulary import (
     Api,

@@ -22,7 +22,7 @@ BrokerRegistration = Api(
     62, "BrokerRegistration", versions=(0, 4), flexible=0, listeners=("controller",),
     about="The first request of a broker to the active controller. The epoch in the answer marks this life of the broker; BrokerHeartbeat keeps it alive.",
     changes={
-        1: "Says whether the broker is on its way from ZooKeeper (KIP-866).",
+        1: "States whether the broker is on its way from ZooKeeper (KIP-866).",
         2: "The ids of its log directories (KIP-858).",
         3: "The epoch before a clean shutdown (KIP-966).",
         4: "Same layout; a feature's lowest version may be 0.",
@@ -51,10 +51,10 @@ Feature = Struct(
 BrokerRegistrationRequest = BrokerRegistration.request(
     "broker_id"              / BrokerId                                     * "Node id of the broker.",
     "cluster_id"             / String                                       * "The cluster it was formatted for; any other refuses it.",
-    "incarnation_id"         / Uuid                                         * "Drawn anew at each start, to tell a restart from a repetition.",
+    "incarnation_id"         / Uuid                                         * "Drawn anew at each start, to distinguish a restart from a repetition.",
     "listeners"              / Array(Listener)                              * "Where clients and other brokers reach it.",
     "features"               / Array(Feature)                               * "What its software supports.",
-    "rack"                   / Default(Nullable(String), "")                * "Where it stands, for spreading replicas; null if not told.",
+    "rack"                   / Default(Nullable(String), "")                * "The rack, for spreading replicas; null if not given.",
     "is_migrating_zk_broker" / Since(1, Boolean)                            * "True: it runs on ZooKeeper and is being migrated (KIP-866).",
     "log_dirs"               / Since(2, Array(Uuid), ignorable=True)        * "Ids of the log directories that it can use (KIP-858).",
     "previous_broker_epoch"  / Since(3, Default(Int64, -1), ignorable=True) * "Its epoch before a clean shutdown; -1 after an unclean one (KIP-966).",

@@ -1,4 +1,4 @@
-"""LeaderAndIsr: a ZooKeeper-era controller tells a broker which partitions to lead or follow."""
+"""LeaderAndIsr: a ZooKeeper-era controller assigns a broker the partitions to lead or follow."""
 
 from schemas.vocabulary import (
     Api,
@@ -22,13 +22,13 @@ LeaderAndIsr = Api(
     4, "LeaderAndIsr", versions=(0, 7), flexible=4, listeners=("zkBroker",),
     about="Sent by the controller to brokers that hold the partitions. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
     changes={
-        1: "Says of each partition whether it is new.",
+        1: "States for each partition whether it is new.",
         2: "The broker's epoch; partitions are grouped by topic (KIP-380).",
         3: "The replicas that a reassignment adds and removes (KIP-455).",
         4: "Flexible lengths and tagged fields (KIP-482).",
         5: "Topic ids, and whether the request is full or incremental (KIP-516).",
         6: "Whether the leader still recovers from an unclean election (KIP-704).",
-        7: "Says whether the controller runs KRaft, for the migration (KIP-866).",
+        7: "States whether the controller runs KRaft, for the migration (KIP-866).",
     },
     errors=(
         "STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR",
@@ -37,7 +37,7 @@ LeaderAndIsr = Api(
 )
 
 LeaderAndIsrPartitionState = Struct(
-    "topic_name"            / Until(1, TopicName, ignorable=True)       * "The topic's name; from v2 on it stands with the topic (v0-1).",
+    "topic_name"            / Until(1, TopicName, ignorable=True)       * "The topic's name; from v2 on it is in the topic (v0-1).",
     "partition_index"       / Int32                                     * "The partition's number.",
     "controller_epoch"      / Int32                                     * "Epoch of the controller that last changed the partition.",
     "leader"                / BrokerId                                  * "Broker id of the leader; -1 for none.",
@@ -71,14 +71,14 @@ LeaderAndIsrRequest = LeaderAndIsr.request(
     "is_k_raft_controller"       / Since(7, Boolean)                            * "True: the controller runs KRaft, during the migration (KIP-866).",
     "controller_epoch"           / Int32                                        * "The controller's epoch; a broker that knows a newer one refuses.",
     "broker_epoch"               / Since(2, Default(Int64, -1), ignorable=True) * "The life of the broker that is meant; -1 if unknown (KIP-380).",
-    "type"                       / Since(5, Int8)                               * "0 not told, 1 some partitions, 2 all that the broker should hold (KIP-516).",
+    "type"                       / Since(5, Int8)                               * "0 unknown, 1 some partitions, 2 all that the broker should hold (KIP-516).",
     "ungrouped_partition_states" / Until(1, Array(LeaderAndIsrPartitionState))  * "Every partition with its topic's name (v0-1).",
     "topic_states"               / Since(2, Array(LeaderAndIsrTopicState))      * "The partitions by topic (v2, KIP-380).",
     "live_leaders"               / Array(LeaderAndIsrLiveLeader)                * "Where the leaders named are reached.",
 )
 
 LeaderAndIsrPartitionError = Struct(
-    "topic_name"      / Until(4, TopicName, ignorable=True) * "The topic's name; from v5 on the topic's id stands for it (v0-4).",
+    "topic_name"      / Until(4, TopicName, ignorable=True) * "The topic's name; replaced by the topic's id in v5 (v0-4).",
     "partition_index" / Int32                               * "The partition's number.",
     "error_code"      / ErrorCode                           * "0, or why the broker did not take its role.",
     about="What became of one partition.",

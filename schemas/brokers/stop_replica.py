@@ -1,4 +1,4 @@
-"""StopReplica: a ZooKeeper-era controller tells a broker to stop replicas, or to delete them."""
+"""StopReplica: a ZooKeeper-era controller instructs a broker to stop replicas, or to delete them."""
 
 from schemas.vocabulary import (
     Api,
@@ -23,7 +23,7 @@ StopReplica = Api(
         1: "The broker's epoch; partitions are grouped by topic (KIP-380).",
         2: "Flexible lengths and tagged fields (KIP-482).",
         3: "Each partition has a leader epoch and its own choice of deletion (KIP-570).",
-        4: "Says whether the controller runs KRaft, for the migration (KIP-866).",
+        4: "States whether the controller runs KRaft, for the migration (KIP-866).",
     },
     errors=(
         "STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR",

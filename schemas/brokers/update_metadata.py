@@ -1,4 +1,4 @@
-"""UpdateMetadata: a ZooKeeper-era controller tells brokers what they answer to Metadata."""
+"""UpdateMetadata: a ZooKeeper-era controller sends brokers what they answer to Metadata."""
 
 from schemas.vocabulary import (
     Api,
@@ -38,7 +38,7 @@ UpdateMetadata = Api(
 )
 
 UpdateMetadataPartitionState = Struct(
-    "topic_name"       / Until(4, TopicName, ignorable=True)       * "The topic's name; from v5 on it stands with the topic (v0-4).",
+    "topic_name"       / Until(4, TopicName, ignorable=True)       * "The topic's name; from v5 on it is in the topic (v0-4).",
     "partition_index"  / Int32                                     * "The partition's number.",
     "controller_epoch" / Int32                                     * "Epoch of the controller that last changed the partition.",
     "leader"           / BrokerId                                  * "Broker id of the leader; -1 for none, -2 when the topic is being deleted.",
@@ -70,14 +70,14 @@ UpdateMetadataBroker = Struct(
     "v0_host"   / Until(0, String, ignorable=True)                        * "Host name or IP address (v0).",
     "v0_port"   / Until(0, Int32, ignorable=True)                         * "TCP port (v0).",
     "endpoints" / Since(1, Array(UpdateMetadataEndpoint), ignorable=True) * "Where the broker is reached (v1).",
-    "rack"      / Since(2, Default(Nullable(String), ""), ignorable=True) * "Where it stands, for spreading replicas; null if not told (KIP-36).",
+    "rack"      / Since(2, Default(Nullable(String), ""), ignorable=True) * "The rack, for spreading replicas; null if not given (KIP-36).",
     about="One live broker.",
 )
 
 UpdateMetadataRequest = UpdateMetadata.request(
     "controller_id"              / BrokerId                                      * "Node id of the controller that sends.",
     "is_k_raft_controller"       / Since(8, Boolean)                             * "True: the controller runs KRaft, during the migration (KIP-866).",
-    "type"                       / Since(8, Tagged(0, Int8))                     * "0 not told, 1 some partitions, 2 all partitions of the cluster (KIP-866).",
+    "type"                       / Since(8, Tagged(0, Int8))                     * "0 unknown, 1 some partitions, 2 all partitions of the cluster (KIP-866).",
     "controller_epoch"           / Int32                                         * "The controller's epoch; a broker that knows a newer one refuses.",
     "broker_epoch"               / Since(5, Default(Int64, -1), ignorable=True)  * "The life of the broker that is meant; -1 if unknown (KIP-380).",
     "ungrouped_partition_states" / Until(4, Array(UpdateMetadataPartitionState)) * "Every partition with its topic's name (v0-4).",

@@ -1,4 +1,4 @@
-"""ApiVersions: a client learns which APIs and versions a broker speaks.
+"""ApiVersions: a client learns which APIs and versions a broker supports.
 
 A broker that doesn't know the request's version answers in version 0, with UNSUPPORTED_VERSION and (since KIP-511)
 the range that it knows. So that any client can read it, the response header is never flexible.
@@ -13,6 +13,7 @@ from schemas.vocabulary import (
     Int16,
     Int32,
     Int64,
+    Nullable,
     Since,
     String,
     Struct,
@@ -20,27 +21,30 @@ from schemas.vocabulary import (
 )
 
 ApiVersions = Api(
-    18, "ApiVersions", versions=(0, 4), flexible=3, listeners=("broker", "controller"),
-    about="The first request on a connection: which versions of which APIs the broker speaks, and which features it has.",
+    18, "ApiVersions", versions=(0, 5), flexible=3, listeners=("broker", "controller"),
+    about="The first request on a connection: which versions of which APIs the broker supports, and which features it has.",
     changes={
-        1: "The response tells for how long it was throttled (KIP-124).",
+        1: "The response reports how long it was throttled (KIP-124).",
         2: "Same layout; the broker throttles after it has answered (KIP-219).",
         3: "Flexible (KIP-482); the client's software (KIP-511) and the cluster's features (KIP-584).",
         4: "Same layout; features whose lowest version is 0 are listed too, not left out.",
+        5: "The broker that the client means to reach, by cluster and node id; another one answers with REBOOTSTRAP_REQUIRED (KIP-1242).",
     },
-    errors=("UNSUPPORTED_VERSION", "INVALID_REQUEST"),
+    errors=("UNSUPPORTED_VERSION", "INVALID_REQUEST", "REBOOTSTRAP_REQUIRED"),
 )
 
 ApiVersionsRequest = ApiVersions.request(
-    "client_software_name"    / Since(3, String, ignorable=True) * "The client library: letters, digits, dots and hyphens (KIP-511).",
-    "client_software_version" / Since(3, String, ignorable=True) * "Its version, in the same characters (KIP-511).",
+    "client_software_name"    / Since(3, String, ignorable=True)             * "The client library: letters, digits, dots and hyphens (KIP-511).",
+    "client_software_version" / Since(3, String, ignorable=True)             * "Its version, in the same characters (KIP-511).",
+    "cluster_id"              / Since(5, Nullable(String), ignorable=True)   * "The cluster that the client means to reach; null if unknown (KIP-1242).",
+    "node_id"                 / Since(5, Default(Int32, -1), ignorable=True) * "The node that the client means to reach; -1 if unknown (KIP-1242).",
 )
 
 ApiVersion = Struct(
     "api_key"     / Int16 * "Which API, by the number in request headers.",
     "min_version" / Int16 * "The oldest one.",
     "max_version" / Int16 * "The newest one, itself included.",
-    about="The versions of one API that the broker speaks.",
+    about="The versions of one API that the broker supports.",
 )
 
 SupportedFeatureKey = Struct(
@@ -58,8 +62,8 @@ FinalizedFeatureKey = Struct(
 )
 
 ApiVersionsResponse = ApiVersions.response(
-    "error_code"               / ErrorCode                                                       * "0, or UNSUPPORTED_VERSION (35) in an answer of version 0.",
-    "api_keys"                 / Array(ApiVersion)                                               * "What the broker speaks on this listener, an API each.",
+    "error_code"               / ErrorCode                                                       * "0, or UNSUPPORTED_VERSION (35) in an answer of version 0, or REBOOTSTRAP_REQUIRED (129).",
+    "api_keys"                 / Array(ApiVersion)                                               * "What the broker supports on this listener, an API each.",
     "throttle_time_ms"         / Since(1, Int32, ignorable=True)                                 * "Throttling in ms: 0, or how long the quota holds this client back.",
     "supported_features"       / Since(3, Tagged(0, Array(SupportedFeatureKey)), ignorable=True) * "What this broker could run (KIP-584).",
     "finalized_features_epoch" / Since(3, Tagged(1, Default(Int64, -1)), ignorable=True)         * "Grows with each change of finalized_features; -1 if unknown.",

@@ -1,4 +1,4 @@
-"""AssignReplicasToDirs: a broker tells the controller which disk holds which replica (KIP-858)."""
+"""AssignReplicasToDirs: a broker reports to the controller which disk holds which replica (KIP-858)."""
 
 from schemas.vocabulary import Api, Array, BrokerId, Default, ErrorCode, Int32, Int64, Struct, Uuid
 

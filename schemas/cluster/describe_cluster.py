@@ -26,7 +26,7 @@ DescribeCluster = Api(
 )
 
 DescribeClusterRequest = DescribeCluster.request(
-    "include_cluster_authorized_operations" / Boolean                    * "True: also tell what the client may do with the cluster.",
+    "include_cluster_authorized_operations" / Boolean                    * "True: also report what the client may do with the cluster.",
     "endpoint_type"                         / Since(1, Default(Int8, 1)) * "Which nodes to list: 1 brokers, 2 controllers (KIP-919).",
     "include_fenced_brokers"                / Since(2, Boolean)          * "True: list registered brokers that are fenced, too (KIP-1073).",
 )
@@ -35,7 +35,7 @@ DescribeClusterBroker = Struct(
     "broker_id" / BrokerId          * "The node's id.",
     "host"      / String            * "Host name or IP address.",
     "port"      / Int32             * "TCP port.",
-    "rack"      / Nullable(String)  * "Where the node stands; null if not told.",
+    "rack"      / Nullable(String)  * "The node's rack; null if not given.",
     "is_fenced" / Since(2, Boolean) * "True: a fenced broker, which serves no clients (KIP-1073).",
     about="One node: a broker, or a controller if those were asked for.",
 )

@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, Array, Default, ErrorCode, Int8, Int32, Sinc
 
 ListConfigResources = Api(
     74, "ListConfigResources", versions=(0, 1), flexible=0,
-    about="Lists resources; DescribeConfigs then tells their settings. v0 was ListClientMetricsResources and knew only client metrics.",
+    about="Lists resources; DescribeConfigs then returns their settings. v0 was ListClientMetricsResources and knew only client metrics.",
     changes={
         1: "Any type of resource, under the new name (KIP-1142).",
     },

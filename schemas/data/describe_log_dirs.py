@@ -41,7 +41,7 @@ DescribeLogDirsRequest = DescribeLogDirs.request(
 DescribeLogDirsPartition = Struct(
     "partition_index" / Int32   * "The partition's number.",
     "partition_size"  / Int64   * "Size of all its log segments here, in bytes.",
-    "offset_lag"      / Int64   * "Records it is behind the high watermark, or a future copy behind the current log.",
+    "offset_lag"      / Int64   * "Its lag to the high watermark in records, or a future copy's to the current log.",
     "is_future_key"   / Boolean * "True for a copy on its way in, which will replace the current log.",
     about="One replica in the directory.",
 )

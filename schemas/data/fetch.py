@@ -29,7 +29,7 @@ Fetch = Api(
     1, "Fetch", versions=(0, 18), flexible=12, listeners=("broker", "controller"), deprecated=(0, 3),
     about="Reads record batches from given offsets on; the broker waits until there is enough, or until time is up.",
     changes={
-        1: "The response tells for how long it was throttled (KIP-13).",
+        1: "The response reports how long it was throttled (KIP-13).",
         2: "Same layout; records may carry timestamps, as message format 1 (KIP-32).",
         3: "A byte limit for the whole response; the order of partitions matters (KIP-74).",
         4: "Isolation level, last stable offset and aborted transactions (KIP-98).",
@@ -72,7 +72,7 @@ FetchPartition = Struct(
     "log_start_offset"     / Since(5, Default(Int64, -1), ignorable=True) * "Where the follower's log starts; -1 from a consumer (KIP-107).",
     "partition_max_bytes"  / Int32                                        * "Most bytes for this partition; a larger first batch may still come.",
     "replica_directory_id" / Since(17, Tagged(0, Uuid), ignorable=True)   * "Log directory of the KRaft follower; zero if not given (KIP-853).",
-    "high_watermark"       / Since(18, Tagged(1, Default(Int64, 0x7FFF_FFFF_FFFF_FFFF)), ignorable=True) * "Known to the follower; the largest int64 says it doesn't take part (KIP-1166).",
+    "high_watermark"       / Since(18, Tagged(1, Default(Int64, 0x7FFF_FFFF_FFFF_FFFF)), ignorable=True) * "Known to the follower; the largest int64 if it doesn't take part (KIP-1166).",
     about="Where to read in one partition.",
 )
 
@@ -107,7 +107,7 @@ FetchRequest = Fetch.request(
 
 EpochEndOffset = Struct(
     "epoch"      / Default(Int32, -1) * "The leader epoch; -1 if unset.",
-    "end_offset" / Default(Int64, -1) * "The offset behind its last record; -1 if unset.",
+    "end_offset" / Default(Int64, -1) * "The offset after its last record; -1 if unset.",
     about="Where a leader epoch ends in the leader's log.",
 )
 
@@ -118,7 +118,7 @@ LeaderIdAndEpoch = Struct(
 )
 
 SnapshotId = Struct(
-    "end_offset" / Default(Int64, -1) * "The offset behind the last record in it; -1 if unset.",
+    "end_offset" / Default(Int64, -1) * "The offset after the last record in it; -1 if unset.",
     "epoch"      / Default(Int32, -1) * "The epoch of that record; -1 if unset.",
     about="A KRaft snapshot, by where it ends.",
 )
@@ -132,7 +132,7 @@ AbortedTransaction = Struct(
 PartitionData = Struct(
     "partition_index"        / Int32                                                                      * "Its number within the topic.",
     "error_code"             / ErrorCode                                                                  * "0, or why the partition could not be read.",
-    "high_watermark"         / Int64                                                                      * "The offset behind the last record that all in-sync replicas have.",
+    "high_watermark"         / Int64                                                                      * "The offset after the last record that all in-sync replicas have.",
     "last_stable_offset"     / Since(4, Default(Int64, -1), ignorable=True)                               * "All transactions below it are decided; -1 if unknown (KIP-98).",
     "log_start_offset"       / Since(5, Default(Int64, -1), ignorable=True)                               * "The first offset that is still there; -1 if unknown (KIP-107).",
     "diverging_epoch"        / Since(12, Tagged(0, EpochEndOffset))                                       * "Set if the logs have parted: the follower truncates to it (KIP-595).",

@@ -28,11 +28,11 @@ Produce = Api(
     0, "Produce", versions=(0, 13), flexible=9, deprecated=(0, 2),
     about="Appends record batches to partitions and learns their offsets. Goes to the leader of each partition.",
     changes={
-        1: "The response tells for how long it was throttled (KIP-13).",
+        1: "The response reports how long it was throttled (KIP-13).",
         2: "The log append time; records may carry timestamps, as message format 1 (KIP-32).",
         3: "The transactional id; records come as batches of format 2 (KIP-98).",
         4: "Same layout; the client understands KAFKA_STORAGE_ERROR (KIP-112).",
-        5: "The log start offset, which tells real gaps in sequences from expired records.",
+        5: "The log start offset, which distinguishes real gaps in sequences from expired records.",
         6: "Same layout; the broker throttles after it has answered (KIP-219).",
         7: "Same layout; records may be compressed with zstd (KIP-110).",
         8: "Which records were refused, and an error message (KIP-467).",

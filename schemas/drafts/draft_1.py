@@ -54,7 +54,7 @@ Draft1RegisterRequest = Data("Draft1RegisterRequest", versions=(0, 0), direction
     "max_ping_retries" / Int16                           * "Unanswered pings after which it counts as dead.",
 )
 
-Draft1PingRequest = Data("Draft1PingRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="The coordinator asks whether a consumer lives.")(
+Draft1PingRequest = Data("Draft1PingRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="The coordinator asks whether a consumer is alive.")(
     "num_retries" / Int16 * "How often it asked before without an answer.",
 )
 
@@ -62,16 +62,16 @@ Draft1PartitionOffset = Struct(
     "topic"     / Default(Nullable(TopicName), "") * "The topic.",
     "partition" / Text                             * "The partition with its broker, as broker-partition.",
     "offset"    / Int64                            * "The offset in it.",
-    about="Where consumption of a partition stands, or is to begin.",
+    about="The position of consumption in a partition, or where it is to begin.",
 )
 
-Draft1PingResponse = Data("Draft1PingResponse", versions=(0, 1), direction="response", encoding=Encoding.DRAFT, about="A consumer lives. Version 0 is without auto_commit and empty, version 1 is with it.")(
+Draft1PingResponse = Data("Draft1PingResponse", versions=(0, 1), direction="response", encoding=Encoding.DRAFT, about="A consumer is alive. Version 0 is without auto_commit and empty, version 1 is with it.")(
     "offset_info" / Since(1, Array(Draft1PartitionOffset)) * "What it consumed, a partition each; absent without auto_commit.",
 )
 
-Draft1StopRequest = Data("Draft1StopRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="The coordinator tells a consumer to stop its fetchers; it has no fields and gets no answer.")()
+Draft1StopRequest = Data("Draft1StopRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="The coordinator instructs a consumer to stop its fetchers; it has no fields and gets no answer.")()
 
-Draft1StartRequest = Data("Draft1StartRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="The coordinator tells a consumer what it owns from here on.")(
+Draft1StartRequest = Data("Draft1StartRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="The coordinator sends a consumer the list of what it owns from here on.")(
     "assigned_parts" / Array(Draft1PartitionOffset) * "Its partitions and where to begin.",
 )
 

@@ -55,7 +55,7 @@ Draft2RegisterConsumerResponse = Data("Draft2RegisterConsumerResponse", versions
     "error_code" / ErrorCode * "0 if accepted; else the consumer closes the connection.",
 )
 
-Draft2PingRequest = Data("Draft2PingRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="The coordinator asks whether a consumer lives. The document also calls it HeartbeatRequest.")(
+Draft2PingRequest = Data("Draft2PingRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="The coordinator asks whether a consumer is alive. The document also calls it HeartbeatRequest.")(
     "consumer_id" / Default(Nullable(MemberId), "") * "The consumer.",
     "num_retries" / Int32                           * "How often it asked before without an answer.",
 )
@@ -64,16 +64,16 @@ Draft2PartitionOffset = Struct(
     "topic"     / Default(Nullable(TopicName), "") * "The topic.",
     "partition" / Text                             * "The partition with its broker, as broker-partition.",
     "offset"    / Int64                            * "The offset in it.",
-    about="Where consumption of a partition stands, or is to begin.",
+    about="The position of consumption in a partition, or where it is to begin.",
 )
 
-Draft2PingResponse = Data("Draft2PingResponse", versions=(0, 1), direction="response", encoding=Encoding.DRAFT, about="A consumer lives. Version 0 is without auto_commit, version 1 with it.")(
+Draft2PingResponse = Data("Draft2PingResponse", versions=(0, 1), direction="response", encoding=Encoding.DRAFT, about="A consumer is alive. Version 0 is without auto_commit, version 1 with it.")(
     "error_code"  / ErrorCode                              * "0 for none.",
     "consumer_id" / Default(Nullable(MemberId), "")        * "The consumer.",
     "offset_info" / Since(1, Array(Draft2PartitionOffset)) * "What it consumed, a partition each; absent without auto_commit.",
 )
 
-Draft2StopFetcherRequest = Data("Draft2StopFetcherRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="The coordinator tells a consumer to stop its fetchers.")(
+Draft2StopFetcherRequest = Data("Draft2StopFetcherRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="The coordinator instructs a consumer to stop its fetchers.")(
     "consumer_id" / Default(Nullable(MemberId), "") * "The consumer.",
 )
 
@@ -89,7 +89,7 @@ Draft2Ownership = Struct(
     about="What one thread of a consumer owns.",
 )
 
-Draft2StartFetcherRequest = Data("Draft2StartFetcherRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="The coordinator tells a consumer what it owns from here on, and the cluster as it is.")(
+Draft2StartFetcherRequest = Data("Draft2StartFetcherRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="The coordinator sends a consumer the list of what it owns from here on, and the cluster as it is.")(
     "consumer_id"    / Default(Nullable(MemberId), "") * "The consumer.",
     "ownership_info" / Array(Draft2Ownership)          * "Its threads and what they own.",
     "brokers_info"   / Array(Draft2Broker)             * "All brokers.",

@@ -29,12 +29,12 @@ CorrelationId = Default(Int64, -1)
 
 Draft3PingRequest = Data("Draft3PingRequest", versions=(0, 0), direction="request", about="A consumer's heartbeat.")(
     "version"        / Int16                           * "The message's version.",
-    "correlation_id" / CorrelationId                   * "Repeated by the response; a Connection numbers a request that says -1.",
+    "correlation_id" / CorrelationId                   * "Repeated by the response; a Connection numbers a request with -1.",
     "group_id"       / Default(Nullable(GroupId), "")  * "The consumer's group.",
     "consumer_id"    / Default(Nullable(MemberId), "") * "The id that the coordinator gave it.",
 )
 
-Draft3PingResponse = Data("Draft3PingResponse", versions=(0, 0), direction="response", about="The coordinator lives.")(
+Draft3PingResponse = Data("Draft3PingResponse", versions=(0, 0), direction="response", about="The coordinator is alive.")(
     "version"        / Int16         * "The message's version.",
     "correlation_id" / CorrelationId * "The request's; a Connection fills in -1.",
     "error_code"     / ErrorCode     * "0 for none.",
@@ -42,8 +42,8 @@ Draft3PingResponse = Data("Draft3PingResponse", versions=(0, 0), direction="resp
 
 Draft3MetadataRequest = Data("Draft3MetadataRequest", versions=(0, 0), direction="request", about="Asks any broker for the cluster, its topics, and the coordinators of groups.")(
     "version"        / Int16            * "The message's version.",
-    "correlation_id" / CorrelationId    * "Repeated by the response; a Connection numbers a request that says -1.",
-    "client_id"      / Text             * "Who asks.",
+    "correlation_id" / CorrelationId    * "Repeated by the response; a Connection numbers a request with -1.",
+    "client_id"      / Text             * "Name of the client.",
     "topics"         / Array(TopicName) * "Topics of interest.",
     "group_ids"      / Array(GroupId)   * "Groups whose coordinators are wanted.",
 )
@@ -79,10 +79,10 @@ Draft3MetadataResponse = Data("Draft3MetadataResponse", versions=(0, 0), directi
     "coordinator_ids" / Array(Int16)               * "Broker ids of the coordinators, in the order of the groups asked for.",
 )
 
-Draft3JoinGroupRequest = Data("Draft3JoinGroupRequest", versions=(0, 0), direction="request", about="A consumer joins its group. The document elides its fields: reconstructed as a version and correlation id before bytes that nobody can name.")(
+Draft3JoinGroupRequest = Data("Draft3JoinGroupRequest", versions=(0, 0), direction="request", about="A consumer joins its group. The document elides its fields: reconstructed as a version and correlation id before bytes that no one can name.")(
     "version"        / Int16         * "The message's version (reconstructed).",
-    "correlation_id" / CorrelationId * "Repeated by the response (reconstructed); a Connection numbers a request that says -1.",
-    "rest"           / Rest          * "What the document doesn't tell, up to the frame's end.",
+    "correlation_id" / CorrelationId * "Repeated by the response (reconstructed); a Connection numbers a request with -1.",
+    "rest"           / Rest          * "What the document doesn't specify, up to the frame's end.",
 )
 
 Draft3TopicAndPartition = Struct(

@@ -65,7 +65,7 @@ Kafka07MessageSetSend = Data("Kafka07MessageSetSend", versions=(0, 0), direction
 
 Kafka07MultiMessageSetSend = Data("Kafka07MultiMessageSetSend", versions=(0, 0), direction="response", encoding=Encoding.DRAFT, about="The reply to MultiFetch.")(
     "error_code"   / ErrorCode                       * "Of the whole, 0 for none.",
-    "message_sets" / Sequence(Kafka07MessageSetSend) * "One for each fetch, each behind its size.",
+    "message_sets" / Sequence(Kafka07MessageSetSend) * "One for each fetch, each after its size.",
 )
 
 Kafka07OffsetsResponse = Data("Kafka07OffsetsResponse", versions=(0, 0), direction="response", about="The reply to Offsets, whose count is an int32.")(

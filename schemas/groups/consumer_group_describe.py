@@ -24,7 +24,7 @@ ConsumerGroupDescribe = Api(
     69, "ConsumerGroupDescribe", versions=(0, 1), flexible=0, coordinator="group",
     about='For operators: state, epochs, members and assignments of groups of type "consumer". A group of another type is answered with GROUP_ID_NOT_FOUND; DescribeGroups serves classic ones.',
     changes={
-        1: "Members say whether they speak the classic or the new protocol (KIP-1099).",
+        1: "Members have a type: whether they use the classic or the new protocol (KIP-1099).",
     },
     errors=(
         *COORDINATOR, "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
@@ -34,7 +34,7 @@ ConsumerGroupDescribe = Api(
 
 ConsumerGroupDescribeRequest = ConsumerGroupDescribe.request(
     "group_ids"                     / Array(GroupId) * "The groups to describe; all must have their coordinator on this broker.",
-    "include_authorized_operations" / Boolean        * "Whether to report what the asker may do with each group.",
+    "include_authorized_operations" / Boolean        * "Whether to report what the client may do with each group.",
 )
 
 TopicPartitions = Struct(
@@ -52,7 +52,7 @@ Assignment = Struct(
 Member = Struct(
     "member_id"              / MemberId                                    * "The member's id, unique in its group.",
     "instance_id"            / Nullable(InstanceId)                        * "A static member's own name; null for a dynamic one.",
-    "rack_id"                / Nullable(String)                            * "The rack that the member says it runs in; null for none.",
+    "rack_id"                / Nullable(String)                            * "The rack that the member reports; null for none.",
     "member_epoch"           / Int32                                       * "The epoch of the assignment that this member has reached.",
     "client_id"              / String                                      * "What the client calls itself in its request headers.",
     "client_host"            / String                                      * "The address that its requests come from.",
@@ -60,7 +60,7 @@ Member = Struct(
     "subscribed_topic_regex" / Nullable(String)                            * "Pattern (RE2) of topics subscribed to; null or empty for none.",
     "assignment"             / Assignment                                  * "What the member owns now.",
     "target_assignment"      / Assignment                                  * "What it shall own once the group has settled.",
-    "member_type"            / Since(1, Default(Int8, -1), ignorable=True) * "0 speaks the classic protocol, 1 the new one, -1 unknown (KIP-1099).",
+    "member_type"            / Since(1, Default(Int8, -1), ignorable=True) * "0 uses the classic protocol, 1 the new one, -1 unknown (KIP-1099).",
     about="One member, with the way it still has to go from its assignment to its target.",
 )
 
@@ -74,7 +74,7 @@ DescribedGroup = Struct(
     "assignor_name"         / String                         * 'The assignor on the broker that computes the targets, such as "uniform".',
     "members"               / Array(Member)                  * "Everybody in the group; empty on an error.",
     "authorized_operations" / Default(Int32, -2_147_483_648) * "One bit per ACL operation code; -2147483648 if not asked for.",
-    about="One group; while assignment_epoch lags behind group_epoch, a new target is due.",
+    about="One group; while assignment_epoch is below group_epoch, a new target is due.",
 )
 
 ConsumerGroupDescribeResponse = ConsumerGroupDescribe.response(

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: all that a member of a consumer group says and hears (KIP-848).
+"""ConsumerGroupHeartbeat: all that a member of a consumer group sends and receives (KIP-848).
 
 It joins with epoch 0, and leaves with -1, or with -2 if it is static and will be back. Between, a null field
 means: as I said last time. On a first heartbeat, and after an error, everything is sent.
@@ -24,7 +24,7 @@ from schemas.vocabulary import (
 
 ConsumerGroupHeartbeat = Api(
     68, "ConsumerGroupHeartbeat", versions=(0, 1), flexible=0, coordinator="group",
-    about="Joins, keeps, reconciles and leaves in one conversation; it takes the place of JoinGroup, SyncGroup, Heartbeat and LeaveGroup. The broker assigns, and each member moves at its own pace.",
+    about="Joins, keeps, reconciles and leaves in one API; it replaces JoinGroup, SyncGroup, Heartbeat and LeaveGroup. The broker assigns, and each member moves at its own pace.",
     changes={
         1: "Topics by pattern (KIP-848); the member chooses its own id before it joins (KIP-1082).",
     },

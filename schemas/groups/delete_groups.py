@@ -1,18 +1,19 @@
 """DeleteGroups: empty groups vanish, with their committed offsets (KIP-229)."""
 
 from schemas._errors import COORDINATOR
-from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Struct
+from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Nullable, Since, String, Struct
 
 DeleteGroups = Api(
-    42, "DeleteGroups", versions=(0, 2), flexible=2, coordinator="group",
+    42, "DeleteGroups", versions=(0, 3), flexible=2, coordinator="group",
     about="For operators: removes groups that have no members, offsets included. Each group succeeds or fails by itself.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
+        3: "The response explains each error.",
     },
     errors=(
         *COORDINATOR, "INVALID_GROUP_ID", "GROUP_AUTHORIZATION_FAILED", "NON_EMPTY_GROUP",
-        "GROUP_ID_NOT_FOUND",
+        "GROUP_ID_NOT_FOUND", "GROUP_DELETION_FAILED",
     ),
 )
 
@@ -21,8 +22,9 @@ DeleteGroupsRequest = DeleteGroups.request(
 )
 
 DeletableGroupResult = Struct(
-    "group_id"   / GroupId   * "The group asked for.",
-    "error_code" / ErrorCode * "0, or why it stays: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, …",
+    "group_id"      / GroupId                                    * "The group asked for.",
+    "error_code"    / ErrorCode                                  * "0, or why it stays: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, …",
+    "error_message" / Since(3, Nullable(String), ignorable=True) * "Explains the error; null if there is none.",
     about="What became of one group.",
 )
 

@@ -23,11 +23,11 @@ from schemas.vocabulary import (
 
 DescribeGroups = Api(
     15, "DescribeGroups", versions=(0, 6), flexible=5, coordinator="group",
-    about="For operators: the state, protocol and members of classic groups, whatever these groups are for. ConsumerGroupDescribe and its kin serve the newer types.",
+    about="For operators: the state, protocol and members of classic groups, of any protocol type. ConsumerGroupDescribe and its kin serve the newer types.",
     changes={
-        1: "The response says how long it was throttled (KIP-124).",
+        1: "The response reports how long it was throttled (KIP-124).",
         2: "Same layout; the broker throttles after it has answered (KIP-219).",
-        3: "On request, what the asker may do with each group (KIP-430).",
+        3: "On request, what the client may do with each group (KIP-430).",
         4: "Static members: group_instance_id (KIP-345).",
         5: "Flexible lengths and tagged fields (KIP-482).",
         6: "An error message; a missing group gets GROUP_ID_NOT_FOUND (KIP-1043).",
@@ -37,7 +37,7 @@ DescribeGroups = Api(
 
 DescribeGroupsRequest = DescribeGroups.request(
     "groups"                        / Array(GroupId)    * "The groups to describe; all must have their coordinator on this broker.",
-    "include_authorized_operations" / Since(3, Boolean) * "Whether to report what the asker may do with each group (KIP-430).",
+    "include_authorized_operations" / Since(3, Boolean) * "Whether to report what the client may do with each group (KIP-430).",
 )
 
 DescribedGroupMember = Struct(
@@ -47,7 +47,7 @@ DescribedGroupMember = Struct(
     "client_host"       / String                                         * "The address that its requests come from.",
     "member_metadata"   / MemberSubscription                             * "Its subscription to the chosen protocol; empty unless the group is stable.",
     "member_assignment" / MemberAssignment                               * "What the leader gave it; empty unless the group is stable.",
-    about="One member. The two byte fields hold what the protocol type says, a consumer's by default.",
+    about="One member. The two byte fields have the format of the protocol type, a consumer's by default.",
 )
 
 DescribedGroup = Struct(

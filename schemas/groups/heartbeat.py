@@ -1,12 +1,12 @@
-"""Heartbeat: a member of a classic group says that it lives, and hears of rebalances."""
+"""Heartbeat: a member of a classic group reports that it is alive and learns of rebalances."""
 
 from schemas.vocabulary import Api, ErrorCode, GroupId, InstanceId, Int32, MemberId, Nullable, Since
 
 Heartbeat = Api(
     12, "Heartbeat", versions=(0, 4), flexible=4, coordinator="group",
-    about="Sent several times per session timeout; a member that stays silent longer is removed. REBALANCE_IN_PROGRESS asks the member to join again.",
+    about="Sent several times per session timeout; a member that sends none for longer is removed. REBALANCE_IN_PROGRESS means that the member has to join again.",
     changes={
-        1: "The response says how long it was throttled (KIP-124).",
+        1: "The response reports how long it was throttled (KIP-124).",
         2: "Same layout; the broker throttles after it has answered (KIP-219).",
         3: "Static members: group_instance_id (KIP-345).",
         4: "Flexible lengths and tagged fields (KIP-482).",

@@ -1,7 +1,7 @@
 """JoinGroup: a member enters its group and learns its generation.
 
 The answer waits until all members have joined, or their rebalance timeout is over. From v4 on a dynamic member's
-first request is answered at once with MEMBER_ID_REQUIRED and a member id; it asks again with that id.
+first request is answered at once with MEMBER_ID_REQUIRED and a member id; it repeats the request with that id.
 """
 
 from schemas._errors import COORDINATOR
@@ -27,14 +27,14 @@ JoinGroup = Api(
     about="Opens each rebalance of a classic group: the members offer protocols, the coordinator picks one that all of them know, and makes one member the leader. SyncGroup follows.",
     changes={
         1: "A rebalance timeout of its own, apart from the session timeout (KIP-62).",
-        2: "The response says how long it was throttled (KIP-124).",
+        2: "The response reports how long it was throttled (KIP-124).",
         3: "Same layout; the broker throttles after it has answered (KIP-219).",
         4: "A first join is answered with MEMBER_ID_REQUIRED and an id (KIP-394).",
         5: "Static members: group_instance_id (KIP-345).",
         6: "Flexible lengths and tagged fields (KIP-482).",
         7: "The response names the protocol type; the protocol's name may be null (KIP-559).",
         8: "The member may say why it joins (KIP-800).",
-        9: "A returning static leader may be told to skip the assignment (KIP-814).",
+        9: "A returning static leader may be instructed to skip the assignment (KIP-814).",
     },
     errors=(
         *COORDINATOR, "INCONSISTENT_GROUP_PROTOCOL", "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID",
@@ -57,7 +57,7 @@ JoinGroupRequest = JoinGroup.request(
     "group_instance_id"    / Since(5, Nullable(InstanceId))               * "A static member's own name; null for a dynamic one (KIP-345).",
     "protocol_type"        / String                                       * 'What the protocols are for: "consumer", "connect", …',
     "protocols"            / Array(JoinGroupRequestProtocol)              * "Most preferred first.",
-    "reason"               / Since(8, Nullable(String), ignorable=True)   * "Why the member joins, for the broker's log; null if not told (KIP-800).",
+    "reason"               / Since(8, Nullable(String), ignorable=True)   * "Why the member joins, for the broker's log; null if not given (KIP-800).",
 )
 
 JoinGroupResponseMember = Struct(
@@ -73,8 +73,8 @@ JoinGroupResponse = JoinGroup.response(
     "generation_id"    / Default(Int32, -1)                         * "The generation joined, to be sent from now on; -1 on an error.",
     "protocol_type"    / Since(7, Nullable(String), ignorable=True) * "What the protocols are for; null on an error (KIP-559).",
     "protocol_name"    / Default(Nullable(String, since=7), "")     * "The protocol chosen; null on an error, empty before v7.",
-    "leader"           / MemberId                                   * "Member id of the leader; whoever finds its own here assigns.",
+    "leader"           / MemberId                                   * "Member id of the leader; the member that finds its own id here assigns.",
     "skip_assignment"  / Since(9, Boolean)                          * "True: the leader need not assign, the old assignment holds (KIP-814).",
-    "member_id"        / MemberId                                   * "The id to go by; with MEMBER_ID_REQUIRED, the one to ask again with.",
+    "member_id"        / MemberId                                   * "The id to go by; with MEMBER_ID_REQUIRED, the one to repeat the request with.",
     "members"          / Array(JoinGroupResponseMember)             * "All members for the leader; empty for the others.",
 )

@@ -24,7 +24,7 @@ LeaveGroup = Api(
     13, "LeaveGroup", versions=(0, 5), flexible=4, coordinator="group",
     about="Ends memberships of a classic group; a rebalance follows. Operators use it to remove static members, who don't take leave when they stop.",
     changes={
-        1: "The response says how long it was throttled (KIP-124).",
+        1: "The response reports how long it was throttled (KIP-124).",
         2: "Same layout; the broker throttles after it has answered (KIP-219).",
         3: "Several members at once, static ones by their names (KIP-345).",
         4: "Flexible lengths and tagged fields (KIP-482).",
@@ -39,7 +39,7 @@ LeaveGroup = Api(
 MemberIdentity = Struct(
     "member_id"         / MemberId                                   * "The member's id; empty to go by group_instance_id alone.",
     "group_instance_id" / Nullable(InstanceId)                       * "A static member's own name; null for a dynamic one.",
-    "reason"            / Since(5, Nullable(String), ignorable=True) * "Why it leaves, for the broker's log; null if not told (KIP-800).",
+    "reason"            / Since(5, Nullable(String), ignorable=True) * "Why it leaves, for the broker's log; null if not given (KIP-800).",
     about="One member that leaves.",
 )
 
@@ -58,6 +58,6 @@ MemberResponse = Struct(
 
 LeaveGroupResponse = LeaveGroup.response(
     "throttle_time_ms" / Since(1, Int32, ignorable=True) * "How long a quota holds the client back, in ms; 0 for not at all.",
-    "error_code"       / ErrorCode                       * "0, or why nobody left; v3+ has errors of single members beside it.",
+    "error_code"       / ErrorCode                       * "0, or why no member left; v3+ also has errors of single members.",
     "members"          / Since(3, Array(MemberResponse)) * "One outcome for each member of the request.",
 )

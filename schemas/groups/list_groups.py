@@ -6,7 +6,7 @@ ListGroups = Api(
     16, "ListGroups", versions=(0, 5), flexible=3,
     about="For operators. A broker knows only the groups that it coordinates, so a full list takes one request per broker.",
     changes={
-        1: "The response says how long it was throttled (KIP-124).",
+        1: "The response reports how long it was throttled (KIP-124).",
         2: "Same layout; the broker throttles after it has answered (KIP-219).",
         3: "Flexible lengths and tagged fields (KIP-482).",
         4: "States: as a filter, and of each group (KIP-518).",
@@ -31,5 +31,5 @@ ListedGroup = Struct(
 ListGroupsResponse = ListGroups.response(
     "throttle_time_ms" / Since(1, Int32, ignorable=True) * "How long a quota holds the client back, in ms; 0 for not at all.",
     "error_code"       / ErrorCode                       * "0, or why the list is missing or incomplete, such as COORDINATOR_LOAD_IN_PROGRESS.",
-    "groups"           / Array(ListedGroup)              * "The groups that pass the filters and that the asker may see.",
+    "groups"           / Array(ListedGroup)              * "The groups that pass the filters and that the client may see.",
 )

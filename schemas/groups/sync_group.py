@@ -1,6 +1,6 @@
 """SyncGroup: the leader hands in the assignment, every member takes its share.
 
-In a rebalance the coordinator answers nobody until the leader's request has come.
+In a rebalance the coordinator sends no answer until the leader's request has come.
 """
 
 from schemas._group_protocol import MemberAssignment
@@ -22,7 +22,7 @@ SyncGroup = Api(
     14, "SyncGroup", versions=(0, 5), flexible=4, coordinator="group",
     about="Closes each rebalance of a classic group, after JoinGroup. The coordinator passes the leader's bytes on and does not look inside.",
     changes={
-        1: "The response says how long it was throttled (KIP-124).",
+        1: "The response reports how long it was throttled (KIP-124).",
         2: "Same layout; the broker throttles after it has answered (KIP-219).",
         3: "Static members: group_instance_id (KIP-345).",
         4: "Flexible lengths and tagged fields (KIP-482).",

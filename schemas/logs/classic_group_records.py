@@ -1,6 +1,6 @@
 """Classic groups, in __consumer_offsets: the whole group in one record, written at the end of each rebalance.
 
-A record without a value says that the group is gone.
+A record without a value means that the group is gone.
 """
 
 from schemas._group_protocol import MemberAssignment, MemberSubscription
@@ -41,5 +41,5 @@ GroupMetadataValue = Data("GroupMetadataValue", versions=(0, 4), flexible=4, log
     "protocol"                / Default(Nullable(String), "")                * "The protocol chosen; null while the group has no members.",
     "leader"                  / Default(Nullable(MemberId), "")              * "Member id of the leader; null while the group has no members.",
     "current_state_timestamp" / Since(2, Default(Int64, -1), ignorable=True) * "Since when the group is in its state, in ms since the epoch; -1 if unknown.",
-    "members"                 / Array(MemberMetadata)                        * "All members; empty for a group that lives on for its offsets.",
+    "members"                 / Array(MemberMetadata)                        * "All members; empty for a group that is kept for its offsets.",
 )

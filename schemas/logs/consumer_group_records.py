@@ -68,7 +68,7 @@ ClassicProtocol = Struct(
 ClassicMemberMetadata = Struct(
     "session_timeout_ms"  / Int32                  * "Silence after which it counts as dead, in ms.",
     "supported_protocols" / Array(ClassicProtocol) * "The assignment protocols that it can run, most preferred first.",
-    about="A member that speaks the classic protocol, while the group is moved to the new one.",
+    about="A member that uses the classic protocol, while the group is moved to the new one.",
 )
 
 ConsumerGroupMemberMetadataValue = Data("ConsumerGroupMemberMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=5, about="A member as it described itself.")(
@@ -78,8 +78,8 @@ ConsumerGroupMemberMetadataValue = Data("ConsumerGroupMemberMetadataValue", vers
     "client_host"             / String                                                                             * "The address that the member last came from.",
     "subscribed_topic_names"  / Array(TopicName)                                                                   * "Topics wanted by name.",
     "subscribed_topic_regex"  / Default(Nullable(String), "")                                                      * "Topics wanted by pattern (RE2); null for none.",
-    "rebalance_timeout_ms"    / Default(Int32, -1)                                                                 * "How long it may take to give up partitions, in ms; -1 if not told.",
-    "server_assignor"         / Default(Nullable(String), "")                                                      * "The assignor that the member asks for; null for the coordinator's choice.",
+    "rebalance_timeout_ms"    / Default(Int32, -1)                                                                 * "How long it may take to give up partitions, in ms; -1 if not given.",
+    "server_assignor"         / Default(Nullable(String), "")                                                      * "The assignor that the member requests; null for the coordinator's choice.",
     "classic_member_metadata" / Tagged(0, Default(Nullable(ClassicMemberMetadata), ClassicMemberMetadata.default)) * "What a member of the classic protocol needs; null for the others.",
 )
 
@@ -124,7 +124,7 @@ ConsumerGroupCurrentMemberAssignmentValue = Data("ConsumerGroupCurrentMemberAssi
     "previous_member_epoch"         / Int32                  * "The epoch before it, in case its answer never reached the member.",
     "state"                         / Int8                   * "0 stable, 1 has partitions to give up, 2 waits for others to give up theirs.",
     "assigned_partitions"           / Array(TopicPartitions) * "What it owns now.",
-    "partitions_pending_revocation" / Array(TopicPartitions) * "What it has been told to give up and may still read.",
+    "partitions_pending_revocation" / Array(TopicPartitions) * "What it has to give up and may still read.",
 )
 
 ConsumerGroupRegularExpressionKey = Data("ConsumerGroupRegularExpressionKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=16, role="key", about="Which pattern of which group.")(
@@ -132,7 +132,7 @@ ConsumerGroupRegularExpressionKey = Data("ConsumerGroupRegularExpressionKey", ve
     "regular_expression" / String  * "The pattern (RE2).",
 )
 
-ConsumerGroupRegularExpressionValue = Data("ConsumerGroupRegularExpressionValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=16, about="The topics that a pattern stands for, as last matched.")(
+ConsumerGroupRegularExpressionValue = Data("ConsumerGroupRegularExpressionValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=16, about="The topics that a pattern matches, as last matched.")(
     "topics"    / Array(TopicName) * "Names of the topics that the expression matches.",
     "version"   / Int64            * "Version of the cluster's metadata that it was matched against.",
     "timestamp" / Int64            * "When it was matched, in ms since the epoch.",

@@ -1,6 +1,6 @@
 """The cluster's metadata, in __cluster_metadata (KRaft): each record a change that all brokers replay.
 
-Before each record stand three unsigned varints: the frame's version (1), the record type, the record's version.
+Before each record come three unsigned varints: the frame's version (1), the record type, the record's version.
 The log has no keys, and knows no record without a value.
 """
 
@@ -43,18 +43,18 @@ BrokerFeature = Struct(
     about="A feature that a broker supports.",
 )
 
-RegisterBrokerRecord = Data("RegisterBrokerRecord", versions=(0, 4), flexible=0, log="metadata", record_type=0, about="A broker has registered. v1 tells of controlled shutdown (KIP-841), v2 of ZooKeeper (KIP-866), v3 of log directories (KIP-858), v4 of cordoned ones (KIP-1066).")(
+RegisterBrokerRecord = Data("RegisterBrokerRecord", versions=(0, 4), flexible=0, log="metadata", record_type=0, about="A broker has registered. v1 adds controlled shutdown (KIP-841), v2 ZooKeeper (KIP-866), v3 log directories (KIP-858), v4 cordoned ones (KIP-1066).")(
     "broker_id"              / BrokerId                                   * "The broker's node id.",
     "is_migrating_zk_broker" / Since(2, Boolean)                          * "True for a broker that is still run by ZooKeeper (KIP-866).",
     "incarnation_id"         / Uuid                                       * "New each time the process starts.",
     "broker_epoch"           / Int64                                      * "The broker's epoch, new with each registration.",
     "end_points"             / Array(BrokerEndpoint)                      * "Where to reach it, by listener.",
     "features"               / Array(BrokerFeature)                       * "The features it can run by, with their levels.",
-    "rack"                   / Default(Nullable(String), "")              * "The rack it stands in; null for none.",
+    "rack"                   / Default(Nullable(String), "")              * "Its rack; null for none.",
     "fenced"                 / Default(Boolean, True)                     * "True until the broker has caught up and may lead.",
     "in_controlled_shutdown" / Since(1, Boolean)                          * "True while it hands over to be shut down (KIP-841).",
     "log_dirs"               / Since(3, Tagged(0, Array(Uuid)))           * "Ids of its log directories that work; empty if unknown (KIP-858).",
-    "cordoned_log_dirs"      / Since(4, Tagged(1, Nullable(Array(Uuid)))) * "Ids of those that shall get no new partitions; null if not told (KIP-1066).",
+    "cordoned_log_dirs"      / Since(4, Tagged(1, Nullable(Array(Uuid)))) * "Ids of those that shall get no new partitions; null if not given (KIP-1066).",
 )
 
 UnregisterBrokerRecord = Data("UnregisterBrokerRecord", versions=(0, 0), flexible=0, log="metadata", record_type=1, about="A broker is gone for good.")(
@@ -119,7 +119,7 @@ RemoveTopicRecord = Data("RemoveTopicRecord", versions=(0, 0), flexible=0, log="
 )
 
 DelegationTokenRecord = Data("DelegationTokenRecord", versions=(0, 0), flexible=0, log="metadata", record_type=10, about="A delegation token was made or renewed.")(
-    "owner"                / String        * 'The principal that the token stands for, such as "User:ann".',
+    "owner"                / String        * 'The principal that the token authenticates, such as "User:ann".',
     "requester"            / String        * "The principal that asked for it.",
     "renewers"             / Array(String) * "Principals that may renew it.",
     "issue_timestamp"      / Int64         * "When it was issued, in ms since the epoch.",
@@ -161,7 +161,7 @@ ProducerIdsRecord = Data("ProducerIdsRecord", versions=(0, 0), flexible=0, log="
     "next_producer_id" / ProducerId         * "The first id of the next block: all below are given away.",
 )
 
-BrokerRegistrationChangeRecord = Data("BrokerRegistrationChangeRecord", versions=(0, 3), flexible=0, log="metadata", record_type=17, about="What has changed of a broker; what isn't there stays. v1 tells of controlled shutdown (KIP-841), v2 of log directories (KIP-858), v3 of cordoned ones (KIP-1066).")(
+BrokerRegistrationChangeRecord = Data("BrokerRegistrationChangeRecord", versions=(0, 3), flexible=0, log="metadata", record_type=17, about="What has changed of a broker; what isn't there stays. v1 adds controlled shutdown (KIP-841), v2 log directories (KIP-858), v3 cordoned ones (KIP-1066).")(
     "broker_id"              / BrokerId                                   * "The broker's node id.",
     "broker_epoch"           / Int64                                      * "The broker's epoch, new with each registration.",
     "fenced"                 / Tagged(0, Int8)                            * "1 fenced from here on, -1 no longer, 0: as before.",
@@ -185,7 +185,7 @@ RemoveAccessControlEntryRecord = Data("RemoveAccessControlEntryRecord", versions
     "id" / Uuid * "The entry's id.",
 )
 
-NoOpRecord = Data("NoOpRecord", versions=(0, 0), flexible=0, log="metadata", record_type=20, about="Nothing; it moves the log's end so that followers see that the leader lives (KIP-835).")()
+NoOpRecord = Data("NoOpRecord", versions=(0, 0), flexible=0, log="metadata", record_type=20, about="Nothing; it moves the log's end so that followers see that the leader is alive (KIP-835).")()
 
 ZkMigrationStateRecord = Data("ZkMigrationStateRecord", versions=(0, 0), flexible=0, log="metadata", record_type=21, about="How far the move off ZooKeeper has come (KIP-866).")(
     "zk_migration_state" / Int8 * "0 none, 1 under way, 2 about to begin, 3 done, 4 still on ZooKeeper.",
@@ -197,13 +197,13 @@ RemoveUserScramCredentialRecord = Data("RemoveUserScramCredentialRecord", versio
 )
 
 BeginTransactionRecord = Data("BeginTransactionRecord", versions=(0, 0), flexible=0, log="metadata", record_type=23, about="What follows, up to the end, is applied at once or not at all (KIP-868).")(
-    "name" / Tagged(0, Nullable(String)) * "What it is for; null if not told.",
+    "name" / Tagged(0, Nullable(String)) * "What it is for; null if not given.",
 )
 
-EndTransactionRecord = Data("EndTransactionRecord", versions=(0, 0), flexible=0, log="metadata", record_type=24, about="What stands since the begin is applied (KIP-868).")()
+EndTransactionRecord = Data("EndTransactionRecord", versions=(0, 0), flexible=0, log="metadata", record_type=24, about="The records since the begin are applied (KIP-868).")()
 
-AbortTransactionRecord = Data("AbortTransactionRecord", versions=(0, 0), flexible=0, log="metadata", record_type=25, about="What stands since the begin is void (KIP-868).")(
-    "reason" / Tagged(0, Nullable(String)) * "Why; null if not told.",
+AbortTransactionRecord = Data("AbortTransactionRecord", versions=(0, 0), flexible=0, log="metadata", record_type=25, about="The records since the begin are void (KIP-868).")(
+    "reason" / Tagged(0, Nullable(String)) * "Why; null if not given.",
 )
 
 RemoveDelegationTokenRecord = Data("RemoveDelegationTokenRecord", versions=(0, 0), flexible=0, log="metadata", record_type=26, about="A delegation token is gone.")(
@@ -233,7 +233,7 @@ RegisterControllerRecord = Data("RegisterControllerRecord", versions=(0, 0), fle
     "features"           / Array(ControllerFeature)  * "The features it can run by, with their levels.",
 )
 
-ClearElrRecord = Data("ClearElrRecord", versions=(0, 0), flexible=0, log="metadata", record_type=28, about="The eligible leaders of a topic's partitions are forgotten (KIP-966).")(
+ClearElrRecord = Data("ClearElrRecord", versions=(0, 0), flexible=0, log="metadata", record_type=28, about="The eligible leaders of a topic's partitions are cleared (KIP-966).")(
     "topic_name" / TopicName * "The topic; empty for all topics.",
 )
 

@@ -11,7 +11,7 @@ ProducerEntry = Struct(
     "epoch"                    / Int16      * "Its epoch when it wrote last.",
     "last_sequence"            / Int32      * "Sequence number of the last record it wrote; -1 for none in this epoch.",
     "last_offset"              / Int64      * "Offset of that record; -1 for none.",
-    "offset_delta"             / Int32      * "How far that record is behind the first one of its batch.",
+    "offset_delta"             / Int32      * "That record's offset minus that of the first one of its batch.",
     "timestamp"                / Int64      * "Largest timestamp of what was written last, in ms since 1970.",
     "coordinator_epoch"        / Int32      * "Epoch of the transaction coordinator that wrote the last end marker; -1 for none.",
     "current_txn_first_offset" / Int64      * "First offset of the transaction that is open; -1 for none.",

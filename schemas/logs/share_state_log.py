@@ -1,7 +1,7 @@
 """What share groups have been given, in __share_group_state (KIP-932): snapshots, and what changed since.
 
 Key and value go together by partition: a snapshot replaces all before it, updates build on the last one. A record
-without a value forgets the partition.
+without a value removes the partition.
 """
 
 from schemas.vocabulary import Array, Data, Default, GroupId, Int8, Int16, Int32, Int64, Struct, Tagged, Uuid
@@ -28,7 +28,7 @@ ShareSnapshotValue = Data("ShareSnapshotValue", versions=(0, 0), flexible=0, log
     "delivery_complete_count" / Tagged(0, Default(Int32, -1))       * "How many records from the start offset on are done; -1 if unknown.",
     "create_timestamp"        / Int64                               * "When the snapshot was first made, in ms since the epoch.",
     "write_timestamp"         / Int64                               * "When it was written, in ms since the epoch.",
-    "state_batches"           / Array(ShareSnapshotValueStateBatch) * "Runs of offsets with one state each; none for a run that nobody has read.",
+    "state_batches"           / Array(ShareSnapshotValueStateBatch) * "Runs of offsets with one state each; none for a run that was never read.",
 )
 
 ShareUpdateKey = Data("ShareUpdateKey", versions=(0, 0), flexible=None, log="share_group_state", record_type=1, role="key", about="Whose share state it is: a group's, for one partition.")(

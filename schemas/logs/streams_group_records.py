@@ -64,7 +64,7 @@ StreamsGroupMemberMetadataValue = Data("StreamsGroupMemberMetadataValue", versio
     "rack_id"              / Default(Nullable(String), "")     * "The rack the member runs in; null for none.",
     "client_id"            / String                            * "What the member's client calls itself.",
     "client_host"          / String                            * "The address that the member last came from.",
-    "rebalance_timeout_ms" / Default(Int32, -1)                * "How long it may take to give up tasks, in ms; -1 if not told.",
+    "rebalance_timeout_ms" / Default(Int32, -1)                * "How long it may take to give up tasks, in ms; -1 if not given.",
     "topology_epoch"       / Int32                             * "Epoch of the topology that the member runs.",
     "process_id"           / String                            * "Id of its process; members of one process share local state.",
     "user_endpoint"        / Nullable(Endpoint)                * "Where it answers interactive queries; null for nowhere.",
@@ -116,9 +116,9 @@ StreamsGroupCurrentMemberAssignmentValue = Data("StreamsGroupCurrentMemberAssign
     "active_tasks"                     / Array(StreamsGroupCurrentMemberAssignmentValueTaskIds) * "Tasks that it processes.",
     "standby_tasks"                    / Array(StreamsGroupCurrentMemberAssignmentValueTaskIds) * "Tasks whose state it follows, to take over quickly.",
     "warmup_tasks"                     / Array(StreamsGroupCurrentMemberAssignmentValueTaskIds) * "Tasks whose state it builds up before it gets them.",
-    "active_tasks_pending_revocation"  / Array(StreamsGroupCurrentMemberAssignmentValueTaskIds) * "Active tasks that it has been told to give up.",
-    "standby_tasks_pending_revocation" / Array(StreamsGroupCurrentMemberAssignmentValueTaskIds) * "Standby tasks that it has been told to give up.",
-    "warmup_tasks_pending_revocation"  / Array(StreamsGroupCurrentMemberAssignmentValueTaskIds) * "Warm-up tasks that it has been told to give up.",
+    "active_tasks_pending_revocation"  / Array(StreamsGroupCurrentMemberAssignmentValueTaskIds) * "Active tasks that it has to give up.",
+    "standby_tasks_pending_revocation" / Array(StreamsGroupCurrentMemberAssignmentValueTaskIds) * "Standby tasks that it has to give up.",
+    "warmup_tasks_pending_revocation"  / Array(StreamsGroupCurrentMemberAssignmentValueTaskIds) * "Warm-up tasks that it has to give up.",
 )
 
 StreamsGroupTopologyKey = Data("StreamsGroupTopologyKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=23, role="key", about="Which group it is.")(

@@ -1,6 +1,6 @@
 """Transactional ids and the state of their transactions, in __transaction_state (KIP-98).
 
-A record without a value forgets the id, once it has not been used for long.
+A record without a value removes the id, after a long time without use.
 """
 
 from schemas.vocabulary import (

@@ -23,9 +23,9 @@ ListOffsets = Api(
     about="Turns timestamps, or the negative marks for earliest, latest and others, into offsets. Consumers reset their positions by it, operators compute lags.",
     changes={
         1: "One offset, with its timestamp, by searching records instead of segments (KIP-79).",
-        2: "An isolation level (KIP-98); the response says how long it was throttled (KIP-124).",
+        2: "An isolation level (KIP-98); the response reports how long it was throttled (KIP-124).",
         3: "Same layout; the broker throttles after it has answered (KIP-219).",
-        4: "Leader epochs, to fence askers and leaders that are behind (KIP-320).",
+        4: "Leader epochs, to fence stale clients and leaders (KIP-320).",
         5: "Same layout; OFFSET_NOT_AVAILABLE from a new leader that can't be sure yet (KIP-207).",
         6: "Flexible lengths and tagged fields (KIP-482).",
         7: "Timestamp -3: the record with the greatest timestamp (KIP-734).",
@@ -44,7 +44,7 @@ ListOffsets = Api(
 
 ListOffsetsPartition = Struct(
     "partition_index"      / Int32                                        * "The partition's number.",
-    "current_leader_epoch" / Since(4, Default(Int32, -1), ignorable=True) * "The leader epoch that the asker knows, checked; -1 to skip that (KIP-320).",
+    "current_leader_epoch" / Since(4, Default(Int32, -1), ignorable=True) * "The leader epoch that the sender knows, checked; -1 to skip that (KIP-320).",
     "timestamp"            / Int64                                        * "Ms since the epoch, or -1 latest, -2 earliest, -3 greatest timestamp, -4 to -6 tiers.",
     "max_num_offsets"      / Until(0, Default(Int32, 1))                  * "How many offsets to list at most, in v0.",
     about="The question to one partition.",
@@ -57,7 +57,7 @@ ListOffsetsTopic = Struct(
 )
 
 ListOffsetsRequest = ListOffsets.request(
-    "replica_id"      / BrokerId                         * "Broker id of a follower that asks; -1 for a client.",
+    "replica_id"      / BrokerId                         * "Broker id of a follower that sends it; -1 for a client.",
     "isolation_level" / Since(2, Int8)                   * "0 sees all records, 1 only up to the last stable offset (KIP-98).",
     "topics"          / Array(ListOffsetsTopic)          * "What to look up.",
     "timeout_ms"      / Since(10, Int32, ignorable=True) * "How long to wait for tiered storage, in ms (KIP-1075).",

@@ -31,7 +31,7 @@ OffsetCommit = Api(
     changes={
         1: "Offsets live in Kafka; the sender's membership is checked, and each commit has a time.",
         2: "A retention time for the request replaces the single commits' times.",
-        3: "The response says how long it was throttled (KIP-124).",
+        3: "The response reports how long it was throttled (KIP-124).",
         4: "Same layout; the broker throttles after it has answered (KIP-219).",
         5: "No retention time any more: the broker's setting rules (KIP-211).",
         6: "The leader epoch of the last record read (KIP-320).",
@@ -51,7 +51,7 @@ OffsetCommit = Api(
 
 OffsetCommitRequestPartition = Struct(
     "partition_index"        / Int32                                        * "The partition's number.",
-    "committed_offset"       / Int64                                        * "The next offset to read, one behind the last one done.",
+    "committed_offset"       / Int64                                        * "The next offset to read, one after the last one done.",
     "committed_leader_epoch" / Since(6, Default(Int32, -1), ignorable=True) * "Leader epoch of the last record read; -1 if unknown (KIP-320).",
     "commit_timestamp"       / Between(1, 1, Default(Int64, -1))            * "In v1, when the commit counts as made, ms since the epoch; -1 for now.",
     "committed_metadata"     / Default(Nullable(String), "")                * "Any text of the committer, given back on fetching; null or empty for none.",
@@ -59,7 +59,7 @@ OffsetCommitRequestPartition = Struct(
 )
 
 OffsetCommitRequestTopic = Struct(
-    "name"       / Until(9, TopicName, ignorable=True) * "The topic's name; from v10 on topic_id stands for it.",
+    "name"       / Until(9, TopicName, ignorable=True) * "The topic's name; replaced by topic_id in v10.",
     "topic_id"   / Since(10, Uuid, ignorable=True)     * "The topic's id (v10, KIP-848).",
     "partitions" / Array(OffsetCommitRequestPartition) * "Its positions.",
     about="The positions in one topic.",
@@ -81,7 +81,7 @@ OffsetCommitResponsePartition = Struct(
 )
 
 OffsetCommitResponseTopic = Struct(
-    "name"       / Until(9, TopicName, ignorable=True)  * "The topic's name; from v10 on topic_id stands for it.",
+    "name"       / Until(9, TopicName, ignorable=True)  * "The topic's name; replaced by topic_id in v10.",
     "topic_id"   / Since(10, Uuid, ignorable=True)      * "The topic's id (v10, KIP-848).",
     "partitions" / Array(OffsetCommitResponsePartition) * "One outcome for each position.",
     about="What became of one topic's positions.",

@@ -1,4 +1,4 @@
-"""OffsetDelete: a group forgets positions that it needs no more (KIP-496)."""
+"""OffsetDelete: removes committed offsets that a group no longer needs (KIP-496)."""
 
 from schemas._errors import COORDINATOR
 from schemas.vocabulary import Api, Array, ErrorCode, GroupId, Int32, Struct, TopicName

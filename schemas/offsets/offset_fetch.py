@@ -27,11 +27,11 @@ from schemas.vocabulary import (
 
 OffsetFetch = Api(
     9, "OffsetFetch", versions=(0, 10), flexible=6, coordinator="group", deprecated=(0, 0),
-    about="Gives back what OffsetCommit stored. Members ask at their start, operators to compute lags.",
+    about="Gives back what OffsetCommit stored. Members read it at their start, operators to compute lags.",
     changes={
         1: "Same layout; offsets live in Kafka, no longer in ZooKeeper.",
-        2: "Null topics ask for everything; an error of the whole request (KIP-88).",
-        3: "The response says how long it was throttled (KIP-124).",
+        2: "Null topics request everything; an error of the whole request (KIP-88).",
+        3: "The response reports how long it was throttled (KIP-124).",
         4: "Same layout; the broker throttles after it has answered (KIP-219).",
         5: "The leader epoch of each position (KIP-320).",
         6: "Flexible lengths and tagged fields (KIP-482).",
@@ -54,7 +54,7 @@ OffsetFetchRequestTopic = Struct(
 )
 
 OffsetFetchRequestTopics = Struct(
-    "name"              / Until(9, TopicName, ignorable=True) * "The topic's name; from v10 on topic_id stands for it.",
+    "name"              / Until(9, TopicName, ignorable=True) * "The topic's name; replaced by topic_id in v10.",
     "topic_id"          / Since(10, Uuid, ignorable=True)     * "The topic's id (v10, KIP-848).",
     "partition_indexes" / Array(Int32)                        * "Numbers of the partitions asked about.",
     about="Partitions of one topic, since v8.",
@@ -80,7 +80,7 @@ OffsetFetchResponsePartition = Struct(
     "committed_offset"       / Int64                                        * "The next offset to read; -1 if nothing is committed.",
     "committed_leader_epoch" / Since(5, Default(Int32, -1), ignorable=True) * "Leader epoch of the last record read; -1 if unknown (KIP-320).",
     "metadata"               / Default(Nullable(String), "")                * "The text that came with the commit; null or empty for none.",
-    "error_code"             / ErrorCode                                    * "0, or why the position is not told.",
+    "error_code"             / ErrorCode                                    * "0, or why there is no position.",
     about="The position in one partition, up to v7.",
 )
 
@@ -95,12 +95,12 @@ OffsetFetchResponsePartitions = Struct(
     "committed_offset"       / Int64                         * "The next offset to read; -1 if nothing is committed.",
     "committed_leader_epoch" / Default(Int32, -1)            * "Leader epoch of the last record read; -1 if unknown (KIP-320).",
     "metadata"               / Default(Nullable(String), "") * "The text that came with the commit; null or empty for none.",
-    "error_code"             / ErrorCode                     * "0, or why the position is not told.",
+    "error_code"             / ErrorCode                     * "0, or why there is no position.",
     about="The position in one partition, since v8.",
 )
 
 OffsetFetchResponseTopics = Struct(
-    "name"       / Until(9, TopicName, ignorable=True)  * "The topic's name; from v10 on topic_id stands for it.",
+    "name"       / Until(9, TopicName, ignorable=True)  * "The topic's name; replaced by topic_id in v10.",
     "topic_id"   / Since(10, Uuid, ignorable=True)      * "The topic's id (v10, KIP-848).",
     "partitions" / Array(OffsetFetchResponsePartitions) * "Its positions.",
     about="The positions in one topic, since v8.",

@@ -18,8 +18,8 @@ OffsetForLeaderEpoch = Api(
     about="Followers find by it where their log leaves the leader's (KIP-101), consumers whether their position was truncated away. The leader of each partition answers.",
     changes={
         1: "The response names the epoch that it found (KIP-279).",
-        2: "The asker's leader epoch, checked (KIP-320); the response says how long it was throttled.",
-        3: "The asker says which replica it is.",
+        2: "The sender's leader epoch, checked (KIP-320); the response reports how long it was throttled.",
+        3: "The sender states which replica it is.",
         4: "Flexible lengths and tagged fields (KIP-482).",
     },
     errors=(
@@ -31,7 +31,7 @@ OffsetForLeaderEpoch = Api(
 
 OffsetForLeaderPartition = Struct(
     "partition"            / Int32                                        * "The partition's number.",
-    "current_leader_epoch" / Since(2, Default(Int32, -1), ignorable=True) * "The leader epoch that the asker knows, checked; -1 to skip that (KIP-320).",
+    "current_leader_epoch" / Since(2, Default(Int32, -1), ignorable=True) * "The leader epoch that the sender knows, checked; -1 to skip that (KIP-320).",
     "leader_epoch"         / Int32                                        * "The epoch whose end is wanted.",
     about="The question to one partition.",
 )
@@ -43,7 +43,7 @@ OffsetForLeaderTopic = Struct(
 )
 
 OffsetForLeaderEpochRequest = OffsetForLeaderEpoch.request(
-    "replica_id" / Since(3, Default(BrokerId, -2), ignorable=True) * "Broker id of a follower that asks; -1 for a consumer, -2 for a debugging one.",
+    "replica_id" / Since(3, Default(BrokerId, -2), ignorable=True) * "Broker id of a follower that sends it; -1 for a consumer, -2 for a debugging one.",
     "topics"     / Array(OffsetForLeaderTopic)                     * "What to look up.",
 )
 
@@ -51,7 +51,7 @@ EpochEndOffset = Struct(
     "error_code"   / ErrorCode                                    * "0, or why there is no answer.",
     "partition"    / Int32                                        * "The partition's number.",
     "leader_epoch" / Since(1, Default(Int32, -1), ignorable=True) * "The greatest epoch known that is not above the one asked; -1 for none (KIP-279).",
-    "end_offset"   / Default(Int64, -1)                           * "The offset behind that epoch's last record; -1 if unknown.",
+    "end_offset"   / Default(Int64, -1)                           * "The offset after that epoch's last record; -1 if unknown.",
     about="The answer of one partition.",
 )
 

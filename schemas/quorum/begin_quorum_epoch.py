@@ -21,7 +21,7 @@ BeginQuorumEpoch = Api(
     53, "BeginQuorumEpoch", versions=(0, 1), flexible=1, listeners=("controller",),
     about="Sent by the winner of an election to every other voter, and repeated until each has acknowledged. A voter that knows a newer epoch refuses and names it.",
     changes={
-        1: "Voters go by node and directory id, leaders tell their addresses; flexible lengths (KIP-853).",
+        1: "Voters go by node and directory id, leaders report their addresses; flexible lengths (KIP-853).",
     },
     errors=(
         "UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",

@@ -19,7 +19,7 @@ from schemas.vocabulary import (
 
 DescribeQuorum = Api(
     55, "DescribeQuorum", versions=(0, 2), flexible=0, listeners=("broker", "controller"),
-    about="Reports leader, epoch, voters and observers of the metadata log. Only the leader can tell; other nodes refuse or pass the request on.",
+    about="Reports leader, epoch, voters and observers of the metadata log. Only the leader can answer; other nodes refuse or forward the request.",
     changes={
         1: "When each replica last fetched, and when it last had caught up (KIP-836).",
         2: "Directory ids, the voters' addresses and error messages (KIP-853).",

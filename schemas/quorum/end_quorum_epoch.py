@@ -1,4 +1,4 @@
-"""EndQuorumEpoch: a leader resigns and says who should follow it (KIP-595)."""
+"""EndQuorumEpoch: a leader resigns and names its preferred successors (KIP-595)."""
 
 from schemas.vocabulary import (
     Api,
@@ -19,9 +19,9 @@ from schemas.vocabulary import (
 
 EndQuorumEpoch = Api(
     54, "EndQuorumEpoch", versions=(0, 1), flexible=1, listeners=("controller",),
-    about="Sent by a leader that shuts down, so that the voters elect at once instead of waiting for a timeout. The first on its list stands first, the others a little later.",
+    about="Sent by a leader that shuts down, so that the voters elect at once instead of waiting for a timeout. The first on its list becomes a candidate first, the others a little later.",
     changes={
-        1: "Successors go by node and directory id, leaders tell their addresses; flexible lengths (KIP-853).",
+        1: "Successors go by node and directory id, leaders report their addresses; flexible lengths (KIP-853).",
     },
     errors=(
         "UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
@@ -32,7 +32,7 @@ EndQuorumEpoch = Api(
 ReplicaInfo = Struct(
     "candidate_id"           / BrokerId * "The voter's node id.",
     "candidate_directory_id" / Uuid     * "Id of the directory where the voter keeps its metadata log.",
-    about="One voter that may stand for election.",
+    about="One voter that may become a candidate.",
 )
 
 EndQuorumEpochRequestPartitionData = Struct(

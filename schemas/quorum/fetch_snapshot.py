@@ -1,4 +1,4 @@
-"""FetchSnapshot: a replica too far behind loads a snapshot of the metadata, piece by piece (KIP-630)."""
+"""FetchSnapshot: a replica that lags too far loads a snapshot of the metadata, piece by piece (KIP-630)."""
 
 from schemas.vocabulary import (
     Api,

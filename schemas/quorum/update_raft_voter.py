@@ -1,4 +1,4 @@
-"""UpdateRaftVoter: a voter tells the leader its present addresses and versions (KIP-853)."""
+"""UpdateRaftVoter: a voter reports to the leader its present addresses and versions (KIP-853)."""
 
 from schemas.vocabulary import (
     Api,

@@ -36,12 +36,12 @@ Vote = Api(
 VoteRequestPartitionData = Struct(
     "partition_index"      / Int32                          * "The partition's number; 0 for the metadata log.",
     "replica_epoch"        / Int32                          * "The sender's epoch: raised for a real vote, not yet for a pre-vote.",
-    "replica_id"           / BrokerId                       * "Node id of the sender, which asks for the vote.",
+    "replica_id"           / BrokerId                       * "Node id of the sender, which requests the vote.",
     "replica_directory_id" / Since(1, Uuid, ignorable=True) * "Directory id of the sender (KIP-853).",
     "voter_directory_id"   / Since(1, Uuid, ignorable=True) * "Directory id of the voter asked; all zeros if unknown (KIP-853).",
     "last_offset_epoch"    / Int32                          * "Epoch of the last record in the sender's log.",
     "last_offset"          / Int64                          * "Where the sender's log ends.",
-    "pre_vote"             / Since(2, Boolean)              * "True: would you vote for me? Binds nobody (KIP-996).",
+    "pre_vote"             / Since(2, Boolean)              * "True: would you vote for me? Not binding (KIP-996).",
     about="One candidacy.",
 )
 
@@ -54,12 +54,12 @@ VoteRequestTopicData = Struct(
 VoteRequest = Vote.request(
     "cluster_id" / Nullable(String)                                * "The cluster meant; null for no check.",
     "voter_id"   / Since(1, Default(BrokerId, -1), ignorable=True) * "Node id of the voter asked; -1 if unknown (KIP-853).",
-    "topics"     / Array(VoteRequestTopicData)                     * "What the sender wants to lead.",
+    "topics"     / Array(VoteRequestTopicData)                     * "The partitions that the sender would lead.",
 )
 
 VoteResponsePartitionData = Struct(
     "partition_index" / Int32     * "The partition's number.",
-    "error_code"      / ErrorCode * "0, or why the request was not judged; a vote refused is no error.",
+    "error_code"      / ErrorCode * "0, or why the request was not judged; a refused vote is not an error.",
     "leader_id"       / BrokerId  * "The leader as the voter knows it; -1 if unknown.",
     "leader_epoch"    / Int32     * "The newest epoch that the voter knows.",
     "vote_granted"    / Boolean   * "True: the sender has this vote.",

@@ -3,7 +3,7 @@
 Sources: "Record Batch" and "Message sets" in Kafka's protocol documentation, KIP-98 (magic 2), KIP-32 (magic
 1), KIP-534 (delete horizon); for Kafka 0.7 public descriptions of it. A batch is not a message of an API, so that nothing is generated from these (the
 generator passes over packages); they are the oracle that the tests hold `coordwire.records` against.
-Uncompressed records only: inside a codec the same bytes stand. Strict where brokers aren't: no over-long
+Uncompressed records only: a codec compresses the same bytes. Strict where brokers aren't: no over-long
 varints, nothing after the last field.
 """
 
@@ -103,7 +103,7 @@ class _Checked(Subconstruct):  # type: ignore[misc]
 
 RecordHeader = Struct(
     "key"   / _Sized(Varint, null=False) * "Its name, as bytes of UTF-8.",
-    "value" / _Sized(Varint)             * "What it says; opaque to Kafka.",
+    "value" / _Sized(Varint)             * "Its value; opaque to Kafka.",
 )  # fmt: skip
 
 Record = Prefixed(Varint, Struct(
@@ -111,7 +111,7 @@ Record = Prefixed(Varint, Struct(
     "timestamp_delta" / Varlong                         * "Its time in ms, from the batch's base timestamp.",
     "offset_delta"    / Varint                          * "Its offset, from the batch's base offset.",
     "key"             / _Sized(Varint)                  * "What it is about; null if nothing.",
-    "value"           / _Sized(Varint)                  * "What it says; null to delete the key.",
+    "value"           / _Sized(Varint)                  * "Its value; null to delete the key.",
     "header_count"    / Varint                          * "How many headers follow.",
     "headers"         / Array(this.header_count, RecordHeader) * "Named values beside it (KIP-82).",
     Terminated,
@@ -153,7 +153,7 @@ Message = Struct(
         "attributes" / Int8sb                       * "The codec in bits 0 to 2; bit 3: the broker's time.",
         "timestamp"  / If(this.magic == 1, Int64sb) * "In ms since 1970; -1 for none.",
         "key"        / _Sized(Int32sb)              * "What it is about; null if nothing, and in a wrapper.",
-        "value"      / _Sized(Int32sb)              * "What it says; a compressed message set in a wrapper.",
+        "value"      / _Sized(Int32sb)              * "Its value; a compressed message set in a wrapper.",
         Terminated,
     ))),
 )  # fmt: skip

@@ -15,7 +15,7 @@ CreateAcls = Api(
 
 AclCreation = Struct(
     "resource_type"         / Int8                       * "2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user.",
-    "resource_name"         / String                     * 'Name of the resource, or a prefix of names; "*" stands for all.',
+    "resource_name"         / String                     * 'Name of the resource, or a prefix of names; "*" means all.',
     "resource_pattern_type" / Since(1, Default(Int8, 3)) * "How the name is meant: 3 literally, 4 as a prefix; v0 knows only 3.",
     "principal"             / String                     * 'Whom the rule is for, such as "User:alice"; "User:*" for everyone.',
     "host"                  / String                     * 'The IP address the client comes from; "*" for any.',

@@ -22,7 +22,7 @@ CreateDelegationToken = Api(
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
-        3: "A token may be made for another user; the response tells who asked (KIP-373).",
+        3: "A token may be made for another user; the response names the requester (KIP-373).",
     },
     errors=(
         "NOT_CONTROLLER", "DELEGATION_TOKEN_AUTH_DISABLED", "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
@@ -37,8 +37,8 @@ CreatableRenewers = Struct(
 )
 
 CreateDelegationTokenRequest = CreateDelegationToken.request(
-    "owner_principal_type" / Since(3, Default(Nullable(String), "")) * "Kind of the owner; null or empty for the one who asks (KIP-373).",
-    "owner_principal_name" / Since(3, Default(Nullable(String), "")) * "Name of the owner; null or empty for the one who asks (KIP-373).",
+    "owner_principal_type" / Since(3, Default(Nullable(String), "")) * "Kind of the owner; null or empty for the requester (KIP-373).",
+    "owner_principal_name" / Since(3, Default(Nullable(String), "")) * "Name of the owner; null or empty for the requester (KIP-373).",
     "renewers"             / Array(CreatableRenewers)                * "Who else may renew it; empty for the owner alone.",
     "max_lifetime_ms"      / Int64                                   * "Longest life with all renewals, in ms; -1 for the broker's limit.",
 )

@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, Array, Default, ErrorCode, Int8, Int32, Null
 
 DeleteAcls = Api(
     31, "DeleteAcls", versions=(0, 3), flexible=2, listeners=("broker", "controller"), deprecated=(0, 0),
-    about="Deletes every ACL that one of the filters matches, and tells which they were.",
+    about="Deletes every ACL that one of the filters matches, and returns them.",
     changes={
         1: "Name patterns with their type, such as prefixes (KIP-290); the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
@@ -32,7 +32,7 @@ DeleteAclsMatchingAcl = Struct(
     "error_code"      / ErrorCode                     * "0, or why this rule was not deleted.",
     "error_message"   / Default(Nullable(String), "") * "More about the error; null or empty for none.",
     "resource_type"   / Int8                          * "2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user.",
-    "resource_name"   / String                        * 'Name of the resource, or a prefix of names; "*" stands for all.',
+    "resource_name"   / String                        * 'Name of the resource, or a prefix of names; "*" means all.',
     "pattern_type"    / Since(1, Default(Int8, 3))    * "How the name is meant: 3 literally, 4 as a prefix; v0 knows only 3.",
     "principal"       / String                        * 'Whom the rule is for, such as "User:alice"; "User:*" for everyone.',
     "host"            / String                        * 'The IP address the client comes from; "*" for any.',

@@ -33,7 +33,7 @@ AclDescription = Struct(
 
 DescribeAclsResource = Struct(
     "resource_type" / Int8                       * "2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user.",
-    "resource_name" / String                     * 'Name of the resource, or a prefix of names; "*" stands for all.',
+    "resource_name" / String                     * 'Name of the resource, or a prefix of names; "*" means all.',
     "pattern_type"  / Since(1, Default(Int8, 3)) * "How the name is meant: 3 literally, 4 as a prefix; v0 knows only 3.",
     "acls"          / Array(AclDescription)      * "The rules found for it.",
     about="The rules of one resource pattern.",

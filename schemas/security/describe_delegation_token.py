@@ -22,7 +22,7 @@ DescribeDelegationToken = Api(
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
-        3: "The response tells who asked for each token (KIP-373).",
+        3: "The response names each token's requester (KIP-373).",
     },
     errors=("DELEGATION_TOKEN_AUTH_DISABLED", "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"),
 )

@@ -4,7 +4,7 @@ from schemas.vocabulary import Api, Array, Default, ErrorCode, Int8, Int32, Null
 
 DescribeUserScramCredentials = Api(
     50, "DescribeUserScramCredentials", versions=(0, 0), flexible=0, listeners=("broker", "controller"),
-    about="Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never told.",
+    about="Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never returned.",
     changes={},
     errors=("CLUSTER_AUTHORIZATION_FAILED", "RESOURCE_NOT_FOUND", "DUPLICATE_RESOURCE"),
 )

@@ -1,4 +1,4 @@
-"""The index files that stand beside a broker's log segment.
+"""The index files beside a broker's log segment.
 
 Sources: Kafka's `OffsetIndex`, `TimeIndex` and `AbortedTxn` (KIP-33, KIP-98). An index is not a message of an API,
 so that nothing is generated from these (the generator passes over packages); they are the oracle that the tests

@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets: an operator makes a share group forget topics."""
+"""DeleteShareGroupOffsets: an operator removes a share group's offsets of topics."""
 
 from schemas._errors import COORDINATOR
 from schemas.vocabulary import (
@@ -27,12 +27,12 @@ DeleteShareGroupOffsets = Api(
 
 DeleteShareGroupOffsetsRequestTopic = Struct(
     "topic_name" / TopicName * "Which topic.",
-    about="A topic to forget, in all its partitions.",
+    about="A topic whose offsets are removed, in all its partitions.",
 )
 
 DeleteShareGroupOffsetsRequest = DeleteShareGroupOffsets.request(
     "group_id" / GroupId                                    * "The share group to change.",
-    "topics"   / Array(DeleteShareGroupOffsetsRequestTopic) * "What it shall forget.",
+    "topics"   / Array(DeleteShareGroupOffsetsRequestTopic) * "The topics whose offsets are removed.",
 )
 
 DeleteShareGroupOffsetsResponseTopic = Struct(

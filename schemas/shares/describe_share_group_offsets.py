@@ -19,7 +19,7 @@ from schemas.vocabulary import (
 
 DescribeShareGroupOffsets = Api(
     90, "DescribeShareGroupOffsets", versions=(0, 1), flexible=0, coordinator="group",
-    about="Tells the start offsets of share groups' partitions, and their lag (KIP-932).",
+    about="Reports the start offsets of share groups' partitions, and their lag (KIP-932).",
     changes={
         1: "The lag of each partition (KIP-1226).",
     },
@@ -32,17 +32,17 @@ DescribeShareGroupOffsets = Api(
 DescribeShareGroupOffsetsRequestTopic = Struct(
     "topic_name" / TopicName    * "Which topic.",
     "partitions" / Array(Int32) * "Numbers of its partitions.",
-    about="The partitions of one topic to tell about.",
+    about="The partitions of one topic to describe.",
 )
 
 DescribeShareGroupOffsetsRequestGroup = Struct(
     "group_id" / GroupId                                                             * "Which group.",
-    "topics"   / Default(Nullable(Array(DescribeShareGroupOffsetsRequestTopic)), []) * "What to tell about; null for all topics with offsets.",
-    about="A share group to tell about.",
+    "topics"   / Default(Nullable(Array(DescribeShareGroupOffsetsRequestTopic)), []) * "The topics to describe; null for all topics with offsets.",
+    about="A share group to describe.",
 )
 
 DescribeShareGroupOffsetsRequest = DescribeShareGroupOffsets.request(
-    "groups" / Array(DescribeShareGroupOffsetsRequestGroup) * "Whom to tell about.",
+    "groups" / Array(DescribeShareGroupOffsetsRequestGroup) * "The groups to describe.",
 )
 
 DescribeShareGroupOffsetsResponsePartition = Struct(
@@ -50,7 +50,7 @@ DescribeShareGroupOffsetsResponsePartition = Struct(
     "start_offset"    / Int64                                        * "All records before it are done with; -1 if not yet known.",
     "leader_epoch"    / Int32                                        * "The partition's leader epoch, as stored with the offset.",
     "lag"             / Since(1, Default(Int64, -1), ignorable=True) * "Records that are still to be delivered or settled; -1 if unknown (KIP-1226).",
-    "error_code"      / ErrorCode                                    * "0, or why nothing is told about it.",
+    "error_code"      / ErrorCode                                    * "0, or why it is not described.",
     "error_message"   / Nullable(String)                             * "Explains the error; null if there is none.",
     about="How far the group is in one partition.",
 )
@@ -65,7 +65,7 @@ DescribeShareGroupOffsetsResponseTopic = Struct(
 DescribeShareGroupOffsetsResponseGroup = Struct(
     "group_id"      / GroupId                                       * "Which group.",
     "topics"        / Array(DescribeShareGroupOffsetsResponseTopic) * "How far it is, a topic each.",
-    "error_code"    / ErrorCode                                     * "0, or why nothing is told about the group.",
+    "error_code"    / ErrorCode                                     * "0, or why the group is not described.",
     "error_message" / Nullable(String)                              * "Explains the error; null if there is none.",
     about="How far one group is.",
 )

@@ -53,7 +53,7 @@ StateBatch = Struct(
 
 PartitionResult = Struct(
     "partition"     / Int32             * "Its number within the topic.",
-    "error_code"    / ErrorCode         * "0, or why there is no state to tell.",
+    "error_code"    / ErrorCode         * "0, or why there is no state.",
     "error_message" / Nullable(String)  * "Explains the error; null if there is none.",
     "state_epoch"   / Int32             * "The epoch that the state was last set up with; later writes repeat it.",
     "start_offset"  / Int64             * "All records before it are done with; -1 if not yet known.",

@@ -47,7 +47,7 @@ ReadShareGroupStateSummaryRequest = ReadShareGroupStateSummary.request(
 
 PartitionResult = Struct(
     "partition"               / Int32                                        * "Its number within the topic.",
-    "error_code"              / ErrorCode                                    * "0, or why there is no state to tell.",
+    "error_code"              / ErrorCode                                    * "0, or why there is no state.",
     "error_message"           / Nullable(String)                             * "Explains the error; null if there is none.",
     "state_epoch"             / Int32                                        * "The epoch that the state was last set up with.",
     "leader_epoch"            / Int32                                        * "The leader epoch stored with the state.",

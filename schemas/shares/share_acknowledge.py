@@ -1,4 +1,4 @@
-"""ShareAcknowledge: a share group's member says what became of its records."""
+"""ShareAcknowledge: a share group's member reports the outcome of its records."""
 
 from schemas.vocabulary import (
     Api,
@@ -24,7 +24,7 @@ ShareAcknowledge = Api(
     about="Acknowledges acquired records without fetching more (KIP-932). It belongs to the session that ShareFetch opened.",
     changes={
         1: "Same layout; v0 was early access only (KIP-932).",
-        2: "Locks may be renewed; the response says how long they last (KIP-1222).",
+        2: "Locks may be renewed; the response reports how long they last (KIP-1222).",
     },
     errors=(
         "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "TOPIC_AUTHORIZATION_FAILED",
@@ -37,7 +37,7 @@ AcknowledgementBatch = Struct(
     "first_offset"      / Int64       * "First offset of the batch.",
     "last_offset"       / Int64       * "Last offset of the batch, inclusive.",
     "acknowledge_types" / Array(Int8) * "One for each offset, or one for all: 0 gap, 1 accept, 2 release, 3 reject, 4 renew.",
-    about="What the member did with a run of records. Gaps stand for offsets without a record.",
+    about="What the member did with a run of records. Gaps mark offsets without a record.",
 )
 
 AcknowledgePartition = Struct(

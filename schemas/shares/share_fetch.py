@@ -41,7 +41,7 @@ AcknowledgementBatch = Struct(
     "first_offset"      / Int64       * "First offset of the batch.",
     "last_offset"       / Int64       * "Last offset of the batch, inclusive.",
     "acknowledge_types" / Array(Int8) * "One for each offset, or one for all: 0 gap, 1 accept, 2 release, 3 reject, 4 renew.",
-    about="What the member did with a run of records. Gaps stand for offsets without a record.",
+    about="What the member did with a run of records. Gaps mark offsets without a record.",
 )
 
 FetchPartition = Struct(

@@ -19,7 +19,7 @@ from schemas.vocabulary import (
 
 ShareGroupDescribe = Api(
     77, "ShareGroupDescribe", versions=(0, 1), flexible=0, coordinator="group",
-    about="Tells the state, the members and the assignments of share groups (KIP-932).",
+    about="Reports the state, the members and the assignments of share groups (KIP-932).",
     changes={
         1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
     },
@@ -30,7 +30,7 @@ ShareGroupDescribe = Api(
 )
 
 ShareGroupDescribeRequest = ShareGroupDescribe.request(
-    "group_ids"                     / Array(GroupId) * "Whom to tell about.",
+    "group_ids"                     / Array(GroupId) * "The groups to describe.",
     "include_authorized_operations" / Boolean        * "True asks for authorized_operations.",
 )
 
@@ -58,7 +58,7 @@ Member = Struct(
 )
 
 DescribedGroup = Struct(
-    "error_code"            / ErrorCode                      * "0, or why nothing is told about it.",
+    "error_code"            / ErrorCode                      * "0, or why it is not described.",
     "error_message"         / Nullable(String)               * "Explains the error; null if there is none.",
     "group_id"              / GroupId                        * "Which group.",
     "group_state"           / String                         * '"Empty", "Stable" or "Dead"; empty after an error.',

@@ -1,6 +1,6 @@
 """ShareGroupHeartbeat: a member of a share group joins, stays and leaves.
 
-Partitions are shared, so nobody has to give one up before another gets it: the assignment simply applies.
+Partitions are shared, so no member has to give one up before another gets it: the assignment simply applies.
 """
 
 from schemas._errors import COORDINATOR
@@ -20,7 +20,7 @@ from schemas.vocabulary import (
 
 ShareGroupHeartbeat = Api(
     76, "ShareGroupHeartbeat", versions=(0, 1), flexible=0, coordinator="group",
-    about="Keeps a member in its share group, tells what it wants and brings its assignment (KIP-932).",
+    about="Keeps a member in its share group, reports what it wants and returns its assignment (KIP-932).",
     changes={
         1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
     },
@@ -33,7 +33,7 @@ ShareGroupHeartbeat = Api(
 
 ShareGroupHeartbeatRequest = ShareGroupHeartbeat.request(
     "group_id"               / GroupId                    * "The share group to be in.",
-    "member_id"              / MemberId                   * "A UUID that the member picks itself and keeps while it lives.",
+    "member_id"              / MemberId                   * "A UUID that the member picks itself and keeps for its lifetime.",
     "member_epoch"           / Int32                      * "0 joins, -1 leaves; otherwise the epoch last received.",
     "rack_id"                / Nullable(String)           * "The member's rack; null if it has none or it is unchanged.",
     "subscribed_topic_names" / Nullable(Array(TopicName)) * "Null if unchanged since the last heartbeat.",

@@ -9,11 +9,13 @@ from schemas.vocabulary import (
     ErrorCode,
     GroupId,
     InstanceId,
+    Int8,
     Int16,
     Int32,
     Int64,
     MemberId,
     Nullable,
+    Since,
     String,
     Struct,
     TopicName,
@@ -21,9 +23,11 @@ from schemas.vocabulary import (
 )
 
 StreamsGroupDescribe = Api(
-    89, "StreamsGroupDescribe", versions=(0, 0), flexible=0, coordinator="group",
-    about="Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).",
-    changes={},
+    89, "StreamsGroupDescribe", versions=(0, 1), flexible=0, coordinator="group",
+    about="Reports the state, the topology, the members and the tasks of streams groups (KIP-1071).",
+    changes={
+        1: "The topology node by node (KIP-1331), and the assignor (KIP-1357).",
+    },
     errors=(
         *COORDINATOR, "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
         "INVALID_REQUEST", "GROUP_ID_NOT_FOUND",
@@ -31,8 +35,9 @@ StreamsGroupDescribe = Api(
 )
 
 StreamsGroupDescribeRequest = StreamsGroupDescribe.request(
-    "group_ids"                     / Array(GroupId) * "Whom to tell about.",
-    "include_authorized_operations" / Boolean        * "True asks for authorized_operations.",
+    "group_ids"                     / Array(GroupId)    * "Whom to tell about.",
+    "include_authorized_operations" / Boolean           * "True asks for authorized_operations.",
+    "include_topology_description"  / Since(1, Boolean) * "True asks for topology_description (KIP-1331).",
 )
 
 KeyValue = Struct(
@@ -105,20 +110,51 @@ Member = Struct(
     "task_end_offsets"  / Array(TaskOffset)    * "Where the changelogs of its tasks end.",
     "assignment"        / Assignment           * "What it runs now.",
     "target_assignment" / Assignment           * "What it shall run in the end.",
-    "is_classic"        / Boolean              * "True for a member that still speaks the classic protocol.",
+    "is_classic"        / Boolean              * "True for a member that still uses the classic protocol.",
     about="A member of the group.",
 )
 
+TopologyDescriptionNode = Struct(
+    "name"          / String              * 'Its name, such as "KSTREAM-SOURCE-0000000000".',
+    "node_type"     / Int8                * "1 source, 2 processor, 3 sink.",
+    "source_topics" / Array(TopicName)    * "The topics that a source reads; empty if they are found at run time.",
+    "sink_topic"    / Nullable(TopicName) * "The topic that a sink writes; null if it is chosen at run time.",
+    "stores"        / Array(String)       * "The state stores that a processor uses, by name.",
+    "successors"    / Array(String)       * "The nodes that take its output, by name.",
+    about="A node of the processing graph.",
+)
+
+TopologyDescriptionSubtopology = Struct(
+    "subtopology_id" / String                         * "Its name within the topology.",
+    "nodes"          / Array(TopologyDescriptionNode) * "Its nodes.",
+    about="A part of the topology whose tasks run on their own, node by node.",
+)
+
+TopologyDescriptionGlobalStore = Struct(
+    "source"    / TopologyDescriptionNode * "The source node that feeds it.",
+    "processor" / TopologyDescriptionNode * "The processor node that fills it.",
+    about="A state store that every client holds whole.",
+)
+
+TopologyDescription = Struct(
+    "subtopologies" / Array(TopologyDescriptionSubtopology) * "The parts that it consists of.",
+    "global_stores" / Array(TopologyDescriptionGlobalStore) * "The global state stores that it uses.",
+    about="The whole topology of the application, for people to read (KIP-1331).",
+)
+
 DescribedGroup = Struct(
-    "error_code"            / ErrorCode                      * "0, or why nothing is told about it.",
-    "error_message"         / Nullable(String)               * "Explains the error; null if there is none.",
-    "group_id"              / GroupId                        * "Which group.",
-    "group_state"           / String                         * '"Empty", "NotReady", "Assigning", "Reconciling", "Stable" or "Dead".',
-    "group_epoch"           / Int32                          * "Grows when members, topology or topics change.",
-    "assignment_epoch"      / Int32                          * "The group epoch that the target assignment was made for.",
-    "topology"              / Nullable(Topology)             * "Null if no member has brought one yet.",
-    "members"               / Array(Member)                  * "Empty if the group has none.",
-    "authorized_operations" / Default(Int32, -2_147_483_648) * "Bits of the operations allowed on it; the least int32 if not asked.",
+    "error_code"                  / ErrorCode                                  * "0, or why it is not described.",
+    "error_message"               / Nullable(String)                           * "Explains the error; null if there is none.",
+    "group_id"                    / GroupId                                    * "Which group.",
+    "group_state"                 / String                                     * '"Empty", "NotReady", "Assigning", "Reconciling", "Stable" or "Dead".',
+    "group_epoch"                 / Int32                                      * "Grows when members, topology or topics change.",
+    "assignment_epoch"            / Int32                                      * "The group epoch that the target assignment was made for.",
+    "topology"                    / Nullable(Topology)                         * "Null if no member has brought one yet.",
+    "members"                     / Array(Member)                              * "Empty if the group has none.",
+    "authorized_operations"       / Default(Int32, -2_147_483_648)             * "Bits of the operations allowed on it; the least int32 if not asked.",
+    "topology_description"        / Since(1, Nullable(TopologyDescription))    * "The topology node by node; null unless the status is 3 (KIP-1331).",
+    "topology_description_status" / Since(1, Int8)                             * "0 not asked for, 1 none stored, 2 the broker couldn't fetch it, 3 available (KIP-1331).",
+    "assignor_name"               / Since(1, Nullable(String), ignorable=True) * "The assignor that the next assignment will be made with; null after an error (KIP-1357).",
     about="A streams group.",
 )
 

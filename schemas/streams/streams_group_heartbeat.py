@@ -18,16 +18,20 @@ from schemas.vocabulary import (
     Int64,
     MemberId,
     Nullable,
+    Since,
     String,
     Struct,
     TopicName,
     Uint16,
+    Until,
 )
 
 StreamsGroupHeartbeat = Api(
-    88, "StreamsGroupHeartbeat", versions=(0, 0), flexible=0, coordinator="group",
-    about="Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it shall run (KIP-1071).",
-    changes={},
+    88, "StreamsGroupHeartbeat", versions=(0, 1), flexible=0, coordinator="group",
+    about="Keeps a Streams client in its group, reports its topology and tasks, and returns the tasks that it has to run (KIP-1071).",
+    changes={
+        1: "The coordinator may ask for the topology's description (KIP-1331) and report MISSING_CLIENT_TAGS; a recovery lag of 64 bits.",
+    },
     errors=(
         *COORDINATOR, "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
         "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "INVALID_REQUEST", "GROUP_ID_NOT_FOUND",
@@ -95,7 +99,7 @@ TaskOffset = Struct(
 
 StreamsGroupHeartbeatRequest = StreamsGroupHeartbeat.request(
     "group_id"                   / GroupId                                              * "The group, which is the application's id.",
-    "member_id"                  / MemberId                                             * "A UUID that the member picks itself and keeps while it lives.",
+    "member_id"                  / MemberId                                             * "A UUID that the member picks itself and keeps for its lifetime.",
     "member_epoch"               / Int32                                                * "0 joins, -1 leaves, -2 leaves for a restart of a static member.",
     "endpoint_information_epoch" / Int32                                                * "The endpoint map that the member has, by its epoch.",
     "instance_id"                / Nullable(InstanceId)                                 * "A static member's own name; null if it is dynamic.",
@@ -114,7 +118,7 @@ StreamsGroupHeartbeatRequest = StreamsGroupHeartbeat.request(
 )
 
 Status = Struct(
-    "status_code"   / Int8   * "0 stale topology, 1 no source, 2 partitions differ, 3 no internal topic, 4 shutdown, 5 delayed.",
+    "status_code"   / Int8   * "0 stale topology, 1 no source, 2 partitions differ, 3 no internal topic, 4 shutdown, 5 delayed, 6 no client tags (v1).",
     "status_detail" / String * "Explains it to people.",
     about="Something that keeps the group from running as it should.",
 )
@@ -138,25 +142,27 @@ TopicPartition = Struct(
 )
 
 EndpointToPartitions = Struct(
-    "user_endpoint"      / StreamsGroupHeartbeatResponseEndpoint * "Where to ask.",
+    "user_endpoint"      / StreamsGroupHeartbeatResponseEndpoint * "Where to query it.",
     "active_partitions"  / Array(TopicPartition)                 * "Those that it processes.",
     "standby_partitions" / Array(TopicPartition)                 * "Those that it keeps a copy of.",
     about="The partitions whose state one client can be asked for.",
 )
 
 StreamsGroupHeartbeatResponse = StreamsGroupHeartbeat.response(
-    "throttle_time_ms"            / Int32                                                 * "Throttling in ms: 0, or how long the quota holds this client back.",
-    "error_code"                  / ErrorCode                                             * "0, or why the heartbeat was refused.",
-    "error_message"               / Nullable(String)                                      * "Explains the error; null if there is none.",
-    "member_id"                   / MemberId                                              * "The member that is answered.",
-    "member_epoch"                / Int32                                                 * "To be sent with the next heartbeat.",
-    "heartbeat_interval_ms"       / Int32                                                 * "When to send the next heartbeat, in ms.",
-    "acceptable_recovery_lag"     / Int32                                                 * "Offsets that a warm-up task may be behind and still count as caught up.",
-    "task_offset_interval_ms"     / Int32                                                 * "How often to send task_offsets, in ms.",
-    "status"                      / Default(Nullable(Array(Status)), [])                  * "What is wrong with the group; null if unchanged.",
-    "active_tasks"                / Nullable(Array(StreamsGroupHeartbeatResponseTaskIds)) * "Those to process from now on; null if unchanged.",
-    "standby_tasks"               / Nullable(Array(StreamsGroupHeartbeatResponseTaskIds)) * "Those to keep a copy of from now on; null if unchanged.",
-    "warmup_tasks"                / Nullable(Array(StreamsGroupHeartbeatResponseTaskIds)) * "Those to prepare for taking over; null if unchanged.",
-    "endpoint_information_epoch"  / Int32                                                 * "The epoch of the map below; sent back in heartbeats.",
-    "partitions_by_user_endpoint" / Nullable(Array(EndpointToPartitions))                 * "Who holds which state; null if unchanged.",
+    "throttle_time_ms"               / Int32                                                 * "Throttling in ms: 0, or how long the quota holds this client back.",
+    "error_code"                     / ErrorCode                                             * "0, or why the heartbeat was refused.",
+    "error_message"                  / Nullable(String)                                      * "Explains the error; null if there is none.",
+    "member_id"                      / MemberId                                              * "The member that is answered.",
+    "member_epoch"                   / Int32                                                 * "To be sent with the next heartbeat.",
+    "heartbeat_interval_ms"          / Int32                                                 * "When to send the next heartbeat, in ms.",
+    "acceptable_recovery_lag_legacy" / Until(0, Int32)                                       * "In v0, offsets that a warm-up task may lag and still count as caught up.",
+    "task_offset_interval_ms"        / Int32                                                 * "How often to send task_offsets, in ms.",
+    "acceptable_recovery_lag"        / Since(1, Default(Int64, -1), ignorable=True)          * "Offsets that a warm-up task may lag and still count as caught up; -1 if the broker has no such setting.",
+    "status"                         / Default(Nullable(Array(Status)), [])                  * "What is wrong with the group; null if unchanged.",
+    "active_tasks"                   / Nullable(Array(StreamsGroupHeartbeatResponseTaskIds)) * "Those to process from now on; null if unchanged.",
+    "standby_tasks"                  / Nullable(Array(StreamsGroupHeartbeatResponseTaskIds)) * "Those to keep a copy of from now on; null if unchanged.",
+    "warmup_tasks"                   / Nullable(Array(StreamsGroupHeartbeatResponseTaskIds)) * "Those to prepare for taking over; null if unchanged.",
+    "topology_description_required"  / Since(1, Boolean)                                     * "True asks for a StreamsGroupTopologyDescriptionUpdate (KIP-1331).",
+    "endpoint_information_epoch"     / Int32                                                 * "The epoch of the map below; sent back in heartbeats.",
+    "partitions_by_user_endpoint"    / Nullable(Array(EndpointToPartitions))                 * "Who holds which state; null if unchanged.",
 )

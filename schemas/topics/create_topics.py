@@ -25,7 +25,7 @@ CreateTopics = Api(
     about="Creates topics. Each topic succeeds or fails by itself.",
     changes={
         1: "A dry run with validate_only, and error messages.",
-        2: "The response tells for how long it was throttled (KIP-124).",
+        2: "The response reports how long it was throttled (KIP-124).",
         3: "Same layout; the broker throttles after it has answered (KIP-219).",
         4: "Same layout; -1 asks for the broker's default partitions and replicas (KIP-464).",
         5: "Flexible lengths and tagged fields (KIP-482); the response describes the topic (KIP-525).",
@@ -63,7 +63,7 @@ CreatableTopic = Struct(
 
 CreateTopicsRequest = CreateTopics.request(
     "topics"        / Array(CreatableTopic)  * "What to create.",
-    "timeout_ms"    / Default(Int32, 60_000) * "Longest wait for the topics to exist, in ms; creation may go on behind it.",
+    "timeout_ms"    / Default(Int32, 60_000) * "Longest wait for the topics to exist, in ms; creation may continue after it.",
     "validate_only" / Since(1, Boolean)      * "True checks the request and creates nothing.",
 )
 

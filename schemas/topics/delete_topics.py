@@ -19,7 +19,7 @@ DeleteTopics = Api(
     20, "DeleteTopics", versions=(0, 6), flexible=4, listeners=("broker", "controller"), deprecated=(0, 0),
     about="Deletes topics with all their records. Each topic succeeds or fails by itself.",
     changes={
-        1: "The response tells for how long it was throttled (KIP-124).",
+        1: "The response reports how long it was throttled (KIP-124).",
         2: "Same layout; the broker throttles after it has answered (KIP-219).",
         3: "Same layout; the client understands TOPIC_DELETION_DISABLED (KIP-322).",
         4: "Flexible lengths and tagged fields (KIP-482).",
@@ -34,15 +34,15 @@ DeleteTopics = Api(
 )
 
 DeleteTopicState = Struct(
-    "name"     / Nullable(TopicName) * "Null if the id says which.",
-    "topic_id" / Uuid                * "Zero if the name says which.",
+    "name"     / Nullable(TopicName) * "Null if the topic is given by id.",
+    "topic_id" / Uuid                * "Zero if the topic is given by name.",
     about="A topic to delete, by one of its two names (KIP-516).",
 )
 
 DeleteTopicsRequest = DeleteTopics.request(
     "topics"      / Since(6, Array(DeleteTopicState))          * "What to delete, from version 6 on.",
     "topic_names" / Until(5, Array(TopicName), ignorable=True) * "What to delete, up to version 5.",
-    "timeout_ms"  / Int32                                      * "Longest wait for the deletion, in ms; it may go on behind it.",
+    "timeout_ms"  / Int32                                      * "Longest wait for the deletion, in ms; it may continue after it.",
 )
 
 DeletableTopicResult = Struct(

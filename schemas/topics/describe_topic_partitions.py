@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 
 DescribeTopicPartitions = Api(
     75, "DescribeTopicPartitions", versions=(0, 0), flexible=0,
-    about="Tells leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A long answer is cut, and a cursor says where to go on.",
+    about="Reports leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A long answer is cut, and a cursor gives where to continue.",
     changes={},
     errors=(
         "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "INVALID_TOPIC_EXCEPTION",
@@ -60,7 +60,7 @@ DescribeTopicPartitionsResponseTopic = Struct(
     "topic_id"                    / Uuid                                            * "The topic's id; all zero if unknown.",
     "is_internal"                 / Boolean                                         * "True for a topic of Kafka's own, such as __consumer_offsets.",
     "partitions"                  / Array(DescribeTopicPartitionsResponsePartition) * "The topic's partitions on this page.",
-    "topic_authorized_operations" / Default(Int32, -2_147_483_648)                  * "What the client may do, one bit for each ACL operation; -2147483648 if not told.",
+    "topic_authorized_operations" / Default(Int32, -2_147_483_648)                  * "What the client may do, one bit for each ACL operation; -2147483648 if not requested.",
     about="One topic, or the part of it that fits the page.",
 )
 

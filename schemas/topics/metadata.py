@@ -1,6 +1,6 @@
 """Metadata: a client learns the brokers, and who leads which partition.
 
-Asking for all topics is an empty array in version 0 and null from version 1 on, where an empty array asks for none.
+A request for all topics is an empty array in version 0 and null from version 1 on, where an empty array means none.
 """
 
 from schemas.vocabulary import (
@@ -22,11 +22,11 @@ from schemas.vocabulary import (
 
 Metadata = Api(
     3, "Metadata", versions=(0, 13), flexible=9,
-    about="Tells brokers, controller, and the topics asked for with their partitions and leaders. Any broker answers.",
+    about="Reports brokers, controller, and the topics asked for with their partitions and leaders. Any broker answers.",
     changes={
-        1: "Racks, the controller, and internal topics; null asks for all topics, empty for none.",
+        1: "Racks, the controller, and internal topics; null requests all topics, empty none.",
         2: "The cluster's id (KIP-78).",
-        3: "The response tells for how long it was throttled (KIP-124).",
+        3: "The response reports how long it was throttled (KIP-124).",
         4: "The client can forbid that asking creates a topic.",
         5: "Replicas that are offline (KIP-112).",
         6: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -34,9 +34,9 @@ Metadata = Api(
         8: "Operations that the client may do, on request (KIP-430).",
         9: "Flexible lengths and tagged fields (KIP-482).",
         10: "Ids of topics (KIP-516).",
-        11: "Drops the cluster's operations; DescribeCluster tells them (KIP-700).",
+        11: "Drops the cluster's operations; DescribeCluster returns them (KIP-700).",
         12: "Topics can be asked for by id (KIP-516).",
-        13: "A top-level error, which can ask the client to bootstrap again (KIP-1102).",
+        13: "A top-level error, after which the client may have to bootstrap again (KIP-1102).",
     },
     errors=(
         "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE",
@@ -46,9 +46,9 @@ Metadata = Api(
 )
 
 MetadataRequestTopic = Struct(
-    "topic_id" / Since(10, Uuid, ignorable=True)            * "Zero if the name says which; other ids work from version 12 on (KIP-516).",
-    "name"     / Default(Nullable(TopicName, since=10), "") * "Null if the id says which.",
-    about="A topic to tell about.",
+    "topic_id" / Since(10, Uuid, ignorable=True)            * "Zero if the topic is given by name; other ids work from version 12 on (KIP-516).",
+    "name"     / Default(Nullable(TopicName, since=10), "") * "Null if the topic is given by id.",
+    about="A topic to describe.",
 )
 
 MetadataRequest = Metadata.request(
@@ -78,7 +78,7 @@ MetadataResponsePartition = Struct(
 )
 
 MetadataResponseTopic = Struct(
-    "error_code"                  / ErrorCode                                  * "0, or why nothing is told about it.",
+    "error_code"                  / ErrorCode                                  * "0, or why it is not described.",
     "name"                        / Default(Nullable(TopicName, since=12), "") * "Null if it was asked for by an id that can't be resolved.",
     "topic_id"                    / Since(10, Uuid, ignorable=True)            * "Its id; zero if unknown (KIP-516).",
     "is_internal"                 / Since(1, Boolean, ignorable=True)          * "True for Kafka's own topics, such as __consumer_offsets.",

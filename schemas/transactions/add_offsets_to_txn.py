@@ -8,7 +8,7 @@ AddOffsetsToTxn = Api(
     about="Makes the group's partition of the offsets log part of the transaction, before the first TxnOffsetCommit. Producers whose TxnOffsetCommit has v5 do without it (KIP-890).",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
-        2: "Same layout; a fenced producer is told PRODUCER_FENCED (KIP-588).",
+        2: "Same layout; a fenced producer gets PRODUCER_FENCED (KIP-588).",
         3: "Flexible lengths and tagged fields (KIP-482).",
         4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
     },

@@ -1,6 +1,6 @@
 """AddPartitionsToTxn: a transaction is going to write to these partitions.
 
-Up to v3 a producer speaks for one transaction, in fields named after these versions. From v4 on brokers speak for
+Up to v3 a producer sends one transaction, in fields named after these versions. From v4 on brokers send
 several; Java producers stay with v3.
 """
 
@@ -25,7 +25,7 @@ AddPartitionsToTxn = Api(
     about="The coordinator must know each partition before the first record arrives, to end the transaction there. Partition leaders use v4+ to check or to add on behalf of producers (KIP-890).",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
-        2: "Same layout; a fenced producer is told PRODUCER_FENCED (KIP-588).",
+        2: "Same layout; a fenced producer gets PRODUCER_FENCED (KIP-588).",
         3: "Flexible lengths and tagged fields (KIP-482).",
         4: "Many transactions at once, and checking without adding, for brokers (KIP-890).",
         5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
@@ -50,7 +50,7 @@ AddPartitionsToTxnTransaction = Struct(
     "producer_epoch"   / Int16                          * "The epoch that the transaction runs under.",
     "verify_only"      / Boolean                        * "True: only check that the partitions are part of it, add none (KIP-890).",
     "topics"           / Array(AddPartitionsToTxnTopic) * "The partitions to add or to check.",
-    about="One transaction, as a broker asks for it.",
+    about="One transaction, as a broker requests it.",
 )
 
 AddPartitionsToTxnRequest = AddPartitionsToTxn.request(
@@ -63,7 +63,7 @@ AddPartitionsToTxnRequest = AddPartitionsToTxn.request(
 
 AddPartitionsToTxnPartitionResult = Struct(
     "partition_index"      / Int32     * "The partition's number.",
-    "partition_error_code" / ErrorCode * "0, or why it is no part; OPERATION_NOT_ATTEMPTED if another one failed.",
+    "partition_error_code" / ErrorCode * "0, or why it was not added; OPERATION_NOT_ATTEMPTED if another one failed.",
     about="What became of one partition.",
 )
 

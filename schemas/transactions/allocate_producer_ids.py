@@ -13,7 +13,7 @@ AllocateProducerIds = Api(
 
 AllocateProducerIdsRequest = AllocateProducerIds.request(
     "broker_id"    / BrokerId           * "The broker that asks.",
-    "broker_epoch" / Default(Int64, -1) * "The epoch of its registration, to tell a stale broker; -1 if unknown.",
+    "broker_epoch" / Default(Int64, -1) * "The epoch of its registration, to recognise a stale broker; -1 if unknown.",
 )
 
 AllocateProducerIdsResponse = AllocateProducerIds.response(

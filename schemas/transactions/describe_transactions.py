@@ -43,7 +43,7 @@ TransactionState = Struct(
     "transaction_start_time_ms" / Int64            * "When it began, in ms since the epoch; negative if none is open.",
     "producer_id"               / ProducerId       * "The producer id in use.",
     "producer_epoch"            / Int16            * "The epoch in use.",
-    "topics"                    / Array(TopicData) * "Partitions still in the transaction, as far as the asker may see their topics.",
+    "topics"                    / Array(TopicData) * "Partitions still in the transaction, as far as the client may see their topics.",
     about="What one transactional id is doing.",
 )
 

@@ -18,10 +18,10 @@ EndTxn = Api(
     about="The coordinator logs the decision and answers; the markers then go to all partitions by WriteTxnMarkers.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
-        2: "Same layout; a fenced producer is told PRODUCER_FENCED (KIP-588).",
+        2: "Same layout; a fenced producer gets PRODUCER_FENCED (KIP-588).",
         3: "Flexible lengths and tagged fields (KIP-482).",
         4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
-        5: "Each end raises the epoch; the response tells the producer's new identity (KIP-890).",
+        5: "Each end raises the epoch; the response has the producer's new identity (KIP-890).",
     },
     errors=(
         *COORDINATOR, "INVALID_REQUEST", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE",

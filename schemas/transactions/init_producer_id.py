@@ -24,7 +24,7 @@ InitProducerId = Api(
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
         3: "A producer may keep its id and only have its epoch raised (KIP-360).",
-        4: "Same layout; a fenced producer is told PRODUCER_FENCED (KIP-588).",
+        4: "Same layout; a fenced producer gets PRODUCER_FENCED (KIP-588).",
         5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
         6: "Two-phase commit: a prepared transaction may be kept (KIP-939).",
     },

@@ -36,12 +36,12 @@ TransactionState = Struct(
     "transactional_id"  / TransactionalId * "Whose transaction it is.",
     "producer_id"       / ProducerId      * "The producer id in use.",
     "transaction_state" / String          * 'Such as "Empty", "Ongoing", "PrepareCommit" or "CompleteAbort".',
-    about="One transactional id in brief; DescribeTransactions tells more.",
+    about="One transactional id in brief; DescribeTransactions returns more.",
 )
 
 ListTransactionsResponse = ListTransactions.response(
     "throttle_time_ms"      / Int32                   * "How long a quota holds the client back, in ms; 0 for not at all.",
     "error_code"            / ErrorCode               * "0, or why the list is missing, such as COORDINATOR_LOAD_IN_PROGRESS.",
     "unknown_state_filters" / Array(String)           * "Those of the states asked for that this coordinator has never heard of.",
-    "transaction_states"    / Array(TransactionState) * "What passes all filters and what the asker may see.",
+    "transaction_states"    / Array(TransactionState) * "What passes all filters and what the client may see.",
 )

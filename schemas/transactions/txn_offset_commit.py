@@ -22,10 +22,12 @@ from schemas.vocabulary import (
     Struct,
     TopicName,
     TransactionalId,
+    Until,
+    Uuid,
 )
 
 TxnOffsetCommit = Api(
-    28, "TxnOffsetCommit", versions=(0, 5), flexible=3, coordinator="group",
+    28, "TxnOffsetCommit", versions=(0, 6), flexible=3, coordinator="group",
     about="Makes reading and writing one unit: the offsets become visible with the producer's records. Before v5 AddOffsetsToTxn must come first.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -33,6 +35,7 @@ TxnOffsetCommit = Api(
         3: "The consumer's membership, to fence zombies (KIP-447). Flexible lengths and tagged fields (KIP-482).",
         4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
         5: "Same layout; it adds the group to the transaction by itself (KIP-890).",
+        6: "Topics by id instead of name (KIP-1319).",
     },
     errors=(
         *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "OFFSET_METADATA_TOO_LARGE",
@@ -40,33 +43,35 @@ TxnOffsetCommit = Api(
         "INVALID_COMMIT_OFFSET_SIZE", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
         "UNSUPPORTED_FOR_MESSAGE_FORMAT", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE",
         "INVALID_PRODUCER_ID_MAPPING", "CONCURRENT_TRANSACTIONS", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
-        "FENCED_INSTANCE_ID", "PRODUCER_FENCED", "TRANSACTION_ABORTABLE",
+        "FENCED_INSTANCE_ID", "PRODUCER_FENCED", "TRANSACTION_ABORTABLE", "GROUP_ID_NOT_FOUND", "STALE_MEMBER_EPOCH",
+        "UNKNOWN_TOPIC_ID",
     ),
 )
 
 TxnOffsetCommitRequestPartition = Struct(
     "partition_index"        / Int32                                        * "The partition's number.",
-    "committed_offset"       / Int64                                        * "The next offset to read, one behind the last one done.",
+    "committed_offset"       / Int64                                        * "The next offset to read, one after the last one done.",
     "committed_leader_epoch" / Since(2, Default(Int32, -1), ignorable=True) * "Leader epoch of the last record read; -1 if unknown (KIP-320).",
     "committed_metadata"     / Default(Nullable(String), "")                * "Any text of the committer, given back on fetching; null or empty for none.",
     about="The position in one partition.",
 )
 
 TxnOffsetCommitRequestTopic = Struct(
-    "name"       / TopicName                              * "The topic's name.",
+    "name"       / Until(5, TopicName, ignorable=True)    * "The topic's name; topic_id replaces it from v6 on.",
+    "topic_id"   / Since(6, Uuid, ignorable=True)         * "The topic's id (v6, KIP-1319).",
     "partitions" / Array(TxnOffsetCommitRequestPartition) * "Its positions.",
     about="The positions in one topic.",
 )
 
 TxnOffsetCommitRequest = TxnOffsetCommit.request(
-    "transactional_id"  / TransactionalId                    * "Whose transaction it is.",
-    "group_id"          / GroupId                            * "The group whose positions these are.",
-    "producer_id"       / ProducerId                         * "The producer id that the transaction runs under.",
-    "producer_epoch"    / Int16                              * "The epoch that the transaction runs under.",
-    "generation_id"     / Since(3, Default(Int32, -1))       * "The consumer's generation or member epoch, checked; -1 to skip that (KIP-447).",
-    "member_id"         / Since(3, MemberId)                 * "The consumer's member id, checked; empty to skip that (KIP-447).",
-    "group_instance_id" / Since(3, Nullable(InstanceId))     * "A static member's own name; null for a dynamic one (KIP-447).",
-    "topics"            / Array(TxnOffsetCommitRequestTopic) * "What to commit.",
+    "transactional_id"              / TransactionalId                    * "Whose transaction it is.",
+    "group_id"                      / GroupId                            * "The group whose positions these are.",
+    "producer_id"                   / ProducerId                         * "The producer id that the transaction runs under.",
+    "producer_epoch"                / Int16                              * "The epoch that the transaction runs under.",
+    "generation_id_or_member_epoch" / Since(3, Default(Int32, -1))       * "The consumer's generation, or its member epoch; checked, -1 to skip that (KIP-447).",
+    "member_id"                     / Since(3, MemberId)                 * "The consumer's member id, checked; empty to skip that (KIP-447).",
+    "group_instance_id"             / Since(3, Nullable(InstanceId))     * "A static member's own name; null for a dynamic one (KIP-447).",
+    "topics"                        / Array(TxnOffsetCommitRequestTopic) * "What to commit.",
 )
 
 TxnOffsetCommitResponsePartition = Struct(
@@ -76,7 +81,8 @@ TxnOffsetCommitResponsePartition = Struct(
 )
 
 TxnOffsetCommitResponseTopic = Struct(
-    "name"       / TopicName                               * "The topic's name.",
+    "name"       / Until(5, TopicName, ignorable=True)     * "The topic's name; topic_id replaces it from v6 on.",
+    "topic_id"   / Since(6, Uuid, ignorable=True)          * "The topic's id (v6, KIP-1319).",
     "partitions" / Array(TxnOffsetCommitResponsePartition) * "One outcome for each position.",
     about="What became of one topic's positions.",
 )

@@ -16,7 +16,7 @@ from coordwire.codec import Struct
 def reader(
     like: Struct, value: Any, version: int, name_of: Callable[[Any, str], str]
 ) -> Callable[[Any], None]:
-    """A function that reads what `version` has of an object like `value`, whose names `name_of` tells."""
+    """A function that reads what `version` has of an object like `value`, whose names `name_of` gives."""
     lines = ["def read(message):", *_lines(like, value, version, "message", name_of)]
     made: dict[str, Any] = {}
     exec("\n".join(lines), made)

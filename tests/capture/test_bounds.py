@@ -113,14 +113,14 @@ def test_what_nobody_answers_keeps_nothing() -> None:
 
 
 def test_forgotten_requests_are_reported_by_their_answers() -> None:
-    first = 0x7F000000  # nobody's api key
+    first = 0x7F000000  # not an api key
     data = b"".join(heartbeat(first + number) for number in range(5))
     waiting = PendingRequests(3 * REDUCED)
     orphan = frames(data + answer(first), waiting)[-1]
     assert waiting.forgotten == 2
     assert orphan.error is not None
     assert "no request of this correlation id was seen" in orphan.error.reason
-    assert "2 had waited longest" in orphan.error.reason
+    assert "the 2 oldest of too many" in orphan.error.reason
 
 
 def test_requests_under_one_number_are_forgotten_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,11 +260,13 @@ def test_undecided_connections_are_given_up_oldest_first(monkeypatch: pytest.Mon
     monkeypatch.setattr(connections, "UNDECIDED", 10_000)
     junk = [chunk(flow, b"\xff" * 1000) for flow in FLOWS]
     found = list(entries([*junk, *(chunk(flow, heartbeat(1)) for flow in FLOWS)]))
-    given_up = [entry for entry in found if isinstance(entry, UnreadableRange) and "given up" in entry.reason]
-    assert [entry.flow for entry in given_up] == [str(flow) for flow in FLOWS[: len(given_up)]]
-    assert all(entry.length == 1000 for entry in given_up)
+    abandoned = [
+        entry for entry in found if isinstance(entry, UnreadableRange) and "abandoned" in entry.reason
+    ]
+    assert [entry.flow for entry in abandoned] == [str(flow) for flow in FLOWS[: len(abandoned)]]
+    assert all(entry.length == 1000 for entry in abandoned)
     read = [entry.flow for entry in found if isinstance(entry, FrameEntry)]
-    assert read == [str(flow) for flow in FLOWS[len(given_up) :]]
+    assert read == [str(flow) for flow in FLOWS[len(abandoned) :]]
     assert 0 < len(read) < len(FLOWS)
 
 
@@ -280,7 +282,7 @@ def opened(flow: Flow) -> Opened:
     return Opened(flow, 1, BROKER)
 
 
-def test_frames_that_have_begun_are_given_up_oldest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frames_that_have_begun_are_abandoned_oldest_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "BEGUN", 5000)
     begun = struct.pack(">i", 4000) + heartbeat(1)[4:] + bytes(1000)
     events = [event for flow in FLOWS[:10] for event in (opened(flow), chunk(flow, begun))]
@@ -302,7 +304,7 @@ def test_early_answers_of_all_connections_are_bounded(monkeypatch: pytest.Monkey
     assert held == 200 // (len(answer(7)) - 4)
 
 
-def test_segments_of_all_flows_are_given_up_longest_first() -> None:
+def test_segments_of_all_flows_are_abandoned_longest_first() -> None:
     packets = []
     for flow in FLOWS[:6]:
         source = flow.source.address, flow.source.port
@@ -313,7 +315,7 @@ def test_segments_of_all_flows_are_given_up_longest_first() -> None:
             packets.append(build.ethernet(build.ipv4(inner, source)))
     segments = read_segments(read_packets(io.BytesIO(build.pcap(packets))))
     found = [event for event in reassemble(segments, held=4 * (PIECE + 100)) if isinstance(event, Gap)]
-    full = [event.flow.source for event in found if "too much waits" in event.reason]
+    full = [event.flow.source for event in found if "too much data waits" in event.reason]
     assert full == [flow.source for flow in FLOWS[:2]]
 
 
@@ -335,7 +337,7 @@ def test_what_is_held_and_given_out_counts_no_more() -> None:
 # --- under a limit
 
 ATTACKS = {
-    "requests that nobody answers": """
+    "requests without answers": """
         m = ProduceRequest(acks=0, topic_data=[TopicProduceData(name="t", partition_data=[
             PartitionProduceData(index=0, records=bytes(200_000))])])
         f = coordwire.encode_request(m, version=9, correlation_id=1, client_id="c")

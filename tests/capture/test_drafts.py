@@ -1,4 +1,4 @@
-"""Conversations of other dialects than Kafka's, recorded: captures, hex and frames, and the command line."""
+"""Conversations of dialects other than Kafka's, recorded: captures, hex and frames, and the command line."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_type_ids_and_auto_commit_are_the_callers() -> None:
     assert unknown == []
     with pytest.raises(ValueError, match="draft-1 has no Fetch"):
         frames(recorded(said), dialect, type_ids={"Fetch": 1})
-    with pytest.raises(ValueError, match="other dialects"):
+    with pytest.raises(ValueError, match="dialects other than"):
         frames(recorded(said), Dialect.KAFKA, auto_commit=True)
 
 

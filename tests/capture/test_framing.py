@@ -150,7 +150,7 @@ def test_lost_bytes_take_with_them_the_frame_that_was_begun() -> None:
     cutter.feed(data + data[:10], NOW)
     assert seen(*cutter.lose(90, LATER, "90 bytes lost")) == [(19, 100, data[:10], "90 bytes lost", LATER)]
     assert seen(*cutter.feed(b"-" + data, LATER)) == [
-        (119, 1, b"-", "not in step behind lost bytes", LATER),
+        (119, 1, b"-", "no frame boundary known after lost bytes", LATER),
         (120, b"a frame's bytes", LATER),
     ]
     cutter.lose(1, LATER, "1 byte lost")
@@ -174,7 +174,7 @@ def test_what_is_given_up_is_reported_and_a_search_follows() -> None:
     cutter.feed(data[:7], NOW)
     assert seen(*cutter.give_up(LATER, "too much waits")) == [(0, 7, data[:7], "too much waits", LATER)]
     assert seen(*cutter.feed(b"--" + data, LATER)) == [
-        (7, 2, b"--", "not in step after bytes that were given up", LATER),
+        (7, 2, b"--", "no frame boundary known after abandoned bytes", LATER),
         (9, b"a frame's bytes", LATER),
     ]
     assert cutter.give_up(LATER, "too much waits") == []
@@ -206,11 +206,11 @@ def test_places_not_tried_are_counted_for_each_search() -> None:
         return buffer[at] == 1 or (not effort.spend(effort.left + 1) and False)
 
     cutter = splitter(in_step=False, fits=fits)
-    tail = "places were not tried, since too many look like a frame's beginning"
-    for place, reason in ((0, MID_STREAM), (100, "not in step after bytes that were given up")):
+    tail = "as too many look like a frame's start"
+    for place, reason in ((0, MID_STREAM), (100, "no frame boundary known after abandoned bytes")):
         cutter.feed(bytes(HEAD + 1), NOW)
         assert seen(*cutter.give_up(LATER, reason)) == [
-            (place, HEAD + 1, bytes(HEAD + 1), f"{reason}; 2 {tail}", LATER)
+            (place, HEAD + 1, bytes(HEAD + 1), f"{reason}; not tried: 2 positions, {tail}", LATER)
         ]
         cutter.lose(100 - HEAD - 1, NOW, "lost")
 

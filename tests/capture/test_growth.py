@@ -75,7 +75,7 @@ def constants(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(framing, "SPARE", 100)
 
 
-# --- connections of which nobody knows what they are
+# --- connections of unknown content
 
 
 def tls(size: int) -> bytes:
@@ -271,7 +271,7 @@ def refilled(count: int) -> bytes:
 
 
 def cut_and_overlapping(count: int) -> bytes:
-    """As above, but all that the packets hold of their many bytes are the headers; the first piece stands
+    """As above, but all that the packets hold of their many bytes are the headers; the first piece is
     alone."""
     pieces = [build.packet(b"x", seq=100 + 2 * n) for n in (0, *range(2, count))]
     across = build.tcp(bytes(2 * count - 6), seq=105)

@@ -41,7 +41,7 @@ def test_pcap_in_both_orders_and_resolutions(order: str, nano: bool) -> None:
     capture = build.pcap([(moment, b"abc"), (moment + 1000, b"d")], order=order, nano=nano, link=113)
     packets, unreadable = read(capture, tally)
     whole = moment if nano else moment // 1000 * 1000
-    assert packets == [Packet(whole, 113, b"abc", 3, 40), Packet(whole + 1000, 113, b"d", 1, 59)]
+    assert packets == [Packet(whole, 113, b"abc", 3, 40, 1), Packet(whole + 1000, 113, b"d", 1, 59, 2)]
     assert not unreadable
     assert tally.digits == (9 if nano else 6)
     assert tally.packets == 2
@@ -64,10 +64,10 @@ def test_patched_pcap_has_longer_record_headers() -> None:
     ("data", "reason", "offset"),
     [
         (b"", "empty", 0),
-        (b"hello world, this is no capture", "no capture", 0),
-        (b"\xd4\xc3", "no capture", 0),
+        (b"hello world, this is not a capture", "expected a pcap or pcapng capture", 0),
+        (b"\xd4\xc3", "expected a pcap or pcapng", 0),
         (struct.pack("<IHH", 0xA1B2C3D4, 7, 4) + bytes(16), "version 7.4", 4),
-        (b"\x0a\x0d\x0d\x0a" + bytes(24), "byte order", 8),
+        (b"\x0a\x0d\x0d\x0a" + bytes(24), "byte-order", 8),
     ],
 )
 def test_no_capture(data: bytes, reason: str, offset: int) -> None:
@@ -188,7 +188,7 @@ def test_pcapng_interfaces_clocks_and_sections() -> None:
         (2 * 10**9, 1, b"ff", 2),
     ]
     assert all(capture[each.position : each.position + len(each.data)] == each.data for each in packets)
-    assert [each.reason for each in unreadable] == ["a packet of interface 2, of which nothing was said"]
+    assert [each.reason for each in unreadable] == ["a packet of interface 2, which is not described"]
     assert tally.digits == 9
 
 
@@ -254,7 +254,7 @@ def found(data: bytes) -> list[tuple[object, ...]]:
     ("data", "reason", "position"),
     [
         (b"", "the capture is empty", 0),
-        (b"abcdefgh", "no capture: it starts with 61 62 63 64, which is neither pcap nor pcapng", 0),
+        (b"abcdefgh", "expected a pcap or pcapng capture, got a file that starts with 61 62 63 64", 0),
         (struct.pack("<IHH", 0xA1B2C3D4, 1, 9) + bytes(16), "pcap version 1.9 is not known", 4),
     ],
 )
@@ -279,10 +279,10 @@ def test_a_file_that_ends_is_reported_in_full() -> None:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"length": USUAL + 1}, f"a captured length of {USUAL + 1} bytes can't be: the limit is {USUAL}"),
-        ({"fraction": 10**9}, "a time stamp's fraction of 1000000000 is beyond a second"),
-        ({"seconds": 0, "length": 0, "wire": 0}, "zeros instead of a packet's header"),
-        ({"seconds": 0, "length": 0, "wire": 0, "fraction": 7}, "zeros instead of a packet's header"),
+        ({"length": USUAL + 1}, f"expected a captured length of at most {USUAL} bytes, got {USUAL + 1}"),
+        ({"fraction": 10**9}, "a timestamp's fraction of 1000000000 is not below a second"),
+        ({"seconds": 0, "length": 0, "wire": 0}, "expected a packet's header, got zeros"),
+        ({"seconds": 0, "length": 0, "wire": 0, "fraction": 7}, "expected a packet's header, got zeros"),
     ],
 )
 def test_a_header_that_cannot_be_is_reported_in_full(order: str, fields: dict[str, int], reason: str) -> None:
@@ -306,7 +306,7 @@ def test_a_snap_length_raises_the_limit_up_to_a_bound() -> None:
         struct.pack_into("<I", head, 16, snap)
         assert found(bytes(head) + record(bytes(most))) == [(40, bytes(most))]
         over = found(bytes(head) + record(b"", length=most + 1))
-        reason = f"a captured length of {most + 1} bytes can't be: the limit is {most}"
+        reason = f"expected a captured length of at most {most} bytes, got {most + 1}"
         assert over == [(24, 16, reason)]
 
 

@@ -128,7 +128,7 @@ def test_a_named_port_is_believed() -> None:
         ("response", None, 2),
     ]
     assert [s.reason for s in found if isinstance(s, UnreadableRange)] == [
-        "the stream ends inside a frame: 1 bytes of its size prefix"
+        "the stream ends inside a frame: 1 byte of its size prefix"
     ]
     assert entries(conversation([request(1)], [response(1)]), ports=(1234,)) == []
 

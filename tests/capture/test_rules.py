@@ -15,7 +15,7 @@ from coordwire.capture.formats.source import Packet
 from coordwire.capture.framing import Effort, FrameBody, FrameSplitter, may_be_request
 from coordwire.capture.model import Chunk, Closed, Event, Gap
 from coordwire.capture.tcp.link import read_segments
-from coordwire.capture.tcp.reassembly import AHEAD, BEHIND
+from coordwire.capture.tcp.reassembly import AHEAD, BACK
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.errors import UnreadableRange
 from coordwire.messages.keys import FACTS
@@ -47,10 +47,10 @@ def test_one_byte_beyond_the_end_may_be_a_fin() -> None:
 def test_a_reset_must_be_near() -> None:
     for ahead, resets in (
         (0, True),
-        (BEHIND, True),
-        (BEHIND + 1, False),
-        (-BEHIND, True),
-        (-BEHIND - 1, False),
+        (BACK, True),
+        (BACK + 1, False),
+        (-BACK, True),
+        (-BACK - 1, False),
     ):
         found = events(*BEGUN, build.packet(seq=103 + ahead, flags=RST))
         closed = [event.how for event in found if isinstance(event, Closed)]
@@ -58,7 +58,7 @@ def test_a_reset_must_be_near() -> None:
 
 
 def test_bytes_beyond_any_window_begin_a_new_connection() -> None:
-    for ahead, new in ((AHEAD, False), (AHEAD + 1, True), (-BEHIND, False), (-BEHIND - 1, True)):
+    for ahead, new in ((AHEAD, False), (AHEAD + 1, True), (-BACK, False), (-BACK - 1, True)):
         found = events(*BEGUN, build.packet(b"xy", seq=103 + ahead))
         assert ("reused" in [event.how for event in found if isinstance(event, Closed)]) is new, ahead
 
@@ -143,7 +143,7 @@ def test_decoding_on_trial_is_bounded() -> None:
     spent = framing.SPARE + framing.TRIES * (framing.SPARE - framing.HEAD + 1)
     assert len(tried) == spent // 1000
     refused = framing.SPARE - framing.HEAD + 1 - len(tried)
-    assert f"{refused} places were not tried" in skipped.reason
+    assert f"not tried: {refused} positions" in skipped.reason
 
 
 # --- capture files
@@ -254,4 +254,4 @@ def test_a_dump_is_within_the_budget_of_a_frame() -> None:
         with limits(frame=92):
             (found,) = read_frames(lines)
         assert isinstance(found, HexFrame) is sound
-        assert sound or (isinstance(found, UnreadableRange) and "no frame may have" in found.reason)
+        assert sound or (isinstance(found, UnreadableRange) and "the limit of a frame" in found.reason)

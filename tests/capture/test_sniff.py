@@ -1,4 +1,4 @@
-"""Formats told apart by their first bytes."""
+"""Formats detected by their first bytes."""
 
 from __future__ import annotations
 

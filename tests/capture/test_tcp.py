@@ -50,7 +50,7 @@ def follow(events: Iterable[Event]) -> dict[Flow, Stream]:
         if isinstance(event, UnreadableRange):
             continue
         stream = streams.setdefault(event.flow, Stream())
-        assert not stream.closed, "an event behind the flow's end"
+        assert not stream.closed, "an event after the flow's end"
         match event:
             case Opened(server=server):
                 assert not stream.opened
@@ -103,8 +103,8 @@ def test_a_conversation() -> None:
     assert events == [
         Opened(there, second, SERVER),
         Opened(back, second + 1000, SERVER),
-        Chunk(there, second + 3000, 0, b"ping"),
-        Chunk(back, second + 4000, 0, b"pong"),
+        Chunk(there, second + 3000, 0, b"ping", 4),
+        Chunk(back, second + 4000, 0, b"pong", 5),
         Closed(there, second + 5000, "fin"),
         Closed(back, second + 6000, "fin"),
     ]
@@ -182,7 +182,7 @@ def test_an_acknowledged_hole_is_given_up_soon() -> None:
     ]
     assert isinstance(events[1], Gap)
     assert events[1].length == 3
-    assert events[2].time_ns == 10**9 + 4000, "a packet behind a hole given up keeps its own time"
+    assert events[2].time_ns == 10**9 + 4000, "a packet after a skipped gap keeps its own time"
 
 
 def test_a_hole_is_filled_by_a_retransmission_in_time() -> None:

@@ -38,6 +38,10 @@ KEYS = [
     "capture", "frame", "flow", "time", "direction", "apiKey", "api", "apiVersion", "correlationId",
     "clientId", "size", "body", "error",
 ]  # fmt: skip
+MORE = [
+    "packet", "firstPacket", "connection", "client", "broker", "request", "requestPacket", "bodyVersion",
+    "latencyMs", "errors", "raw", "deviations",
+]  # fmt: skip
 HEARTBEAT = encode_request(
     HeartbeatRequest(group_id="payments", generation_id=3, member_id="m"),
     version=4,
@@ -56,13 +60,13 @@ def group(captures: Path) -> Path:
 
 
 def test_a_line_has_the_keys_in_their_order(run: Run, group: Path) -> None:
-    result = run("decode", group)
+    result = run("decode", "--format", "json", group)
     assert result.status == 1  # the mock broker's ApiVersions response is cut off
     assert result.err == ""
     forms = result.forms
     for form in forms:
         assert [key for key in form if key in KEYS] == KEYS
-        assert set(form) <= {*KEYS, "bodyVersion", "latencyMs", "raw", "deviations"}
+        assert set(form) <= {*KEYS, *MORE}
     join = next(form for form in forms if form["api"] == "JoinGroup")
     assert join["capture"] == str(group)
     assert join["time"] == "2026-11-21T02:46:20.663935Z"
@@ -73,7 +77,7 @@ def test_a_line_has_the_keys_in_their_order(run: Run, group: Path) -> None:
 
 
 def test_a_refused_frame_holds_what_came_before(run: Run, group: Path) -> None:
-    form = run("decode", group, "--api", "ApiVersions").forms[1]
+    form = run("decode", "--format", "json", group, "--api", "ApiVersions").forms[1]
     assert form["apiVersion"] == 3
     assert form["bodyVersion"] == 0
     assert form["body"] == {"errorCode": 35}  # and no word of the fields that weren't decoded
@@ -88,14 +92,20 @@ def test_half_a_struct_is_cut_where_the_decoder_stopped(run: Run) -> None:
     frame = encode_request(message, version=0, correlation_id=1, client_id="c")
     cut = frame[:-1]
     form = run(
-        "decode", "-", "--input", "hex", stdin=(struct.pack(">i", len(cut) - 4) + cut[4:]).hex().encode()
+        "decode",
+        "--format",
+        "json",
+        "-",
+        "--input",
+        "hex",
+        stdin=(struct.pack(">i", len(cut) - 4) + cut[4:]).hex().encode(),
     ).forms
     assert form[0]["body"] == {"groups": ["a"]}
     assert form[0]["error"]["path"] == "groups[1]"
 
 
 def test_request_and_response_pair_in_hex(run: Run) -> None:
-    result = run("decode", "-", stdin=f"{HEARTBEAT.hex()}\n{ANSWER.hex()}\n".encode())
+    result = run("decode", "--format", "json", "-", stdin=f"{HEARTBEAT.hex()}\n{ANSWER.hex()}\n".encode())
     request, response = result.forms
     assert result.status == 0
     assert request["clientId"] == response["clientId"] == "till"
@@ -105,7 +115,13 @@ def test_request_and_response_pair_in_hex(run: Run) -> None:
 
 def test_a_response_to_nobody_keeps_its_bytes(run: Run) -> None:
     result = run(
-        "decode", "-", "--input", "frames", stdin=HEARTBEAT + ANSWER[:4] + b"\x7f\0\0\x08" + ANSWER[8:]
+        "decode",
+        "--format",
+        "json",
+        "-",
+        "--input",
+        "frames",
+        stdin=HEARTBEAT + ANSWER[:4] + b"\x7f\0\0\x08" + ANSWER[8:],
     )
     form = result.forms[1]
     assert result.status == 1
@@ -115,9 +131,9 @@ def test_a_response_to_nobody_keeps_its_bytes(run: Run) -> None:
 
 
 def test_deviations_are_listed_and_strict_refuses_them(run: Run, group: Path) -> None:
-    result = run("decode", group, "--api", "Metadata")
+    result = run("decode", "--format", "json", group, "--api", "Metadata")
     assert result.status == 0
-    strict = run("decode", group, "--api", "Metadata", "--strict")
+    strict = run("decode", "--format", "json", group, "--api", "Metadata", "--strict")
     assert strict.status == 1
     refused = [form for form in strict.forms if form["error"]]
     assert refused
@@ -133,7 +149,7 @@ def test_deviations_are_listed_and_strict_refuses_them(run: Run, group: Path) ->
 def test_a_cut_capture_says_what_is_missing(run: Run, group: Path, tmp_path: Path) -> None:
     cut = tmp_path / "cut.pcap"
     cut.write_bytes(group.read_bytes()[:30_000])
-    result = run("decode", cut)
+    result = run("decode", "--format", "json", cut)
     assert result.status == 1
     forms = result.forms
     stretch = next(form for form in forms if form["frame"] is None)
@@ -175,7 +191,7 @@ def test_tree_names_numbers(run: Run) -> None:
 def test_tree_has_every_frame_once(run: Run, group: Path) -> None:
     text = run("decode", group, "--format", "tree").text
     heads = [line for line in text.splitlines() if line.startswith(("→ ", "← "))]
-    assert len(heads) == len(run("decode", group).forms)
+    assert len(heads) == len(run("decode", "--format", "json", group).forms)
 
 
 def test_tree_tells_unanswered_requests_and_deviations(run: Run, group: Path) -> None:
@@ -206,12 +222,23 @@ def test_tree_escapes_what_moves_the_cursor(run: Run) -> None:
         assert "\u202e" not in out
 
 
-def test_tree_without_rich_names_the_extra(run: Run, group: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_written_into_a_pipe_is_the_tree_too(run: Run, group: Path) -> None:
+    assert run("decode", group).out == run("decode", "--format", "tree", group).out
+    assert "→ JoinGroup v5" in run("decode", group).text
+
+
+@pytest.mark.parametrize("forced", ["", "1"])
+def test_every_format_does_without_rich(
+    run: Run, group: Path, monkeypatch: pytest.MonkeyPatch, forced: str
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", forced)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert (b"\x1b[" in run("decode", group).out) == bool(forced)
     monkeypatch.setitem(sys.modules, "rich.console", None)
-    result = run("decode", group, "--format", "tree")
-    assert result.status == 2
-    assert "coordwire[cli]" in result.err
-    assert run("decode", group).status == 1  # json does without
+    for name in ("tree", "line", "json", "hex", "tsv", "csv"):
+        result = run("decode", group, "--format", name)
+        assert (result.status, result.err) == (1, "")
+        assert b"\x1b[" not in result.out
 
 
 def test_hex_covers_every_byte(run: Run) -> None:
@@ -225,10 +252,10 @@ def test_hex_covers_every_byte(run: Run) -> None:
 
 
 def test_deep_opens_subscriptions_and_assignments(run: Run, group: Path) -> None:
-    plain = run("decode", group, "--api", "JoinGroup,SyncGroup").forms
-    forms = run("decode", group, "--api", "JoinGroup,SyncGroup", "--deep").forms
+    plain = run("decode", "--format", "json", group, "--api", "JoinGroup,SyncGroup").forms
+    forms = run("decode", "--format", "json", group, "--api", "JoinGroup,SyncGroup", "--deep").forms
     assert [form.pop("embedded", None) and form for form in forms if form["api"] == "SyncGroup"]
-    forms = run("decode", group, "--api", "JoinGroup,SyncGroup", "--deep").forms
+    forms = run("decode", "--format", "json", group, "--api", "JoinGroup,SyncGroup", "--deep").forms
     join, sync = (
         next(f for f in forms if f["api"] == api and "embedded" in f) for api in ("JoinGroup", "SyncGroup")
     )
@@ -250,22 +277,22 @@ def test_deep_tree(run: Run, group: Path) -> None:
 
 
 def test_api_filter(run: Run, group: Path) -> None:
-    everything = run("decode", group).forms
+    everything = run("decode", "--format", "json", group).forms
     for wanted, keys in (("joingroup", {11}), ("11,12", {11, 12}), ("JoinGroup, Metadata", {3, 11})):
-        forms = run("decode", group, "--api", wanted).forms
+        forms = run("decode", "--format", "json", group, "--api", wanted).forms
         assert forms == [form for form in everything if form["apiKey"] in keys]
-    assert len(run("decode", group, "--api", "11", "--api", "14").forms) > len(
-        run("decode", group, "--api", "11").forms
+    assert len(run("decode", "--format", "json", group, "--api", "11", "--api", "14").forms) > len(
+        run("decode", "--format", "json", group, "--api", "11").forms
     )
 
 
 def test_group_filter_finds_answers_by_their_request(run: Run, group: Path) -> None:
-    forms = run("decode", group, "--group", "g-range").forms
+    forms = run("decode", "--format", "json", group, "--group", "g-range").forms
     assert {form["direction"] for form in forms} == {"request", "response"}
     assert {"JoinGroup", "FindCoordinator", "Heartbeat", "SyncGroup"} <= {form["api"] for form in forms}
     assert "Metadata" not in {form["api"] for form in forms}
-    assert run("decode", group, "--group", "no-such").out == b""
-    assert run("decode", group, "--group", "no-such").status == 0
+    assert run("decode", "--format", "json", group, "--group", "no-such").out == b""
+    assert run("decode", "--format", "json", group, "--group", "no-such").status == 0
 
 
 def test_group_filter_looks_into_arrays_and_keys(run: Run) -> None:
@@ -281,27 +308,29 @@ def test_group_filter_looks_into_arrays_and_keys(run: Run) -> None:
         for n, (message, version) in enumerate(messages)
     ]
     text = "\n".join(frame.hex() for frame in frames).encode()
-    forms = run("decode", "-", "--group", "b", stdin=text).forms
+    forms = run("decode", "--format", "json", "-", "--group", "b", stdin=text).forms
     assert [form["correlationId"] for form in forms] == [0, 1, 3]
 
 
 def test_member_and_client_filters(run: Run, group: Path) -> None:
-    everything = run("decode", group).forms
+    everything = run("decode", "--format", "json", group).forms
     join = next(form for form in everything if form["api"] == "JoinGroup" and form["direction"] == "response")
     member = join["body"]["memberId"]
-    forms = run("decode", group, "--member", member).forms
+    forms = run("decode", "--format", "json", group, "--member", member).forms
     assert join in forms
     assert all(member in json.dumps(form) for form in forms if form["direction"] == "request")
-    forms = run("decode", group, "--client-id", "ck-m1").forms
+    forms = run("decode", "--format", "json", group, "--client-id", "ck-m1").forms
     assert forms == [form for form in everything if form["clientId"] == "ck-m1"]
 
 
 def test_errors_filter(run: Run, group: Path) -> None:
-    for form in run("decode", group, "--errors").forms:
+    for form in run("decode", "--format", "json", group, "--errors").forms:
         codes = json.dumps(form["body"])
         assert form["error"] or '"errorCode": ' in codes.replace('"errorCode": 0', "")
     text = f"{HEARTBEAT.hex()}\n{ANSWER.hex()}".encode()
-    assert [form["direction"] for form in run("decode", "-", "--errors", stdin=text).forms] == ["response"]
+    assert [
+        form["direction"] for form in run("decode", "--format", "json", "-", "--errors", stdin=text).forms
+    ] == ["response"]
 
 
 def test_errors_filter_knows_error_codes_of_every_name(run: Run) -> None:
@@ -317,7 +346,7 @@ def test_errors_filter_knows_error_codes_of_every_name(run: Run) -> None:
             encode_response(answer, version=3, correlation_id=number),
         ]
     text = "\n".join(frame.hex() for frame in frames).encode()
-    (form,) = run("decode", "-", "--errors", stdin=text).forms
+    (form,) = run("decode", "--format", "json", "-", "--errors", stdin=text).forms
     assert (form["direction"], form["correlationId"]) == ("response", 1)
 
 
@@ -327,7 +356,7 @@ def test_member_filter_finds_the_leader(run: Run) -> None:
     answer = encode_response(JoinGroupResponse(leader="l", member_id="m"), version=5, correlation_id=1)
     text = f"{request.hex()}\n{answer.hex()}".encode()
     for member in ("l", "m"):
-        (form,) = run("decode", "-", "--member", member, stdin=text).forms
+        (form,) = run("decode", "--format", "json", "-", "--member", member, stdin=text).forms
         assert form["direction"] == "response"
 
 
@@ -341,17 +370,17 @@ def test_member_filter_finds_the_leader(run: Run) -> None:
     ],
 )
 def test_time_filters(run: Run, group: Path, since: str, until: str) -> None:
-    everything = run("decode", group).forms
-    forms = run("decode", group, "--since", since, "--until", until).forms
+    everything = run("decode", "--format", "json", group).forms
+    forms = run("decode", "--format", "json", group, "--since", since, "--until", until).forms
     low, high = "2026-11-21T02:46:21.000000Z", "2026-11-21T02:46:22.500000Z"
     assert forms == [form for form in everything if low <= form["time"] <= high]
     assert 0 < len(forms) < len(everything)
 
 
 def test_what_no_filter_can_judge_is_told(run: Run) -> None:
-    result = run("decode", "-", "--since", "2026-01-01", stdin=HEARTBEAT.hex().encode())
+    result = run("decode", "--format", "json", "-", "--since", "2026-01-01", stdin=HEARTBEAT.hex().encode())
     assert result.out == b""
-    assert "1 unreadable or undated" in result.err
+    assert "1 unreadable or undated part" in result.err
 
 
 @pytest.mark.parametrize(
@@ -360,7 +389,7 @@ def test_what_no_filter_can_judge_is_told(run: Run) -> None:
      ["--input", "nope"], ["--format", "xml"], []],
 )  # fmt: skip
 def test_usage_errors(run: Run, flags: list[str]) -> None:
-    result = run("decode", *flags, *(["-"] if flags else []))
+    result = run("decode", "--format", "json", *flags, *(["-"] if flags else []))
     assert result.status == 2
     assert "usage" in result.err
     assert result.out == b""
@@ -370,12 +399,15 @@ def test_usage_errors(run: Run, flags: list[str]) -> None:
 
 
 def test_pipes(run: Run, group: Path) -> None:
-    one, other = run("decode", group), run("decode", "-", stdin=group.read_bytes())
+    one, other = (
+        run("decode", "--format", "json", group),
+        run("decode", "--format", "json", "-", stdin=group.read_bytes()),
+    )
     assert other.out.replace(b'"capture":"-"', b"") == one.out.replace(f'"capture":"{group}"'.encode(), b"")
 
 
 def test_several_files_each_count_alone(run: Run, group: Path, captures: Path) -> None:
-    forms = run("decode", group, captures / "aio__tansu__txn.pcap").forms
+    forms = run("decode", "--format", "json", group, captures / "aio__tansu__txn.pcap").forms
     assert [form["frame"] for form in forms if "aio__tansu" in form["capture"]][:2] == [1, 2]
 
 
@@ -388,21 +420,21 @@ def test_what_cannot_be_opened(run: Run, tmp_path: Path, group: Path) -> None:
         ("empty", "empty"),
         ("text", "not a readable"),
     ):
-        result = run("decode", tmp_path / name)
+        result = run("decode", "--format", "json", tmp_path / name)
         assert result.status == 2
         assert words in result.err
         assert result.err.count("\n") == 1
-    both = run("decode", tmp_path / "none", group)
+    both = run("decode", "--format", "json", tmp_path / "none", group)
     assert both.status == 2
     assert both.forms  # the other is read all the same
-    assert run("decode", "-").status == 2
-    assert run("decode", "bad\0name").status == 2
+    assert run("decode", "--format", "json", "-").status == 2
+    assert run("decode", "--format", "json", "bad\0name").status == 2
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_no_permission(run: Run, tmp_path: Path) -> None:
     (tmp_path / "shut").touch(mode=0)
-    assert "Permission denied" in run("decode", tmp_path / "shut").err
+    assert "Permission denied" in run("decode", "--format", "json", tmp_path / "shut").err
 
 
 def test_refused_permission_is_told(run: Run, monkeypatch: pytest.MonkeyPatch, group: Path) -> None:
@@ -410,22 +442,25 @@ def test_refused_permission_is_told(run: Run, monkeypatch: pytest.MonkeyPatch, g
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("builtins.open", refuse)
-    result = run("decode", group)
+    result = run("decode", "--format", "json", group)
     assert result.status == 2
     assert "Permission denied" in result.err
 
 
 def test_a_forced_format(run: Run, group: Path) -> None:
-    assert run("decode", group, "--input", "pcap").forms == run("decode", group).forms
-    wrong = run("decode", "-", "--input", "pcapng", stdin=b"abc" * 50)
+    assert (
+        run("decode", "--format", "json", group, "--input", "pcap").forms
+        == run("decode", "--format", "json", group).forms
+    )
+    wrong = run("decode", "--format", "json", "-", "--input", "pcapng", stdin=b"abc" * 50)
     assert (wrong.status, wrong.out) == (2, b"") or wrong.status == 1
     assert "Traceback" not in wrong.err
 
 
 def test_ports(run: Run, group: Path) -> None:
-    everything = run("decode", group).forms
+    everything = run("decode", "--format", "json", group).forms
     port = everything[0]["flow"].rpartition(":")[2]
-    forms = run("decode", group, "--port", port).forms
+    forms = run("decode", "--format", "json", group, "--port", port).forms
     assert 0 < len(forms) < len(everything)
     assert all(f":{port}" in form["flow"] for form in forms)
 
@@ -437,9 +472,9 @@ def test_a_capture_without_kafka_says_so(run: Run, tmp_path: Path) -> None:
         build.packet(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", seq=2, flags=build.ACK),
     ]
     web.write_bytes(build.pcap(packets))
-    result = run("decode", web)
+    result = run("decode", "--format", "json", web)
     assert result.status == 0
-    assert "none looked like Kafka" in result.err
+    assert "none of them recognised as Kafka" in result.err
     assert "--port" in result.err
 
 
@@ -448,7 +483,7 @@ def test_interrupt_is_quiet(run: Run, group: Path, monkeypatch: pytest.MonkeyPat
         raise KeyboardInterrupt
 
     monkeypatch.setattr("coordwire.capture.jsonlines.line", interrupt)
-    result = run("decode", group)
+    result = run("decode", "--format", "json", group)
     assert (result.status, result.err) == (130, "")
 
 
@@ -468,6 +503,6 @@ def test_version_and_help(run: Run) -> None:
         text = run(name, "--help").text
         assert "--strict" in text
         assert "--lenient" not in text
-    assert run("decode", "--lenient", "-").status == 2
+    assert run("decode", "--format", "json", "--lenient", "-").status == 2
     assert run().status == 2
     assert main(["nonsense"]) == 2

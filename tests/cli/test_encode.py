@@ -42,22 +42,22 @@ CHANGES: list[tuple[Change, str]] = [
     (lambda form: form["body"].pop("groupId"), "body.group_id: missing"),
     (lambda form: form["body"].update(memberid="m"), "body.memberid: "),
     (lambda form: form["body"].update(generationId=1 << 31), "body.generation_id: beyond int32"),
-    (lambda form: form["body"].update(generationId="3"), "body.generation_id: int wanted"),
+    (lambda form: form["body"].update(generationId="3"), "body.generation_id: expected int"),
     (lambda form: form["body"].update(_tags={"x": ""}), "body.tags: "),
-    (lambda form: form.update(body=None), "body: an object wanted"),
-    (lambda form: form.update(direction="sideways"), 'direction: "request" or "response"'),
+    (lambda form: form.update(body=None), "body: expected an object"),
+    (lambda form: form.update(direction="sideways"), 'direction: expected "request" or "response"'),
     (lambda form: form.update(apiKey=999), "apiKey: no API has the key 999"),
     (lambda form: form.update(apiKey=1 << 40), "apiKey: 1099511627776 is beyond int16"),
     (lambda form: form.update(apiVersion=44), "body: HeartbeatRequest has no version 44"),
     (lambda form: form.pop("correlationId"), "correlationId: missing"),
-    (lambda form: form.update(correlationId=True), "correlationId: a number wanted"),
-    (lambda form: form.update(clientId=5), "clientId: a string or null wanted"),
+    (lambda form: form.update(correlationId=True), "correlationId: expected a number"),
+    (lambda form: form.update(clientId=5), "clientId: expected a string or null"),
     (lambda form: form.update(clientId="x" * 40_000), ""),
-    (lambda form: form.update(headerTags={"x": ""}), "headerTags.x: a tag is a number"),
+    (lambda form: form.update(headerTags={"x": ""}), "headerTags.x: expected a tag"),
     (lambda form: form.update(headerTags={"1": "!"}), "headerTags.1: not base64"),
-    (lambda form: form.update(headerTags=[]), "headerTags: an object wanted"),
+    (lambda form: form.update(headerTags=[]), "headerTags: expected an object"),
     (lambda form: form.update(raw="0"), "raw: not hex"),
-    (lambda form: form.update(raw=7), "raw: hex digits wanted"),
+    (lambda form: form.update(raw=7), "raw: expected hex digits"),
     (lambda form: form.update(error={"reason": "x"}), "raw: a refused frame"),
     (lambda form: form.update(redacted=["a.b"], body=None), "redacted: a.b; decode with --show-secrets"),
 ]
@@ -88,7 +88,7 @@ def test_header_tags(run: Run) -> None:
         HeartbeatRequest(group_id="g"), version=4, correlation_id=1, client_id=None, header_tags={3: b"\1"}
     )
     answer = encode_response(HeartbeatResponse(), version=4, correlation_id=1, header_tags={9: b""})
-    lines = run("decode", "-", stdin=f"{frame.hex()}\n{answer.hex()}".encode())
+    lines = run("decode", "--format", "json", "-", stdin=f"{frame.hex()}\n{answer.hex()}".encode())
     assert [form["headerTags"] for form in lines.forms] == [{"3": "AQ=="}, {"9": ""}]
     assert run("encode", "-", stdin=lines.out).text.split() == [frame.hex(), answer.hex()]
     old = encode(

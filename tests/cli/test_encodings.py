@@ -51,7 +51,7 @@ from coordwire.messages.produce import (
 )
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.records import Record, encode_batch
-from coordwire.spark.pipeline import report, svg
+from coordwire.spark.pipeline import plots
 
 from ..capture import build
 from .conftest import Run
@@ -218,11 +218,11 @@ def commands(path: Path, log: Path) -> list[tuple[str, ...]]:
         ("api",),
         ("api", "JoinGroup"),
         ("api", "JoinGroup", "--diff", "0", "9"),
-        ("decode", f"/nowhere/{EVIL}"),
-        ("decode", "--group", EVIL, str(path)),
-        ("decode", "--api", EVIL, str(path)),
-        ("decode", "--since", EVIL, str(path)),
-        ("decode", str(path), f"--{EVIL}"),
+        ("decode", "--format", "json", f"/nowhere/{EVIL}"),
+        ("decode", "--format", "json", "--group", EVIL, str(path)),
+        ("decode", "--format", "json", "--api", EVIL, str(path)),
+        ("decode", "--format", "json", "--since", EVIL, str(path)),
+        ("decode", "--format", "json", str(path), f"--{EVIL}"),
         ("timeline", f"/nowhere/{EVIL}"),
         ("api", EVIL),
         (EVIL,),
@@ -286,10 +286,10 @@ def test_shown_is_printable(text: str) -> None:
 
 
 def test_markup_of_hostile_names() -> None:
-    spans = svg.spans(EVIL, {EVIL: [svg.TimeBar(1.0, 2.0, EVIL)]})
-    lines = svg.lines(EVIL, {EVIL: [(1.0, 2.0), (2.0, 3.0)]}, "records")
-    bars = svg.bars(EVIL, {EVIL: (1.0, 2.0)}, ["read", "refused"])
-    for part in (spans, lines, bars, svg.nothing(EVIL), report._table([EVIL], [[EVIL]])):
+    spans = plots.spans(EVIL, {EVIL: [plots.TimeBar(1.0, 2.0, EVIL)]})
+    lines = plots.lines(EVIL, {EVIL: [(1.0, 2.0), (2.0, 3.0)]}, "records", 1.0, 2.0)
+    bars = plots.bars(EVIL, {EVIL: (1.0, 2.0)}, ["read", "refused"])
+    for part in (spans, lines, bars, plots.nothing(EVIL), plots.table([EVIL], [[EVIL]])):
         assert not BAD & set(part)
         assert "\n" not in part
         assert "<script>" not in part

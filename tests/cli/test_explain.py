@@ -74,5 +74,5 @@ def test_strict(run: Run) -> None:
     strict = run("explain", "--strict", REQUEST.hex(), (len(body).to_bytes(4, "big") + body).hex())
     tolerant = run("explain", REQUEST.hex(), (len(body).to_bytes(4, "big") + body).hex())
     assert (strict.status, tolerant.status) == (1, 0)
-    assert "! deviation: -: 1 trailing bytes" in tolerant.text
+    assert "! deviation: -: 1 trailing byte" in tolerant.text
     assert "! deviation" not in strict.text

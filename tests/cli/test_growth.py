@@ -117,20 +117,30 @@ def cut(n: int) -> bytes:
 
 
 def orphans(n: int) -> bytes:
-    """Answers to nobody."""
+    """Answers without requests."""
     told = encode_response(JoinGroupResponse(member_id="m"), version=9, correlation_id=0x7F00_0000)
     return encode_request(ApiVersionsRequest(), version=0, correlation_id=1) + told * (n // 20)
 
 
 SHAPES = [record_sets, records, members, elements, names, tags, configs, cut, orphans]
 FORMS = [
-    ("--format", "json"), ("--format", "hex"), ("--format", "json", "--deep"), ("--format", "tree", "--deep"),
-]  # fmt: skip
+    ("--format", "json"),
+    ("--format", "hex"),
+    ("--format", "json", "--deep"),
+    ("--format", "tree", "--deep"),
+]
+COLUMNS = "error,topic,member,body.protocols[].name,body.topic_data[].name"  # fmt: skip
 
 
 @pytest.mark.parametrize("flags", FORMS, ids=" ".join)
 @pytest.mark.parametrize("make", SHAPES)
 def test_decode(run: Run, make: Make, flags: tuple[str, ...]) -> None:
+    assert_linear(make, lambda data: run("decode", "--input", "frames", *flags, "-", stdin=data), n=SIZE)
+
+
+@pytest.mark.parametrize("flags", [("--format", "line"), ("--fields", COLUMNS)], ids=["line", "fields"])
+@pytest.mark.parametrize("make", [record_sets, elements])
+def test_lines_and_columns(run: Run, make: Make, flags: tuple[str, ...]) -> None:
     assert_linear(make, lambda data: run("decode", "--input", "frames", *flags, "-", stdin=data), n=SIZE)
 
 
@@ -150,8 +160,21 @@ def test_what_is_embedded_is_found_at_once(make: Make) -> None:
     assert_linear(make, laid_out, n=600)
 
 
+FILTER = (
+    'body.members[].memberId =~ "(x+x+)+y" or topic contains "no" or error in (1..9, 70..80) or '
+    'body.topicData[].partitionData[].index > 100000 or body.protocols[].name == "none" or member == "no"'
+)
+
+
 @pytest.mark.parametrize(
-    "flags", [("--group", "x"), ("--member", "m1"), ("--api", "Produce,JoinGroup"), ("--errors",)]
+    "flags",
+    [
+        ("--group", "x"),
+        ("--member", "m1"),
+        ("--api", "Produce,JoinGroup"),
+        ("--errors",),
+        ("--filter", FILTER),
+    ],
 )
 @pytest.mark.parametrize("make", [members, record_sets, elements])
 def test_filters(run: Run, make: Make, flags: tuple[str, ...]) -> None:
@@ -167,7 +190,7 @@ def test_explain(run: Run, make: Make) -> None:
 @pytest.mark.parametrize("make", [record_sets, elements, names, tags])
 def test_encode(run: Run, make: Make) -> None:
     def lines(n: int) -> bytes:
-        return run("decode", "--input", "frames", "-", stdin=make(n)).out
+        return run("decode", "--format", "json", "--input", "frames", "-", stdin=make(n)).out
 
     assert_linear(lines, lambda data: run("encode", "-", stdin=data), n=SIZE)
 
@@ -216,7 +239,7 @@ def test_a_number_of_many_digits_is_ours_to_refuse() -> None:
 
 
 def test_a_key_that_is_there_twice_is_refused() -> None:
-    with pytest.raises(EncodeError, match='the key "apiKey" is there twice'):
+    with pytest.raises(EncodeError, match='the key "apiKey" occurs twice'):
         encode_line(b'{"apiKey":1,"apiKey":1}')
 
 

@@ -18,6 +18,7 @@ import pytest
 from coordwire.capture.redaction import withheld
 from coordwire.capture.redaction.misread import answer_may_hide, reads_as_secret
 from coordwire.capture.redaction.secret_fields import is_secret_name
+from coordwire.cli.filtering.entry_fields import FIELDS
 from coordwire.codec import Message
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import (
@@ -82,6 +83,9 @@ FLAGS = (
     ("--format", "json"), ("--format", "tree"), ("--format", "hex"),
     ("--format", "json", "--strict"), ("--format", "tree", "--strict"), ("--format", "hex", "--strict"),
     ("--format", "json", "--deep"), ("--format", "tree", "--deep"),
+)  # fmt: skip
+COLUMNS = (
+    ("--format", "line"), ("--fields", f"{','.join(FIELDS)},header,body,raw,errors,deviations,request.body"),
 )  # fmt: skip
 SEEDS = 60
 
@@ -201,7 +205,7 @@ PARTS = parts()
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_no_damage_shows_a_secret(run: Run, seed: int) -> None:
     data = conversation(seed)
-    for flags in FLAGS:
+    for flags in (*FLAGS, *(COLUMNS if seed % 6 == 0 else ())):
         result = run("decode", "--input", "frames", *flags, "-", stdin=data)
         written = result.out + result.err.encode()
         found = [part for part in PARTS if part in written]
@@ -231,7 +235,7 @@ def test_answers_to_nobody_are_judged_leniently(change: Callable[[bytes], bytes]
 def test_harmless_answers_to_nobody_are_shown(run: Run) -> None:
     broker = MetadataResponseBroker(node_id=1, host="h", port=9092)
     for message, version in ((HeartbeatResponse(error_code=27), 4), (MetadataResponse(brokers=[broker]), 9)):
-        result = run("decode", "--input", "frames", "-", stdin=orphan(message, version))
+        result = run("decode", "--format", "json", "--input", "frames", "-", stdin=orphan(message, version))
         assert result.forms[1]["raw"] == orphan(message, version)[-len(result.forms[1]["raw"]) // 2 :].hex()
 
 
@@ -257,7 +261,7 @@ def test_versions_far_beyond_the_newest_are_not_versions(run: Run) -> None:
     beyond = last + withheld.LATER
     for version, shown in ((last + 1, True), (beyond, True), (beyond + 1, False), (-1, False)):
         body = struct.pack(">hhih", 3, version, 0x11110001, -1) + b"\0\7topic-1\0\0\0\0\7"
-        (form,) = run("decode", "--input", "frames", "-", stdin=framed(body)).forms
+        (form,) = run("decode", "--format", "json", "--input", "frames", "-", stdin=framed(body)).forms
         assert ("raw" in form) == shown, version
 
 

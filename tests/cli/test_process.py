@@ -17,7 +17,9 @@ GROUP = CAPTURES / "confluent__rdmock__group-range.pcap"
 def test_a_pipe_in_and_a_pipe_out() -> None:
     with (
         GROUP.open("rb") as capture,
-        subprocess.Popen([*COMMAND, "decode", "-"], stdin=capture, stdout=subprocess.PIPE) as decode,
+        subprocess.Popen(
+            [*COMMAND, "decode", "--format", "json", "-"], stdin=capture, stdout=subprocess.PIPE
+        ) as decode,
     ):
         encode = subprocess.run(
             [*COMMAND, "encode", "-"], stdin=decode.stdout, capture_output=True, text=True
@@ -47,7 +49,12 @@ def test_a_full_disk_is_told() -> None:
     if not full.exists():
         return
     with full.open("wb") as out:
-        done = subprocess.run([*COMMAND, "decode", str(GROUP)], stdout=out, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [*COMMAND, "decode", "--format", "json", str(GROUP)],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "space" in done.stderr
@@ -55,7 +62,7 @@ def test_a_full_disk_is_told() -> None:
 
 def test_an_interrupt_is_quiet() -> None:
     process = subprocess.Popen(
-        [*COMMAND, "decode", "-"],
+        [*COMMAND, "decode", "--format", "json", "-"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -72,7 +79,7 @@ def test_an_interrupt_is_quiet() -> None:
 
 
 def test_starting_imports_little() -> None:
-    script = "from coordwire.cli.__main__ import main; main(['decode', '/dev/null'])"
+    script = "from coordwire.cli.__main__ import main; main(['decode', '--format', 'json', '/dev/null'])"
     code = f"import sys; {script}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     loaded = done.stdout.split()
@@ -88,7 +95,7 @@ def test_starting_imports_little() -> None:
 
 
 def test_colours_on_a_terminal() -> None:
-    """Under `script`, which gives it a terminal; tree is then the default."""
+    """Under `script`, which gives it a terminal."""
     line = " ".join([*COMMAND, "decode", str(GROUP)])
     done = subprocess.run(
         ["script", "-qec", line, "/dev/null"], capture_output=True, stdin=subprocess.DEVNULL

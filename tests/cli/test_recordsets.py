@@ -53,7 +53,9 @@ def produced(data: bytes) -> bytes:
 
 def deep(run: Run, data: bytes) -> list[Any]:
     """The batches that `--deep` shows."""
-    (form,) = run("decode", "-", "--deep", "--input", "frames", stdin=produced(data)).forms
+    (form,) = run(
+        "decode", "--format", "json", "-", "--deep", "--input", "frames", stdin=produced(data)
+    ).forms
     assert form["body"]["topicData"][0]["partitionData"][0]["records"] == base64.b64encode(data).decode()
     opened = form["embedded"][PATH]
     assert (opened["type"], opened["version"]) == ("RecordSet", None)
@@ -131,7 +133,7 @@ def test_for_people(run: Run) -> None:
     assert f'"k" → "{"x" * 120}…" (500 bytes)' in text
     assert "log-append time" in text
     assert "… 10 more records" in text
-    assert "the rest of this batch isn't there" in text
+    assert "the rest of this batch is missing" in text
 
 
 def fetched(topic: str, *records: Record) -> bytes:
@@ -151,7 +153,7 @@ def test_records_of_the_coordinators_say_what_they_mean(run: Run) -> None:
     key = OffsetCommitKey(group="g", topic="orders", partition=3)
     commit = logged("consumer_offsets", 1, OffsetCommitValue(offset=41), key)
     frames = fetched("__consumer_offsets", commit, Record(value=b"?"))
-    _, answer = run("decode", "-", "--deep", stdin=frames).forms
+    _, answer = run("decode", "--format", "json", "-", "--deep", stdin=frames).forms
     first, marker = answer["embedded"]["responses[0].partitions[0].records"]["value"]["batches"]
     known, unknown = first["records"]
     assert known["value"] == base64.b64encode(commit.value or b"").decode()
@@ -178,14 +180,25 @@ def test_secrets_of_the_metadata_log_stay_hidden(run: Run) -> None:
             assert base64.b64encode(secret).decode() not in text
             assert secret.hex() not in text
             assert secret.decode() not in text
-    shown = run("decode", "-", "--deep", "--show-secrets", stdin=frames).text
+    shown = run("decode", "--format", "json", "-", "--deep", "--show-secrets", stdin=frames).text
     assert base64.b64encode(b"test-only-salt").decode() in shown
 
 
 def test_kafka_07(run: Run) -> None:
     data = encode_messages([b"one", b"two"], codec="snappy")
     frame = Grammar(Dialect.KAFKA_07).encode(Kafka07ProduceRequest(topic="t", partition=0, messages=data))
-    (form,) = run("decode", "-", "--deep", "--input", "frames", "--dialect", "kafka-0.7", stdin=frame).forms
+    (form,) = run(
+        "decode",
+        "--format",
+        "json",
+        "-",
+        "--deep",
+        "--input",
+        "frames",
+        "--dialect",
+        "kafka-0.7",
+        stdin=frame,
+    ).forms
     (batch,) = form["embedded"]["messages"]["value"]["batches"]
     assert (batch["magic"], batch["codec"]) == (1, "snappy")
     assert [record["value"] for record in batch["records"]] == ["b25l", "dHdv"]

@@ -27,7 +27,7 @@ def bodies(path: Path) -> list[bytes]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_frame_comes_back(path: Path, run: Run) -> None:
-    lines = run("decode", path, "--show-secrets").out
+    lines = run("decode", "--format", "json", path, "--show-secrets").out
     frames = bodies(path)
     assert len(frames) > 10
     back = run("encode", "-", stdin=lines)
@@ -39,7 +39,7 @@ def test_every_frame_comes_back(path: Path, run: Run) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_strict_lines_come_back_too(path: Path, run: Run) -> None:
-    result = run("decode", path, "--show-secrets", "--strict")
+    result = run("decode", "--format", "json", path, "--show-secrets", "--strict")
     back = run("encode", "-", stdin=result.out)
     assert back.text.split() == [(SIZE(len(body)) + body).hex() for body in bodies(path)]
 
@@ -48,7 +48,7 @@ def test_bodies_of_sound_frames_say_their_bytes(run: Run, captures: Path) -> Non
     """Without `raw`, so that the body alone must do."""
     path = captures / "confluent__rdmock__group-range.pcap"
     frames = bodies(path)
-    for form in run("decode", path, "--deep", "--strict").forms:
+    for form in run("decode", "--format", "json", path, "--deep", "--strict").forms:
         if form["error"] is None:
             assert "raw" not in form
             back = run("encode", "-", stdin=json.dumps(form).encode())
@@ -56,12 +56,12 @@ def test_bodies_of_sound_frames_say_their_bytes(run: Run, captures: Path) -> Non
 
 
 def test_hex_and_frames_are_read_again(run: Run, captures: Path) -> None:
-    lines = run("decode", captures / "aio__tansu__txn.pcap").out
+    lines = run("decode", "--format", "json", captures / "aio__tansu__txn.pcap").out
     kept = ("api", "apiVersion", "correlationId", "direction", "body", "error", "clientId", "size")
     want = [{key: form[key] for key in kept} for form in map(json.loads, lines.splitlines())]
     for to in ("hex", "frames"):
         data = run("encode", "--to", to, "-", stdin=lines).out
-        again = run("decode", "-", stdin=data)
+        again = run("decode", "--format", "json", "-", stdin=data)
         assert again.status == 0
         assert [{key: form[key] for key in kept} for form in again.forms] == want
 
@@ -78,7 +78,7 @@ def test_a_tagged_default_written_out_comes_back(run: Run) -> None:
     assert told.endswith(b"\0")  # no tagged fields
     body = told[4:-1] + bytes.fromhex("01 01 08 ffffffffffffffff")
     longer = SIZE(len(body)) + body
-    lines = run("decode", "-", "--input", "frames", stdin=asked + longer)
+    lines = run("decode", "--format", "json", "-", "--input", "frames", stdin=asked + longer)
     assert lines.status == 0
     assert lines.forms[1]["raw"] == body.hex()
     assert run("encode", "-", stdin=lines.out).text.split() == [asked.hex(), longer.hex()]
@@ -94,7 +94,9 @@ def test_half_a_tagged_struct_comes_back(run: Run) -> None:
     at = told.index(bytes.fromhex("00000001 ffffffffffffffff"))
     body = told[4:at] + b"\xff\xff\xff"
     frame = SIZE(len(body)) + body
-    lines = run("decode", "-", "--input", "hex", stdin=f"{asked.hex()}\n{frame.hex()}".encode())
+    lines = run(
+        "decode", "--format", "json", "-", "--input", "hex", stdin=f"{asked.hex()}\n{frame.hex()}".encode()
+    )
     assert lines.status == 1
     assert "diverging_epoch" in lines.forms[1]["error"]["path"]
     assert run("encode", "-", stdin=lines.out).text.split() == [asked.hex(), frame.hex()]

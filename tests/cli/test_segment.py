@@ -218,12 +218,12 @@ def test_the_table_is_safe(run: Run, tmp_path: Path) -> None:
 
 def test_decode_knows_segments(run: Run, orders: Path, captures: Path) -> None:
     dumped = run("segment", "dump", orders).out
-    assert run("decode", orders).out == dumped
-    assert run("decode", "--input", "segment", orders).out == dumped
-    piped = run("decode", "-", stdin=orders.read_bytes())
+    assert run("decode", "--format", "json", orders).out == dumped
+    assert run("decode", "--format", "json", "--input", "segment", orders).out == dumped
+    piped = run("decode", "--format", "json", "-", stdin=orders.read_bytes())
     assert [form["offset"] for form in piped.forms] == list(range(12))
     assert "orders" in run("decode", "--format", "tree", orders).text
-    some = run("decode", "--since", str((START_MS + 10) / 1000), orders)
+    some = run("decode", "--format", "json", "--since", str((START_MS + 10) / 1000), orders)
     assert [form["offset"] for form in some.forms] == [10, 11]
 
 
@@ -231,7 +231,7 @@ def test_decode_knows_segments(run: Run, orders: Path, captures: Path) -> None:
     "flags", [["--api", "Fetch"], ["--errors"], ["--format", "hex"], ["--since", "10:00"]]
 )
 def test_decode_of_segments_has_no(run: Run, orders: Path, flags: list[str]) -> None:
-    result = run("decode", orders, *flags)
+    result = run("decode", "--format", "json", orders, *flags)
     assert result.status == 2
     assert result.out == b""
 
@@ -294,14 +294,14 @@ NEEDS = "zstd needs the package zstandard: pip install 'coordwire[compression]'"
 
 
 def test_verify_without_a_codec(run: Run, packed: Path) -> None:
-    """It is said what to install; nothing is called damage."""
+    """The message names what to install; nothing is reported as damage."""
     result = run("segment", "verify", packed)
     (form,) = result.forms
     assert (result.status, form["faults"], form["badBytes"]) == (2, 0, 0)
     assert (form["batches"], form["records"], form["unread"], form["needs"]) == (3, 6, 1, NEEDS)
     text = run("segment", "verify", packed, "--format", "text").text
-    assert f"the records of 1 batches weren't read: {NEEDS}" in text
-    assert "sound" not in text
+    assert f"the records of 1 batch were not read: {NEEDS}" in text
+    assert ": valid" not in text
     result = run("segment", "verify", packed, "--quick")
     assert (result.status, "needs" in result.forms[0]) == (0, False)
 
@@ -468,10 +468,27 @@ def test_the_table_shows_no_credentials_unasked(
     )
     _, value = encode_log_record(LogRecord(log="metadata", type=11, value=credential, version=0))
     folder = of_topic(tmp_path, "__cluster_metadata", Record(timestamp=START_MS, key=None, value=value))
-    for command in ("segment", "dump"), ("decode",):
+    for command in (
+        ("segment", "dump"),
+        (
+            "decode",
+            "--format",
+            "json",
+        ),
+    ):
         paths = [folder] if command == ("segment", "dump") else [*folder.glob("*.log")]
         form = "table" if command == ("segment", "dump") else "tree"
-        some = [flag for flag in flags if command != ("decode",) or flag != "--text"]
+        some = [
+            flag
+            for flag in flags
+            if command
+            != (
+                "decode",
+                "--format",
+                "json",
+            )
+            or flag != "--text"
+        ]
         hidden = run(*command, *some, "--format", form, *paths).text
         assert "(secret, not shown)" in hidden
         assert secret.decode() not in hidden

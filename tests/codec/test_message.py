@@ -103,7 +103,7 @@ def test_what_stands_in_a_class_tells_of_its_class_and_types() -> None:
 
 
 class Silent:
-    """A mixin that doesn't hand on what it is told."""
+    """A mixin that doesn't pass on what it is given."""
 
     def __init_subclass__(cls) -> None:
         pass

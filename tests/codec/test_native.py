@@ -30,7 +30,7 @@ WIRE = REQUEST.encode(version=4)
 
 @pytest.fixture(autouse=True)
 def _python_functions_run_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where there is no native engine: else they use it too, for what was not its to take."""
+    """As where there is no native engine: else they use it too, for what it doesn't accept."""
     for cls in (
         FetchResponse,
         HeartbeatRequest,

@@ -186,7 +186,7 @@ def test_nothing_is_kept() -> None:
 
     beat()
     counted = (request, response, member, client, server, HeartbeatRequest, ResponseReceived, RequestReceived)
-    gc.collect()  # what other tests left behind goes first
+    gc.collect()  # what other tests left goes first
     before = [sys.getrefcount(one) for one in counted]
     objects = len(gc.get_objects())
     beat()

@@ -14,7 +14,7 @@ from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.fields import LEAF_FACTOR
 from coordwire.codec.interpreter.decoder import MOST_DEVIATIONS, Mark, PassingMarks, Reader
 from coordwire.codec.primitives import ELEMENT_COST, uvarint
-from coordwire.errors import DecodeError, Deviation, LimitExceeded, Malformed, Truncated
+from coordwire.errors import DecodeError, Deviation, LimitExceeded, Malformed, Truncated, counted
 from coordwire.limits import current
 
 FIXED, FLEXIBLE = 0, 1
@@ -114,7 +114,7 @@ def test_a_number(kind: str, wire: bytes, value: object) -> None:
     size = len(wire)
     assert refused_always(one(kind), FIXED, wire[1:]) == (
         Truncated,
-        f"{kind} needs {size} bytes, {size - 1} left",
+        f"{kind} needs {counted(size, 'byte')}, {size - 1} left",
         0,
         "x",
     )
@@ -168,7 +168,7 @@ def test_a_varint_has_at_most_5_bytes() -> None:
     )
     assert refused_always(one("bytes"), FLEXIBLE, b"\x80\x80") == (
         Truncated,
-        "the length of a bytes needs 1 bytes, 0 left",
+        "the length of a bytes needs 1 byte, 0 left",
         2,
         "x",
     )
@@ -287,7 +287,7 @@ EMPTY = made(Struct)
 def test_a_struct() -> None:
     cls = one("struct", struct=INNER)
     assert strict(cls, FIXED, b"\x05") == {"x": {"y": 5}}
-    assert refused_always(cls, FIXED, b"") == (Truncated, "int8 needs 1 bytes, 0 left", 0, "x.y")
+    assert refused_always(cls, FIXED, b"") == (Truncated, "int8 needs 1 byte, 0 left", 0, "x.y")
 
 
 def test_a_struct_that_may_be_null_has_a_marker() -> None:
@@ -299,7 +299,7 @@ def test_a_struct_that_may_be_null_has_a_marker() -> None:
         odd = (f"a struct's marker is {byte}", 0, "x")
         assert refused(cls, FIXED, wire) == (Malformed, *odd)
         assert tolerant(cls, FIXED, wire) == ({"x": value}, [odd])
-    missing = (Truncated, "a struct's marker needs 1 bytes, 0 left", 0, "x")
+    missing = (Truncated, "a struct's marker needs 1 byte, 0 left", 0, "x")
     assert refused_always(cls, FIXED, b"") == missing
 
 
@@ -314,7 +314,7 @@ def test_the_marker_of_a_tagged_struct_is_a_varint() -> None:
     odd = ("a struct's marker is -1", 3, "x")
     assert tolerant(cls, FLEXIBLE, b"\x01\x00\x05" + minus) == ({"x": None}, [odd])
     cut = refused_always(cls, FLEXIBLE, b"\x01\x00\x00")
-    assert cut == (Truncated, "a struct's marker needs 1 bytes, 0 left", 3, "x")
+    assert cut == (Truncated, "a struct's marker needs 1 byte, 0 left", 3, "x")
     long = refused_always(cls, FLEXIBLE, b"\x01\x00\x06\x80\x80\x80\x80\x80\x01")
     assert long == (Malformed, "the varint of a struct's marker has more than 5 bytes", 3, "x")
 
@@ -395,13 +395,13 @@ def test_elements_are_charged_before_they_exist() -> None:
     with limits(elements=2):
         assert strict(cls, FIXED, wire) == {"x": [True, True]}
     with limits(elements=1):
-        reason = "2 more elements exceed the budget of elements"
+        reason = "2 more elements would exceed the budget of elements"
         assert refused_always(cls, FIXED, wire) == (LimitExceeded, reason, 0, "x")
     cost = 2 * cls._layout_.at(FIXED).element_memory_cost(cls._layout_.fields[0])
     with limits(memory=cost, memory_factor=LEAF_FACTOR):
         assert strict(cls, FIXED, wire) == {"x": [True, True]}
     with limits(memory=cost - 1, memory_factor=LEAF_FACTOR):
-        reason = "2 more elements exceed the budget of memory"
+        reason = "2 more elements would exceed the budget of memory"
         assert refused_always(cls, FIXED, wire) == (LimitExceeded, reason, 0, "x")
 
 
@@ -417,9 +417,9 @@ def test_structs_after_their_sizes() -> None:
     assert strict(sized(), FIXED, b"\0\0\0\1\5\0\0\0\1\6") == {"x": [{"y": 5}, {"y": 6}]}
     for wire, error in (
         (b"\0\0\0\1\5\0\0\0", (Truncated, "a size needs 4 bytes, 3 left", 5, "x[1]")),
-        (b"\0\0\0\1\5\0\0\0\1", (Truncated, "1 bytes claimed, 0 left", 5, "x[1]")),
+        (b"\0\0\0\1\5\0\0\0\1", (Truncated, "1 byte claimed, 0 left", 5, "x[1]")),
         (b"\0\0\0\1\5\xff\xff\xff\xff", (Malformed, "a size is -1", 5, "x[1]")),
-        (b"\0\0\0\0\5\0", (Truncated, "int8 needs 1 bytes, 0 left", 4, "x[0].y")),
+        (b"\0\0\0\0\5\0", (Truncated, "int8 needs 1 byte, 0 left", 4, "x[0].y")),
     ):
         assert refused_always(sized(), FIXED, wire) == error
 
@@ -436,14 +436,14 @@ def test_structs_after_their_sizes_are_charged_one_by_one() -> None:
     with limits(elements=3):
         assert len(strict(sized(), FIXED, wire)["x"]) == 3
     with limits(elements=2):
-        reason = "1 more elements exceed the budget of elements"
+        reason = "1 more element would exceed the budget of elements"
         assert refused_always(sized(), FIXED, wire) == (LimitExceeded, reason, 10, "x[2]")
     layout = sized()._layout_.at(FIXED)
     cost = layout.element_memory_cost(sized()._layout_.fields[0])
     with limits(memory=3 * cost, memory_factor=LEAF_FACTOR):
         assert len(strict(sized(), FIXED, wire)["x"]) == 3
     with limits(memory=3 * cost - 1, memory_factor=LEAF_FACTOR):
-        reason = "1 more elements exceed the budget of memory"
+        reason = "1 more element would exceed the budget of memory"
         assert refused_always(sized(), FIXED, wire) == (LimitExceeded, reason, 10, "x[2]")
 
 
@@ -470,7 +470,7 @@ def test_a_count_of_tagged_fields_is_within_the_bytes_left() -> None:
     reason = "2 tagged fields claimed, 3 bytes left"
     assert refused_always(tagged(), FLEXIBLE, b"\2\0\0\1") == (Truncated, reason, 0, "")
     assert strict(tagged(), FLEXIBLE, b"\2\0\0\1\0")["tags"] == {0: b"", 1: b""}
-    cut = (Truncated, "the count of tagged fields needs 1 bytes, 0 left", 0, "")
+    cut = (Truncated, "the count of tagged fields needs 1 byte, 0 left", 0, "")
     assert refused_always(tagged(), FLEXIBLE, b"") == cut
 
 
@@ -478,7 +478,7 @@ def test_tagged_fields_are_charged() -> None:
     wire = b"\2\0\0\1\0"
     with limits(elements=2, memory=2 * ELEMENT_COST, memory_factor=LEAF_FACTOR):
         strict(tagged(), FLEXIBLE, wire)
-    reason = "2 more elements exceed the budget of"
+    reason = "2 more elements would exceed the budget of"
     with limits(elements=1):
         assert refused_always(tagged(), FLEXIBLE, wire) == (LimitExceeded, f"{reason} elements", 0, "")
     with limits(memory=2 * ELEMENT_COST - 1, memory_factor=LEAF_FACTOR):
@@ -495,7 +495,7 @@ def test_a_negative_count_of_tagged_fields_is_none_to_java() -> None:
 @pytest.mark.parametrize("tag", [0, 1])
 def test_tags_ascend(tag: int) -> None:
     wire = b"\2\1\0" + bytes([tag]) + b"\1z"
-    odd = (f"tag {tag} comes behind tag 1", 3, "")
+    odd = (f"tag {tag} comes after tag 1", 3, "")
     assert refused(tagged(), FLEXIBLE, wire) == (Malformed, *odd)
     assert tolerant(tagged(), FLEXIBLE, wire)[1] == [odd]
 
@@ -518,7 +518,7 @@ def test_the_size_of_an_unknown_tag() -> None:
     for wire, what, at in ((b"\1\x80\x80", "a tag", 3), (b"\1\x09\x80", "the size of tag 9", 3)):
         assert refused_always(tagged(), FLEXIBLE, wire) == (
             Truncated,
-            f"{what} needs 1 bytes, 0 left",
+            f"{what} needs 1 byte, 0 left",
             at,
             "",
         )
@@ -535,7 +535,7 @@ def test_a_known_tag_has_its_size() -> None:
     assert tolerant(tagged(), FLEXIBLE, b"\1\2\3\5")[1] == [odd]
     assert refused(tagged(), FLEXIBLE, b"\2\2\0\5\7\0") == (
         Truncated,
-        "int8 needs 1 bytes, 0 left",
+        "int8 needs 1 byte, 0 left",
         3,
         "a",
     )
@@ -559,7 +559,7 @@ def test_no_more_than_1000_deviations_are_listed() -> None:
         _, odds = tolerant(cls, FIXED, struct.pack(">i", count) + b"\2" * count)
         assert len(odds) == listed
         assert odds[:1000] == [("a boolean is 2", 4 + at, f"x[{at}]") for at in range(min(count, 1000))]
-        others = "more than 1,000 deviations: those from here on are not listed"
+        others = "more than 1,000 deviations: the rest are not listed"
         assert odds[1000:] == [(others, 1004, "x[1000]")][: listed - 1000]
     assert MOST_DEVIATIONS == 1000
 

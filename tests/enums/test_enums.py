@@ -32,7 +32,7 @@ def test_an_error_code() -> None:
     assert (code.name, code.known, code.retriable) == ("REBALANCE_IN_PROGRESS", True, False)
     assert code.about == "The group rebalances: the member must join again."
     assert ErrorCode.COORDINATOR_LOAD_IN_PROGRESS.retriable
-    assert sorted(ErrorCode) == list(range(-1, 134))
+    assert sorted(ErrorCode) == list(range(-1, 137))
     assert all(code.about.endswith(".") for code in ErrorCode)
 
 
@@ -117,7 +117,7 @@ def test_defaults_have_names() -> None:
             assert enum(field.default).known or enum in NO_ZERO, (cls, field.name)
 
 
-NO_ZERO = {enums.StreamsMemberState}
+NO_ZERO = {enums.StreamsMemberState, enums.StreamsNodeType}
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,10 @@ NO_ZERO = {enums.StreamsMemberState}
     [
         ("HeartbeatResponse", "error_code", 27, "REBALANCE_IN_PROGRESS"),
         ("HeartbeatResponse", "error_code", 0, "NONE"),
+        ("BrokerRegistrationChangeRecord", "fenced", -1, "UNFENCE"),
+        ("BrokerRegistrationChangeRecord", "in_controlled_shutdown", 1, "IN_CONTROLLED_SHUTDOWN"),
+        ("TopologyDescriptionNode", "node_type", 2, "PROCESSOR"),
+        ("DescribedGroup", "topology_description_status", 3, "AVAILABLE"),
         ("HeartbeatResponse", "error_code", 9999, "an unknown code"),
         ("AclCreation", "resource_type", 3, "GROUP"),
         ("DescribeConfigsResource", "resource_type", 4, "BROKER"),

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from coordwire.codec import Message
+from coordwire.groups.compaction import decide, latest
 from coordwire.groups.coordinator_log import read_records
-from coordwire.groups.latest import decide, latest
-from coordwire.groups.log_timeline import log_timeline
+from coordwire.groups.log_events import log_timeline
 from coordwire.logs import LogRecord, encode_log_record
 from coordwire.messages import (
     ConsumerGroupCurrentMemberAssignmentKey,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from coordwire.codec import Message
 from coordwire.errors import UnreadableRange
+from coordwire.groups.compaction import Latest, decide, latest
 from coordwire.groups.coordinator_log import (
     CoordinatorRecord,
     LogItem,
@@ -20,7 +21,6 @@ from coordwire.groups.coordinator_log import (
     read_file,
     read_records,
 )
-from coordwire.groups.latest import Latest, decide, latest
 from coordwire.groups.log_files import LogFile, find_files
 from coordwire.jsonform import to_json
 from coordwire.logs import TOPICS, Log

@@ -22,7 +22,7 @@ from coordwire import Connection, Role
 from coordwire.codec import Message
 from coordwire.events import ResponseReceived
 from coordwire.messages import ApiVersionsRequest
-from tests.interop.maven import CURRENT, Unavailable, jars
+from tests.interop.maven import COMPLETE, Unavailable, jars
 
 __all__ = ["Broker", "BrokerError", "Java", "ask", "free_port"]
 
@@ -46,7 +46,7 @@ def free_port() -> int:
 class Java:
     """A release's programs. Raises `Unavailable`."""
 
-    def __init__(self, release: str = CURRENT) -> None:
+    def __init__(self, release: str = COMPLETE) -> None:
         java = shutil.which("java")
         if java is None or shutil.which("javac") is None:
             raise Unavailable("no JDK is installed")

@@ -21,7 +21,7 @@ from pathlib import Path
 from coordwire.messages import StreamsGroupHeartbeatRequest
 from coordwire.messages.streams_group_heartbeat import Subtopology, Topology
 from tests.interop.broker import Broker, BrokerError, Java, ask
-from tests.interop.maven import CURRENT, Unavailable
+from tests.interop.maven import COMPLETE, Unavailable
 
 __all__ = ["keep", "main", "make", "split"]
 
@@ -61,7 +61,7 @@ DECODERS = {
 }
 
 
-def make(out: Path, release: str = CURRENT) -> None:
+def make(out: Path, release: str = COMPLETE) -> None:
     """Fill a folder that has neither `data` nor `rebuilt`. Raises `Unavailable`, `BrokerError`, `OSError`."""
     for name in ("data", "rebuilt"):
         if (out / name).exists():
@@ -139,7 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="a folder, without data and rebuilt in it")
     parser.add_argument(
-        "--release", default=CURRENT, help="of Apache Kafka, 4.0 or later (default: %(default)s)"
+        "--release", default=COMPLETE, help="of Apache Kafka, 4.0 or later (default: %(default)s)"
     )
     options = parser.parse_args(arguments)
     try:

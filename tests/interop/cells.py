@@ -1,7 +1,6 @@
 """What Kafka's classes judge: every message in every version, and how its JSON differs from ours.
 
-Rules: a cell is one message in one version. Its judge is the newest of our releases that has the version;
-of the records of brokers' own logs, the newest of all.
+Rules: a cell is one message in one version. Its judge is the newest of our releases that has the version.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 from coordwire.messages.record_types import RECORD_TYPES
 from tests.interop.java_oracle import JavaOracle, oracle
-from tests.interop.maven import CURRENT, FIRST_LOGS, NEWEST, PREVIOUS, Project
+from tests.interop.maven import CURRENT, FIRST_LOGS, PREVIOUS
 
 __all__ = ["CELLS", "as_kafka", "drop_great_tags", "java_name", "judge", "kinds", "without_tags"]
 
 HEADERS = ["RequestHeader", "ResponseHeader"]
 DATA = [
-    "ConsumerProtocolAssignment", "ConsumerProtocolSubscription", "ControlRecordTypeSchema",
+    "AbortedTxn", "ConsumerProtocolAssignment", "ConsumerProtocolSubscription", "ControlRecordTypeSchema",
     "DefaultPrincipalData", "EndTxnMarker", "KRaftVersionRecord", "LeaderChangeMessage",
     "SnapshotFooterRecord", "SnapshotHeaderRecord", "VotersRecord",
 ]  # fmt: skip
@@ -62,10 +61,9 @@ def java_name(cls: type[Message]) -> str:
 
 @functools.cache
 def _judges(name: str) -> list[tuple[range, JavaOracle]]:
-    project: Project = "records" if name in RECORDS else "classes"
     found = []
-    for release in (NEWEST, FIRST_LOGS) if name in RECORDS else (CURRENT, PREVIOUS):
-        kafka = oracle(release, project)
+    for release in (CURRENT, FIRST_LOGS if name in RECORDS else PREVIOUS):
+        kafka = oracle(release)
         versions = kafka.versions(name)
         if versions is not None:
             found.append((versions, kafka))

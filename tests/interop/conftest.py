@@ -7,9 +7,9 @@ from typing import NoReturn
 
 import pytest
 
-from tests.interop.maven import CURRENT, FIRST_LOGS, NEWEST, PREVIOUS, Unavailable
+from tests.interop.maven import CURRENT, FIRST_LOGS, PREVIOUS, Unavailable
 
-JUDGED: dict[str, list[int]] = {NEWEST: [], FIRST_LOGS: [], CURRENT: [], PREVIOUS: []}
+JUDGED: dict[str, list[int]] = {FIRST_LOGS: [], CURRENT: [], PREVIOUS: []}
 """By release: the examples of every cell that it judged."""
 
 

@@ -13,14 +13,15 @@ import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-__all__ = ["Definition", "Fact", "definition", "definitions", "span"]
+__all__ = ["Definition", "Fact", "definition", "definition_of", "definitions", "span"]
 
 _COMMENT = re.compile(r"(?:^|(?<=,))\s*//.*$|^\s*/\*.*\*/\s*$", re.MULTILINE)
+_ERROR = re.compile(r"^\s*//\s*-\s*([A-Z_]+)\b", re.MULTILINE)
 _CAPITAL = re.compile("([A-Z])")
 _ZERO: dict[str, object] = {
     "bool": False,
@@ -57,6 +58,7 @@ class Definition:
     """One message of one release. listeners: those that accept a request; None for all other messages.
 
     deprecated, unstable: the versions that the release says this of.
+    errors: the codes that its comments list, which few definitions have.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Definition:
     listeners: frozenset[str] | None = None
     deprecated: frozenset[int] = frozenset()
     unstable: frozenset[int] = frozenset()
+    errors: tuple[str, ...] = ()
 
 
 def span(text: str | None, within: frozenset[int]) -> frozenset[int]:
@@ -90,13 +93,18 @@ def _in_jar(path: Path) -> Iterator[Definition]:
     with ZipFile(path) as jar:
         for name in sorted(jar.namelist()):
             if name.startswith("common/message/") and name.endswith(".json"):
-                found = definition(json.loads(_COMMENT.sub("", jar.read(name).decode())))
+                found = definition_of(jar.read(name).decode())
                 if found.versions:
                     yield found
 
 
+def definition_of(text: str) -> Definition:
+    """What one file says, the errors in its comments too."""
+    return replace(definition(json.loads(_COMMENT.sub("", text))), errors=tuple(_ERROR.findall(text)))
+
+
 def definition(raw: Mapping[str, Any]) -> Definition:
-    """What one file says."""
+    """The same without comments."""
     valid = raw["validVersions"]
     known = range(int(re.split("[-+]", valid)[-1] or 0) + 1) if valid != "none" else range(0)
     versions = span(valid, frozenset(known))

@@ -5,7 +5,7 @@ there is anything, 2 if the jars can't be had.
 Strategy: a release's definitions beside the field tables that the schemas became, in the versions that both
 have; its records and enums need a JVM, and are left out where a folder of jars is given. Rules: a version
 that only we have is none of the release's business; a difference that we want is in `MEANT`, with its reason,
-and is told but doesn't count.
+and is reported but doesn't count.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from coordwire.codec import Field, Struct
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS, ApiFacts
 from tests.interop.definitions import Definition, Fact, definitions
-from tests.interop.enums import enum_drift
+from tests.interop.enums import enum_drift, unknown_enums
 from tests.interop.java_oracle import oracle
 from tests.interop.log_drift import log_drift
 from tests.interop.maven import CURRENT, Unavailable, jars
@@ -29,7 +29,11 @@ __all__ = ["drift", "main"]
 _RENAMED = "4.x renamed it; the bytes are the same"
 _UNSTABLE = "4.x made the same layout stable"
 _EARLY = "its share groups were early access, and their records others"
-MEANT = {
+_LATER = ("3.", "4.0.", "4.1.", "4.2.", "4.3.")
+_RENAMED_LATER = "4.4 renamed it, in older versions too; the bytes are the same"
+MEANT: dict[tuple[str | tuple[str, ...], str], str] = {
+    (_LATER, "TxnOffsetCommitRequest.generationId"): _RENAMED_LATER,
+    (_LATER, "StreamsGroupHeartbeatResponse.acceptableRecoveryLag"): _RENAMED_LATER,
     ("3.", "ListClientMetricsResources"): "4.x calls api key 74 ListConfigResources",
     ("3.", "VoteRequest.topics.partitions.candidate"): _RENAMED,
     ("3.", "VoteRequest.topics.partitions.replica"): _RENAMED,
@@ -44,7 +48,10 @@ MEANT = {
     ("3.", "ShareGroupPartitionMetadataValue v0."): _EARLY,
     ("3.", "ShareFetchResponse.responses.partitions.records: default"): "from v1 on null can't be written",
 }
-"""By release's series and the difference's first words: why we differ."""
+"""By releases' series and the difference's first words: why we differ."""
+
+ANY_REQUEST = ("UNKNOWN_SERVER_ERROR",)
+"""Errors that every response may carry, so that no API lists them."""
 
 
 def drift(release: Definition) -> Iterator[str]:
@@ -67,6 +74,9 @@ def drift(release: Definition) -> Iterator[str]:
         yield f"{name}: flexible in {_shown(release.flexible & common)}, ours in {_shown(flexible)}"
     if release.key is not None and cls.direction == "request":
         yield from _api_facts(release, FACTS[release.key], common)
+    if release.key is not None:
+        listed = {*FACTS[release.key].errors, *ANY_REQUEST}
+        yield from (f"{name}: error {error}: lacking" for error in release.errors if error not in listed)
     yield from _fields(f"{name}.", release.fields, cls, common)
 
 
@@ -152,9 +162,10 @@ def meant(release: str, line: str) -> str | None:
 
 def _others(release: str) -> Iterator[str]:
     """The differences that only a JVM can tell."""
-    kafka = oracle(release, "records")
-    yield from log_drift(jars(release, "records"), kafka)
+    kafka = oracle(release)
+    yield from log_drift(jars(release), kafka)
     yield from enum_drift(kafka)
+    yield from unknown_enums(jars(release), kafka)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -167,7 +178,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jars", type=Path, help="a folder with its jar, instead of Maven Central")
     options = parser.parse_args(arguments)
     try:
-        found = list(definitions(options.jars or jars(options.release, "records"), options.release))
+        found = list(definitions(options.jars or jars(options.release), options.release))
         others = [] if options.jars else list(_others(options.release))
     except (Unavailable, OSError) as error:
         print(error, file=sys.stderr)

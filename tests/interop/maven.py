@@ -3,8 +3,8 @@
 Strategy: `mvn dependency:copy-dependencies` on a project in java/, into a folder beside the final one that is
 renamed when it is whole; so a run that is cut short leaves nothing that looks finished. The folder bears
 the checksum of the pom too, so that a changed one is fetched anew. Four projects: "classes", kafka-clients
-and what is opaque to it; "records", what is in brokers' own logs; "coordinator", the group coordinator;
-"broker", a whole broker with its tools.
+and what is in brokers' own logs; "apps", Connect and Streams; "coordinator", the group coordinator; "broker",
+a whole broker with its tools.
 
 Rules: `Unavailable` says in one line why the jars can't be had (no mvn, no net, no such release), and after a
 failure no other fetch is tried in this process: a machine without a net pays for it once.
@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Literal
 from zlib import crc32
 
-__all__ = ["CURRENT", "FIRST_LOGS", "NEWEST", "PREVIOUS", "Project", "Unavailable", "cache", "jars"]
+__all__ = ["COMPLETE", "CURRENT", "FIRST_LOGS", "PREVIOUS", "Project", "Unavailable", "cache", "jars"]
 
-CURRENT = "4.3.0"
-"""The release that judges every version it has."""
+CURRENT = "4.4.0"
+"""The release that judges every version it has. docs/following-kafka.md says how to raise it."""
 
-NEWEST = "4.4.0"
-"""The release that judges the records of brokers' own logs, which are known up to the newest."""
+COMPLETE = "4.3.0"
+"""The newest release whose broker and apps Maven Central has whole: they judge what classes can't."""
 
 FIRST_LOGS = "4.0.0"
 """The release that judges the record types that later 4.x dropped."""
@@ -37,12 +37,12 @@ FIRST_LOGS = "4.0.0"
 PREVIOUS = "3.9.2"
 """The release that judges the versions that 4.x dropped."""
 
-Project = Literal["broker", "classes", "coordinator", "records"]
+Project = Literal["apps", "broker", "classes", "coordinator"]
 POMS: dict[Project, str] = {
+    "apps": "apps.xml",
     "broker": "broker.xml",
     "classes": "pom.xml",
     "coordinator": "coordinator.xml",
-    "records": "records.xml",
 }
 WAIT = 90
 """Seconds for one fetch, Maven's own plugins included."""

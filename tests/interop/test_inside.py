@@ -31,7 +31,7 @@ from coordwire.sasl import (
 )
 from coordwire.testing import strategies
 from tests.interop.conftest import give_up
-from tests.interop.maven import CURRENT, Unavailable, jars
+from tests.interop.maven import COMPLETE, Unavailable, jars
 from tests.test_embedded import samples
 
 pytestmark = pytest.mark.maven
@@ -48,7 +48,7 @@ def kafka(what: str, lines: Iterable[str] = ()) -> list[str]:
     if java is None:
         give_up(Unavailable("no JDK is installed"))
     try:
-        folder = jars(CURRENT)
+        folder = jars(COMPLETE, "apps")
     except Unavailable as error:
         give_up(error)
     command = [java, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{folder}/*", str(SOURCE), what]

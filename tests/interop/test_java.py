@@ -140,5 +140,5 @@ def test_kafka_refuses_the_tags_of_other_versions(
 
 
 def test_every_message_is_judged() -> None:
-    assert {cls.api_key for cls, _ in CELLS} == {None, *range(93)}
-    assert len({cls for cls, _ in CELLS}) == 2 * 93 + 2 + 10 + len(RECORDS)
+    assert {cls.api_key for cls, _ in CELLS} == {None, *range(95)}
+    assert len({cls for cls, _ in CELLS}) == 2 * 95 + 2 + 11 + len(RECORDS)

@@ -35,7 +35,7 @@ SIZES = (0, 1, 5, 30, 62, 63, 64, 200, 8190, 8192)
 
 @dataclass
 class Case:
-    """A batch: its records, and what `encode_batch` is told of it."""
+    """A batch: its records, and what `encode_batch` is given of it."""
 
     records: list[Record]
     facts: dict[str, Any] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from coordwire.errors import CorruptBatch
+from coordwire.errors import CorruptBatch, counted
 from coordwire.records import Record, backend, batches, encode_batch
 from fuzz._guard import Guard
 
@@ -71,9 +71,9 @@ def test_headers_take_two_bytes_each_at_least(half: str, count: int) -> None:
         sound = record(varint(count, width), b"\x00\x01" * count)
         assert refusal(sound) is None
         beyond = record(varint(count, width), b"\x00\x01" * (count - 1) + b"\x00")
-        assert refusal(beyond) == f"{count} headers, {2 * count - 1} bytes are left"
+        assert refusal(beyond) == f"{counted(count, 'header')}, {counted(2 * count - 1, 'byte')} left"
         more = record(varint(count, width), b"\x00\x01" * count + b"\x00")
-        assert refusal(more) == "1 bytes behind the record's last field"
+        assert refusal(more) == "1 byte after the record's last field"
         if half == "c":
             assert read_natively(sound) == 1
             assert read_natively(beyond) == read_natively(more) == 0
@@ -84,7 +84,7 @@ def test_a_count_of_headers_that_nothing_is_allocated_for(half: str, count: int)
     for tail in (b"", b"\x00\x01", bytes(30)):
         body = record(varint(count), tail)
         said = (
-            f"{count} headers, {len(tail)} bytes are left"
+            f"{count} headers, {len(tail)} bytes left"
             if count > 0
             else f"a record can't have {count} headers"
         )
@@ -149,7 +149,7 @@ def test_a_count_of_records_takes_seven_bytes_each(many: int) -> None:
     least = varint(6) + bytes([0, 0, 0, 1, 1, 0])
     assert refusal(least * many, many) is None
     for beyond in (many + 1, 1 << 20, (1 << 31) - 1):
-        assert refusal(least * many, beyond) == f"{beyond} records are promised, {7 * many} bytes are there"
+        assert refusal(least * many, beyond) == f"{counted(beyond, 'record')} claimed, {7 * many} bytes left"
     assert refusal(least * many, -1) == "a batch can't have -1 records"
 
 

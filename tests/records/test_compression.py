@@ -107,13 +107,13 @@ def test_declared_sizes_are_not_believed() -> None:
     small = zstandard.ZstdCompressor().compress(bytes(300))
     assert small[4] & 0xC0 == 0x40
     lying = small[:4] + bytes([small[4] & 0x3F | 0xC0]) + (1 << 40).to_bytes(8, "little") + small[7:]
-    with pytest.raises(CorruptBatch, match="1099511627776 bytes are declared"):
+    with pytest.raises(CorruptBatch, match="1099511627776 bytes declared"):
         decompress("zstd", lying)
     sized = lz4.frame.compress(b"abc" * 50, store_size=True)
     broken = lz4frame.mend_checksum(sized[:6] + (1 << 40).to_bytes(8, "little") + sized[14:])
     with pytest.raises(CorruptBatch):
         decompress("lz4", broken)
-    with pytest.raises(CorruptBatch, match="can't become"):
+    with pytest.raises(CorruptBatch, match="can't decompress"):
         decompress("snappy", b"\xff\xff\xff\xff\x0f" + b"\0" * 20)
 
 
@@ -236,10 +236,10 @@ def test_what_snappy_can_become(framed: bool) -> None:
             block = snappy_block(declared, bytes(size))
             with pytest.raises(CorruptBatch) as caught:
                 decompress("snappy", stream(block))
-            beyond = f"{len(block)} bytes can't become {declared}" in caught.value.reason
+            beyond = f"{len(block)} bytes can't decompress to {declared}" in caught.value.reason
             assert beyond == (declared > 22 * len(block))
     tracemalloc.start()
-    with pytest.raises(CorruptBatch, match="can't become"):
+    with pytest.raises(CorruptBatch, match="can't decompress"):
         decompress("snappy", stream(snappy_block(200 << 20, bytes(1_000))))
     assert tracemalloc.get_traced_memory()[1] < 1 << 20
     tracemalloc.stop()

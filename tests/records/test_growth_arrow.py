@@ -45,7 +45,7 @@ def far_packed(n: int) -> bytes:
 
 
 def blank_packed(n: int) -> bytes:
-    """Each says that it is compressed and has a length of 0, before zeros that go to the end."""
+    """Each is marked as compressed and has a length of 0, before zeros that go to the end."""
     head = struct.Struct(">qiibIhiqqqhii").pack
     parts = [[layouts.sound(k), head(k, 0, 0, 2, 1, 1, 0, 0, 0, -1, -1, -1, 1)] for k in range(n)]
     return b"".join(each for part in parts for each in part) + bytes(100 * n)

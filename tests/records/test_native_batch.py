@@ -193,7 +193,7 @@ def test_a_used_record_whose_contents_take_the_next(field: str) -> None:
 
 
 def test_two_threads_on_one_iterator() -> None:
-    """One of them gets each record; who comes while the other opens the batch is told so."""
+    """One of them gets each record; a call while the other opens the batch gets an error."""
     data = encode_batch([Record(value=bytes(1000))] * 2000)
     refused: set[str] = set()
     for _ in range(20):

@@ -130,7 +130,7 @@ def test_junk_in_the_middle(junk: bytes) -> None:
 
 def test_zeros_at_the_end() -> None:
     data = SEGMENT + bytes(5000)
-    with pytest.raises(CorruptBatch, match="nothing but 5000 zero bytes to the end"):
+    with pytest.raises(CorruptBatch, match="only 5000 zero bytes to the end"):
         list(batches(data))
     found, skipped = offsets(data)
     assert len(found) == 12
@@ -197,7 +197,7 @@ def test_too_much_is_skipped_too() -> None:
     with limits(decompressed=4000):
         found, skipped = offsets(data)
     assert found == [0, 20]
-    assert "hold more than 4000" in skipped[0].reason
+    assert "decompress to more than 4000" in skipped[0].reason
 
 
 def test_large_batches_are_read_again() -> None:
@@ -228,7 +228,7 @@ def test_copies_have_bytes_of_their_own(magic: int) -> None:
         assert (type(each), each.position, bytes(each.raw)) == (type(batch), batch.position, bytes(batch.raw))
         assert list(each) == list(batch)
     del found, wanted, batch
-    data.clear()  # nobody looks at it any more
+    data.clear()  # no one looks at it any more
     assert made[0].base_offset == 0
 
 
@@ -275,7 +275,7 @@ def test_a_header_across_the_edges_of_a_search(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_batch_in_a_value_at_the_end_however_one_comes_there() -> None:
-    """What a batch that is cut short holds tells nothing if it is older than the last one that was sound.
+    """What a batch that is cut short holds decides nothing if it is older than the last one that was sound.
 
     So too where that was passed by without a look, or a bad one stood after it.
     """

@@ -196,7 +196,7 @@ def test_a_promise_of_records() -> None:
     assert count_refusal(b"", 0) is None
     assert count_refusal(b"", -1) == ("a batch can't have -1 records", 3, "records")
     assert count_refusal(bytes(14), 2) is None
-    assert count_refusal(bytes(13), 2) == ("2 records are promised, 13 bytes are there", 3, "records")
+    assert count_refusal(bytes(13), 2) == ("2 records claimed, 13 bytes left", 3, "records")
 
 
 def test_a_place_in_compressed_records_is_given_in_the_reason() -> None:
@@ -214,13 +214,13 @@ AT = len(FIRST)
 @pytest.mark.parametrize(
     ("second", "reason", "at", "field"),
     [
-        (b"", "the bytes end where this one of 2 records should begin", 0, ""),
-        (b"\x80", "cut short inside a varint", 0, ""),
-        (varint(-1), "a record of -1 bytes, 0 are left", 0, ""),
-        (varint(7) + bytes(6), "a record of 7 bytes, 6 are left", 0, ""),
+        (b"", "the bytes end before this one of 2 records", 0, ""),
+        (b"\x80", "the bytes end inside a varint", 0, ""),
+        (varint(-1), "a record of -1 bytes, 0 left", 0, ""),
+        (varint(7) + bytes(6), "a record of 7 bytes, 6 left", 0, ""),
         (varint(0), "a record without its attributes", 0, ""),
         (varint(0) + b"\0", "a record without its attributes", 0, ""),
-        (record(), "cut short inside a varint", 2, ".timestamp_delta"),
+        (record(), "the bytes end inside a varint", 2, ".timestamp_delta"),
         (record(b"\x80" * 10), "a varint of 64 bits is too long", 2, ".timestamp_delta"),
         (
             record(raw(1 << 64), b"\0\1\1\0"),
@@ -228,7 +228,7 @@ AT = len(FIRST)
             2,
             ".timestamp_delta",
         ),
-        (record(b"\0"), "cut short inside a varint", 3, ".offset_delta"),
+        (record(b"\0"), "the bytes end inside a varint", 3, ".offset_delta"),
         (record(b"\0" + b"\x80" * 5 + b"\0"), "a varint of 32 bits is too long", 3, ".offset_delta"),
         (
             record(b"\0", raw(1 << 32), b"\1\1\0"),
@@ -236,27 +236,27 @@ AT = len(FIRST)
             3,
             ".offset_delta",
         ),
-        (record(b"\0\0"), "cut short inside a varint", 4, ".key"),
+        (record(b"\0\0"), "the bytes end inside a varint", 4, ".key"),
         (whole(key=varint(-2)), "a length can't be -2", 4, ".key"),
-        (whole(key=varint(3)), "3 bytes wanted, 2 are left in the record", 4, ".key"),
-        (record(b"\0\0\1"), "cut short inside a varint", 5, ".value"),
+        (whole(key=varint(3)), "a field of 3 bytes, 2 left in the record", 4, ".key"),
+        (record(b"\0\0\1"), "the bytes end inside a varint", 5, ".value"),
         (whole(value=varint(-2)), "a length can't be -2", 5, ".value"),
-        (whole(value=varint(2)), "2 bytes wanted, 1 are left in the record", 5, ".value"),
-        (record(b"\0\0\1\1"), "cut short inside a varint", 6, ".headers"),
+        (whole(value=varint(2)), "a field of 2 bytes, 1 left in the record", 5, ".value"),
+        (record(b"\0\0\1\1"), "the bytes end inside a varint", 6, ".headers"),
         (whole(headers=varint(-1)), "a record can't have -1 headers", 6, ".headers"),
-        (whole(headers=varint(1)), "1 headers, 0 bytes are left", 6, ".headers"),
-        (whole(headers=varint(2) + b"\0\0\0"), "2 headers, 3 bytes are left", 6, ".headers"),
+        (whole(headers=varint(1)), "1 header, 0 bytes left", 6, ".headers"),
+        (whole(headers=varint(2) + b"\0\0\0"), "2 headers, 3 bytes left", 6, ".headers"),
         (whole(headers=varint(1) + b"\1\1"), "a header's key can't be null", 7, ".headers[0].key"),
         (whole(headers=varint(1) + b"\3\0"), "a length can't be -2", 7, ".headers[0].key"),
         (
             whole(headers=varint(2) + b"\0\1\4z"),
-            "2 bytes wanted, 1 are left in the record",
+            "a field of 2 bytes, 1 left in the record",
             9,
             ".headers[1].key",
         ),
         (whole(headers=varint(1) + b"\0\3"), "a length can't be -2", 8, ".headers[0].value"),
-        (whole(headers=varint(1) + b"\2z"), "cut short inside a varint", 9, ".headers[0].value"),
-        (whole(headers=b"\0zz"), "2 bytes behind the record's last field", 7, ""),
+        (whole(headers=varint(1) + b"\2z"), "the bytes end inside a varint", 9, ".headers[0].value"),
+        (whole(headers=b"\0zz"), "2 bytes after the record's last field", 7, ""),
     ],
 )
 def test_refusals(second: bytes, reason: str, at: int, field: str) -> None:
@@ -267,7 +267,7 @@ def test_nothing_follows_the_last_record() -> None:
     with pytest.raises(CorruptBatch) as caught:
         exact(FIRST + b"zz")
     error = caught.value
-    expected = ("2 bytes behind the last of 1 records", AT, "records")
+    expected = ("2 bytes after the last of 1 record", AT, "records")
     assert (error.reason, error.position, error.path) == expected
 
 

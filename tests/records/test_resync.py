@@ -32,37 +32,37 @@ def test_an_empty_batch_is_found() -> None:
     assert [batch.base_offset for batch in batches(b"?" * 50 + data, on_error="skip")] == [3]
 
 
-@pytest.mark.parametrize(("later", "tells"), [(4, False), (5, False), (6, True)])
-def test_only_a_later_batch_tells(later: int, tells: bool) -> None:
+@pytest.mark.parametrize(("later", "decides"), [(4, False), (5, False), (6, True)])
+def test_only_a_later_batch_decides(later: int, decides: bool) -> None:
     """Of one that seems cut short after offset 5, and says 9 itself."""
     before, after = (encode_batch([Record(n)], base_offset=n) for n in (5, later))
     cut = (9).to_bytes(8) + (1 << 20).to_bytes(4) + b"\0\0\0\0\2" + b"?" * 30
     reader = batches(before + cut + after, on_error="report")
-    assert len(list(reader)) == (3 if tells else 1)
-    assert len(reader.remainder) == (0 if tells else len(cut) + len(after))
+    assert len(list(reader)) == (3 if decides else 1)
+    assert len(reader.remainder) == (0 if decides else len(cut) + len(after))
 
 
-@pytest.mark.parametrize(("later", "tells"), [(2, False), (4, False), (5, False), (6, True)])
-def test_only_a_later_batch_tells_of_those_that_were_passed(later: int, tells: bool) -> None:
+@pytest.mark.parametrize(("later", "decides"), [(2, False), (4, False), (5, False), (6, True)])
+def test_only_a_later_batch_decides_of_those_that_were_passed(later: int, decides: bool) -> None:
     """They are compared with the last sound one, though none of them was read."""
     parts = [encode_batch([Record(n)], base_offset=n) for n in range(6)]
     cut = (9).to_bytes(8) + (1 << 20).to_bytes(4) + b"\0\0\0\0\2" + b"?" * 60
     rest = cut + encode_batch([Record(later)], base_offset=later)
     reader = batches(b"".join(parts) + rest, on_error="report")
     assert reader.advance(sum(map(len, parts))) == sum(map(len, parts))
-    assert len(list(reader)) == (2 if tells else 0)
-    assert len(reader.remainder) == (0 if tells else len(rest))
+    assert len(list(reader)) == (2 if decides else 0)
+    assert len(reader.remainder) == (0 if decides else len(rest))
 
 
 def test_claims_that_touch_and_claims_inside_claims() -> None:
     inner = encode_batch([Record(1)], base_offset=1)
     outer = encode_batch([Record(1, value=inner)], base_offset=1)[:-1] + b"!"
     search = ThoroughSearch(memoryview(outer * 2 + inner))
-    assert search.behind(0, len(outer)) == outer.index(inner)
+    assert search.after(0, len(outer)) == outer.index(inner)
     assert search.claimed == len(outer)
-    assert search.behind(1, len(outer) * 2 - 1) == outer.index(inner)
+    assert search.after(1, len(outer) * 2 - 1) == outer.index(inner)
     assert search.claimed == len(outer)
-    assert search.behind(len(outer), len(outer)) == len(outer) + outer.index(inner)
+    assert search.after(len(outer), len(outer)) == len(outer) + outer.index(inner)
     assert search.claimed == 2 * len(outer)
 
 

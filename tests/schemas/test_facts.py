@@ -15,7 +15,8 @@ from coordwire.messages import __all__ as names
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS, ApiKey
 from coordwire.messages.secret_paths import SECRET_PATHS
-from schemas._generate.emit import keys_text, module_text, secret_paths_text
+from schemas._generate.emit import module_text
+from schemas._generate.indexes import keys_text, secret_paths_text
 from schemas._generate.walk import ModuleRow, SchemaError, _check_facts, _Walk
 from schemas.vocabulary import Api, Array, Bytes, GroupId, Message, Nullable, Secret, String
 from schemas.vocabulary import Struct as Declared
@@ -274,8 +275,8 @@ def test_facts_reach_the_generated_text() -> None:
     request = made_up.request("groups" / Array(GroupId) * "G.", "parts" / Array(part) * "P.")
     row = walked(Part=part, MadeUpRequest=request, MadeUpResponse=made_up.response())
     text = module_text(row)
-    assert 'Field("groups", "string", array=True, default=(), entity="group_id")' in text
-    assert 'Field("key", "bytes", null=0, default=None, secret=True)' in text
+    assert 'groups: list[str] = array("string", entity="group_id")' in text
+    assert 'key: bytes | None = field("bytes", null=0, default=None, secret=True)' in text
     assert '"MadeUpRequest": ("parts[].key",),' in secret_paths_text([row])
     keys = keys_text([row])
     assert 'listeners=("controller",),' in keys

@@ -18,7 +18,7 @@ from tests.interop.old_segments import make
 from tests.segments.dump_text import dump
 
 INNER = re.compile(r"(valueSize: -?\d+) isValid: true crc: \d+}")
-"""What the tool says of an inner message's own checksum, which nobody else looks at."""
+"""What the tool says of an inner message's own checksum, which no other tool looks at."""
 
 
 def check(folder: Path) -> None:

@@ -112,9 +112,9 @@ def test_the_time_index_has_what_is_larger() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (batch(0) + batch(0), "behind"),
-        (batch(3) + batch(0), "behind"),
-        (batch(1 << 31), "no place"),
+        (batch(0) + batch(0), "after offset"),
+        (batch(3) + batch(0), "after offset"),
+        (batch(1 << 31), "doesn't fit"),
         (batch(0)[:-1] + b"\1", "CRC-32C"),
     ],
 )

@@ -185,9 +185,9 @@ def test_without_a_codec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("data", "base", "reason"),
     [
-        (batch(0) + batch(0), 0, "offsets 0 to 2 behind offset 2"),
-        (batch(10) + batch(3), 0, "offsets 3 to 5 behind offset 12"),
-        (batch(0, 1) + batch(0, 1), 0, "offset 0 behind offset 0"),
+        (batch(0) + batch(0), 0, "offsets 0 to 2 after offset 2"),
+        (batch(10) + batch(3), 0, "offsets 3 to 5 after offset 12"),
+        (batch(0, 1) + batch(0, 1), 0, "offset 0 after offset 0"),
         (batch(3), 10, "offsets 3 to 5 in a segment that begins at 10"),
         (batch(1 << 31), 0, "offsets 2147483648 to 2147483650 in a segment that begins at 0"),
         (
@@ -249,10 +249,10 @@ def times(*rows: tuple[int, int]) -> bytes:
         (offsets((8, 2 * SIZE), (8, 3 * SIZE)), ["entry 1: .* can't follow .*"]),
         (
             offsets((8, 2 * SIZE), (40, 99 * SIZE)),
-            [f"entry 1: byte {99 * SIZE} is behind the log's last batch"],
+            [f"entry 1: byte {99 * SIZE} is after the log's last batch"],
         ),
-        (offsets((40, 11 * SIZE)), ["entry 0: offset 40 is behind the log's last"]),
-        (offsets((8, 2 * SIZE)) + b"\0\0\1", ["3 bytes behind the last entry of 8"]),
+        (offsets((40, 11 * SIZE)), ["entry 0: offset 40 is after the log's last"]),
+        (offsets((8, 2 * SIZE)) + b"\0\0\1", ["3 bytes after the last entry of 8"]),
     ],
 )
 def test_offset_indexes(tmp_path: Path, data: bytes, wanted: list[str]) -> None:
@@ -276,10 +276,10 @@ def test_offset_indexes(tmp_path: Path, data: bytes, wanted: list[str]) -> None:
         (times((8, 8), (5, 11)), ["entry 1: .* can't follow .*"]),
         (times((8, 8), (8, 11)), ["entry 1: .* can't follow .*"]),
         (times((8, 8), (9, 7)), ["entry 1: .* can't follow .*"]),
-        (times((8, 8), (40, 40)), ["entry 1: offset 40 is behind the log's last"]),
+        (times((8, 8), (40, 40)), ["entry 1: offset 40 is after the log's last"]),
         (times((35, 35)), [f"no entry for timestamp {START_MS + 8}, though .* for offset 8"]),
         (b"", [f"no entry for timestamp {START_MS + 8}, though .* for offset 8"]),
-        (times((8, 8)) + b"\0", ["1 bytes behind the last entry of 12"]),
+        (times((8, 8)) + b"\0", ["1 byte after the last entry of 12"]),
     ],
 )  # fmt: skip
 def test_time_indexes(tmp_path: Path, data: bytes, wanted: list[str]) -> None:
@@ -354,11 +354,15 @@ ABORTED = AbortedTransaction(7, 0, 3, 4)
         ([ABORTED._replace(first_offset=3)], b"", []),
         ([], b"", ["no entry for the transaction that is aborted at offset 3"]),
         ([ABORTED._replace(producer_id=8)], b"", ["entry 0: the marker at offset 3 is of producer 7, not 8"]),
-        ([ABORTED._replace(version=1)], b"", ["entry 0: no entry has version 1", "no entry for the .*"]),
-        ([AbortedTransaction(7, 0, 2, 3), ABORTED], b"", ["entry 0: no abort marker stands at offset 2"]),
-        ([ABORTED, AbortedTransaction(7, 4, 9, 10)], b"", ["entry 1: no abort marker stands at offset 9"]),
+        (
+            [ABORTED._replace(version=1)],
+            b"",
+            [".*expected entry version 0, got 1", "no entry for the .*"],
+        ),
+        ([AbortedTransaction(7, 0, 2, 3), ABORTED], b"", ["entry 0: no abort marker at offset 2"]),
+        ([ABORTED, AbortedTransaction(7, 4, 9, 10)], b"", ["entry 1: no abort marker at offset 9"]),
         ([ABORTED, ABORTED], b"", ["entry 1: offsets 0 to 3 can't follow 3"]),
-        ([ABORTED], bytes(40), ["40 bytes behind the last entry of 34"]),
+        ([ABORTED], bytes(40), ["40 bytes after the last entry of 34"]),
     ],
 )
 def test_transaction_indexes(
@@ -376,11 +380,11 @@ def test_a_committed_transaction_has_no_entry(tmp_path: Path) -> None:
     path = write(tmp_path, transaction(kind=ControlType.COMMIT))
     assert faults(path) == []
     path.with_suffix(".txnindex").write_bytes(TransactionIndex.pack([ABORTED]))
-    assert reasons(path) == ["txnindex entry 0: no abort marker stands at offset 3"]
+    assert reasons(path) == ["txnindex entry 0: no abort marker at offset 3"]
 
 
 def test_indexes_of_what_is_bad_in_the_log(tmp_path: Path) -> None:
-    """The log's fault alone is told, not that its index points there."""
+    """The log's fault alone is reported, not that its index points there."""
     path = indexed(tmp_path)
     data = bytearray(DATA)
     data[4 * SIZE : 7 * SIZE] = b"\xff" * (3 * SIZE)
@@ -394,7 +398,7 @@ def test_indexes_of_what_is_bad_in_the_log(tmp_path: Path) -> None:
 def test_hostile_indexes(
     tmp_path_factory: pytest.TempPathFactory, one: bytes, two: bytes, three: bytes
 ) -> None:
-    """Whatever they hold, faults are told in their bytes, and the log is read."""
+    """Whatever they hold, faults are reported with their bytes, and the log is read."""
     path = write(tmp_path_factory.mktemp("hostile"), DATA)
     for kind, data in (("index", one), ("timeindex", two), ("txnindex", three)):
         path.with_suffix(f".{kind}").write_bytes(data)

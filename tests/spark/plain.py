@@ -24,7 +24,7 @@ TABLES = ("files", "records")
 
 
 class Crash(BaseException):
-    """Stands for kill -9: after it nothing is done any more."""
+    """In the place of kill -9: after it nothing is done any more."""
 
 
 class Steps:

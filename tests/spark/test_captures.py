@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
 from coordwire.errors import DecodeError
+from coordwire.records import Record, encode_batch
 from coordwire.spark.columns import FRAMES
 from coordwire.spark.options import Options, parse_options
 from coordwire.spark.readers.dispatch import SOURCES, plan, read
@@ -57,9 +60,33 @@ def test_rotated_files_are_one_capture(tmp_path: Path, names: list[str]) -> None
     assert frames(Options(paths=(str(folder),), join_rotated=False)) != whole
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+def test_compressed_captures(tmp_path: Path, suffix: str) -> None:
+    def squeeze(data: bytes) -> bytes:
+        return gzip.compress(data) if suffix == ".gz" else lzma.compress(data)
+
+    whole = frames(Options(paths=(str(CAPTURES / "kpy__tansu__group-range.pcap"),)))
+    folder = rotated(tmp_path / "in", ["x.pcap", "x.pcap1", "x.pcap2"])
+    for path in list(folder.iterdir()):
+        path.with_name(path.name + suffix).write_bytes(squeeze(path.read_bytes()))
+        path.unlink()
+    assert frames(Options(paths=(str(folder),))) == whole
+    one = tmp_path / f"one{suffix}"
+    one.write_bytes(squeeze((CAPTURES / "kpy__tansu__group-range.pcap").read_bytes()))
+    assert frames(Options(paths=(str(one),))) == whole
+
+
+def test_a_compressed_segment_is_refused_as_that(tmp_path: Path) -> None:
+    """It can't be read in parts."""
+    path = tmp_path / "00000000000000000000.log.gz"
+    path.write_bytes(gzip.compress(encode_batch([Record(0, value=b"v")])))
+    with pytest.raises(DecodeError, match="a broker's log segment"):
+        frames(parse_options({"path": str(path), "mode": "failfast"}))
+
+
 def test_only_the_columns_asked_for_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object, **__: object) -> None:
-        raise AssertionError("nobody asked for the body")
+        raise AssertionError("the body was not asked for")
 
     monkeypatch.setattr("coordwire.spark.readers.captures.frame_form", never)
     source, options = SOURCES["kafka-capture"], Options(paths=(str(CAPTURES),))

@@ -1,4 +1,4 @@
-"""The PySpark example of docs/spark.md runs as it stands, on the sample's files in the place of its paths."""
+"""The PySpark example of docs/spark.md runs as it is, on the sample's files in the place of its paths."""
 
 from __future__ import annotations
 

@@ -168,15 +168,15 @@ def test_a_reader_that_fails_ends_no_job(tmp_path: Path, monkeypatch: pytest.Mon
 
     def broken(part: Any, *arguments: Any) -> Iterator[Any]:
         if part.topic == "bad":
-            raise ValueError("nobody foresaw it")
+            raise ValueError("not foreseen")
         return sound(part, *arguments)
 
     monkeypatch.setattr(segments, "read_records", broken)
     assert plain.run(tmp_path / "in", tmp_path / "out", tables=ALL).records == 5
     [row] = plain.table_rows(tmp_path / "out", "quarantine")
-    assert row["reason"] == "the reader failed: ValueError: nobody foresaw it"
+    assert row["reason"] == "the reader failed: ValueError: not foreseen"
     assert row["end"] - row["start"] == (tmp_path / "in" / "bad-0" / LOG).stat().st_size
-    with pytest.raises(units.UnitFailed, match=rf"bad-0/{LOG}: ValueError: nobody foresaw it"):
+    with pytest.raises(units.UnitFailed, match=rf"bad-0/{LOG}: ValueError: not foreseen"):
         plain.run(tmp_path / "in", tmp_path / "strict", tables=ALL, options=Options(mode="failfast"))
     assert dispatch.reason_of(OSError(5, "Input/output error")) == "Input/output error"
 

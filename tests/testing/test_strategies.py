@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from coordwire import DecodeError, decode_request, decode_response
@@ -38,6 +39,38 @@ def test_messages_encode_and_come_back(data: st.DataObject, version: int) -> Non
     message = data.draw(strategies.messages(JoinGroupRequest, version=version))
     assert version in JoinGroupRequest.versions
     assert JoinGroupRequest.decode(message.encode(version=version), version=version) == message
+
+
+@FEW
+@given(strategies.versioned(JoinGroupRequest, HeartbeatResponse))
+def test_versioned_messages_encode_in_their_version(
+    drawn: strategies.Versioned[JoinGroupRequest | HeartbeatResponse],
+) -> None:
+    message, version = drawn
+    assert type(message).decode(message.encode(version=version), version=version) == message
+
+
+def test_messages_of_all_versions() -> None:
+    joins = drawn(strategies.messages(JoinGroupRequest), 100)
+    assert {type(join) for join in joins} == {JoinGroupRequest}
+    assert {join.reason is None for join in joins} == {True, False}  # since version 8
+    assert {join.rebalance_timeout_ms == -1 for join in joins} == {True, False}  # since version 1
+    versions = {version for _, version in drawn(strategies.versioned(JoinGroupRequest), 60)}
+    assert len(versions) > len(JoinGroupRequest.versions) // 2
+
+
+def test_requests_of_some_classes_and_of_all() -> None:
+    some = drawn(strategies.requests(JoinGroupRequest, HeartbeatRequest), 40)
+    assert {type(request) for request in some} == {JoinGroupRequest, HeartbeatRequest}
+    every = drawn(strategies.requests(), 40)
+    assert {request.direction for request in every} == {"request"}
+    assert len({type(request) for request in every}) > 10
+
+
+def test_messages_shrink() -> None:
+    version: Any
+    message, version = least(strategies.versioned(JoinGroupRequest), lambda found: bool(found[0].protocols))
+    assert (message, version) == (JoinGroupRequest(protocols=[JoinGroupRequestProtocol()]), 0)
 
 
 @FEW
@@ -78,6 +111,12 @@ def drawn(strategy: st.SearchStrategy[M], count: int = 150) -> list[M]:
 
     gather()
     return found
+
+
+def least(strategy: st.SearchStrategy[M], wanted: Callable[[M], bool]) -> M:
+    """What a strategy's value that is wanted shrinks to."""
+    phases = (Phase.generate, Phase.shrink)
+    return find(strategy, wanted, settings=settings(database=None, derandomize=True, phases=phases))
 
 
 def test_what_is_rare_is_there() -> None:
@@ -130,7 +169,7 @@ def test_hostile_bytes_are_both_refused_and_accepted() -> None:
             verdicts.add(error.reason)
         else:
             verdicts.add("accepted")
-    for words in ("accepted", "needs", "claimed", "over-long", "UTF-8", "behind tag", "trailing", "null"):
+    for words in ("accepted", "needs", "claimed", "over-long", "UTF-8", "after tag", "trailing", "null"):
         assert any(words in verdict for verdict in verdicts), words
 
 
@@ -144,6 +183,10 @@ def test_what_can_not_be_asked_for() -> None:
         strategies.frames(LeaderChangeMessage, version=0)
     with pytest.raises(ValueError, match="class too"):
         strategies.frames(version=1)
+    with pytest.raises(ValueError, match="HeartbeatResponse is not a request"):
+        strategies.requests(HeartbeatResponse)  # type: ignore[type-var]
+    with pytest.raises(ValueError, match="at least one class"):
+        strategies.versioned()
 
 
 def test_without_hypothesis_the_error_says_what_to_install() -> None:
@@ -154,4 +197,4 @@ def test_without_hypothesis_the_error_says_what_to_install() -> None:
         "except ImportError as error: print(error)\n"
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert "coordwire[test]" in found.stdout
+    assert "coordwire[hypothesis]" in found.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar, assert_never, assert_type
 
 import coordwire
-from coordwire import Connection, RequestFrame, ResponseFrame, Role
+from coordwire import Connection, RequestFrame, ResponseFrame, Role, is_response_to
 from coordwire.codec import Message, Request, Response
 from coordwire.events import (
     ConnectionClosed,
@@ -16,16 +16,33 @@ from coordwire.events import (
     TokenReceived,
     VersionsRefused,
 )
-from coordwire.messages import HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, JoinGroupResponse
+from coordwire.messages import (
+    ApiVersionsResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+)
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 
 R = TypeVar("R", bound=Response)
 
 
 def answered(request: Request[R], body: bytes, version: int) -> R:
-    """What a client with types would do."""
-    response = request.response_class.decode(body, version=version)
-    return response  # type: ignore[return-value]
+    """The answer in these bytes, of the class that the request names."""
+    return request.response_class.decode(body, version=version)
+
+
+def ask(client: Connection, server: Connection, request: Request[R], version: int) -> R:
+    """The answer to a request: what a client with a socket would do."""
+    server.receive_data(client.send(request, version=version))
+    for event in server.events():
+        assert isinstance(event, RequestReceived)
+        client.receive_data(server.send(request.response_class(), request=event))
+    for answer in client.events():
+        if is_response_to(answer, request):
+            return answer.response
+    raise AssertionError
 
 
 def test_messages() -> None:
@@ -54,7 +71,8 @@ def test_frames() -> None:
     assert_type(raw, bytes)
     frame = coordwire.decode_request(raw)
     assert_type(frame, RequestFrame)
-    assert_type(frame.message, Message)
+    assert_type(frame.message, Request[Response])
+    assert_type(frame.message.response_class, type[Response])
     assert_type(frame.client_id, str | None)
     match frame.message:
         case HeartbeatRequest(group_id=group):
@@ -66,7 +84,46 @@ def test_frames() -> None:
     assert_type(coordwire.find_message("JoinGroup", "request"), type[Message])
     assert_type(coordwire.find_message("RequestHeader"), type[Message])
     answer = coordwire.encode_response(coordwire.find_message(12, "response")(), version=4, correlation_id=1)
-    assert_type(coordwire.decode_response(answer, api_key=12, version=4), ResponseFrame)
+    assert_type(coordwire.decode_response(answer, api_key=12, version=4), ResponseFrame[Response])
+    typed = coordwire.decode_response(answer, request_class=HeartbeatRequest, version=4)
+    assert_type(typed, ResponseFrame[HeartbeatResponse])
+    assert_type(typed.message, HeartbeatResponse)
+    assert typed.message == HeartbeatResponse()
+
+
+def test_an_answer_has_the_class_that_its_request_names() -> None:
+    client, server = Connection(Role.CLIENT), Connection(Role.SERVER)
+    joined = ask(client, server, JoinGroupRequest(group_id="g"), 9)
+    assert_type(joined, JoinGroupResponse)
+    assert joined == JoinGroupResponse()
+    assert_type(ask(client, server, HeartbeatRequest(), 4), HeartbeatResponse)
+
+
+def test_the_event_of_an_answer() -> None:
+    client, server = Connection(Role.CLIENT), Connection(Role.SERVER)
+    first, second = HeartbeatRequest(), HeartbeatRequest()
+    server.receive_data(client.send(first, version=4))
+    assert not is_response_to(client.next_event(), first)
+    for request in server.events():
+        assert not is_response_to(request, HeartbeatRequest)
+        assert isinstance(request, RequestReceived)
+        assert_type(request.request, Message)
+        client.receive_data(server.send(HeartbeatResponse(), request=request))
+    event = client.next_event()
+    assert is_response_to(event, HeartbeatRequest)
+    assert_type(event, ResponseReceived[HeartbeatResponse])
+    assert_type(event.response, HeartbeatResponse)
+    assert is_response_to(event, first)
+    assert_type(event.response, HeartbeatResponse)
+    assert not is_response_to(event, second)
+    assert not is_response_to(event, JoinGroupRequest)
+    assert isinstance(event, ResponseReceived)
+    match event:
+        case ResponseReceived(response=HeartbeatResponse(error_code=code) as response):
+            assert_type(response, HeartbeatResponse)
+            assert code == 0
+        case _:
+            raise AssertionError
 
 
 def test_events_are_a_closed_union() -> None:
@@ -78,6 +135,7 @@ def test_events_are_a_closed_union() -> None:
                 assert_type(event.response, Message)
             case VersionsRefused():
                 assert_type(event.retry_with, int)
+                assert_type(event.response, ApiVersionsResponse | None)
             case RequestReceived() | FrameRefused() | TokenReceived() | ConnectionFailed():
                 raise AssertionError
             case ConnectionClosed():

@@ -1,7 +1,7 @@
 /* The Arrow kernel: batches of magic 2 straight into columns, in one pass.
 
    Strategy: batch by batch, the checksum first, which brings the bytes into the cache, then record by record into
-   memory that the table before left behind. Validity bits are all set beforehand and cleared for nulls. Rules:
+   memory that the previous table left. Validity bits are all set beforehand and cleared for nulls. Rules:
    whatever isn't an uncompressed batch of magic 2 with a right checksum and sound records is left to Python, which
    words the refusal; a table ends before the record that would make it larger than it may be; offsets of data are
    32 bits, which `most` and the size of a record keep them in. A header is copied before it is looked at, since
@@ -45,7 +45,7 @@ static int read_batch(struct columns *columns, const uint8_t *head, size_t posit
     const struct extent before = columns->now;
     const int64_t count = number(head + 57, 4);
     struct batch batch = {
-        .at = body + columns->behind,
+        .at = body + columns->done_bytes,
         .end = end,
         .left = count - columns->done,
         .base_offset = number(head, 8),
@@ -69,7 +69,7 @@ static int read_batch(struct columns *columns, const uint8_t *head, size_t posit
         return verdict;
     }
     columns->done = count - batch.left;
-    columns->behind = (size_t)(batch.at - body);
+    columns->done_bytes = (size_t)(batch.at - body);
     return verdict;
 }
 
@@ -101,7 +101,7 @@ int columns_run(struct columns *columns, const uint8_t *data, size_t size, size_
         if (columns->batch != *position) {
             columns->batch = *position;
             columns->done = 0;
-            columns->behind = 0;
+            columns->done_bytes = 0;
         }
         if (*position > size || size - *position < HEADER)
             return NOT_MINE;
@@ -116,7 +116,7 @@ int columns_run(struct columns *columns, const uint8_t *data, size_t size, size_
         columns->hint = (int64_t)(body ? body_size : size - *position) + columns->now.size;
         if (columns->hint > columns->most)
             columns->hint = columns->most;
-        if ((uint64_t)count * LEAST_RECORD > bytes || columns->done > count || columns->behind > bytes)
+        if ((uint64_t)count * LEAST_RECORD > bytes || columns->done > count || columns->done_bytes > bytes)
             return NOT_MINE;
         if (!body && !columns->done && !is_summed(head, records, bytes))
             return NOT_MINE;

@@ -76,7 +76,7 @@ struct columns {
     int64_t last_offset; /* and that of its last record */
     size_t batch;  /* the position of the batch at hand */
     int64_t done;  /* its records that are in tables */
-    size_t behind; /* and their bytes */
+    size_t done_bytes; /* and their bytes */
 };
 
 /* Where the bytes of a batch's records are, and where views find them: in 1 GB slices from number `buffer` on. */

@@ -2,7 +2,7 @@
 
    Strategy: `run` works without the interpreter's lock, unless there is little to do; `take` gives the blocks
    away, each as a buffer that pyarrow keeps; when pyarrow lets go of one, it is spare, to be filled again by
-   whoever comes next, since fresh pages cost more than the decoding; the one that came back last is taken first,
+   the next caller, since fresh pages cost more than the decoding; the one that came back last is taken first,
    as the cache may still hold it. Rules: a block is either a kernel's, or a Memory's, or spare; a Memory is never
    written. What is spare belongs to the process, within bounds, under the interpreter's lock. */
 
@@ -69,7 +69,7 @@ static int memory_buffer(Memory *self, Py_buffer *view, int flags)
 }
 
 static PyType_Slot memory_slots[] = {
-    {Py_tp_doc, "Bytes that the kernel wrote; they come back to it when nobody holds this any more."},
+    {Py_tp_doc, "Bytes that the kernel wrote; they return to it when no reference to this is left."},
     {Py_tp_dealloc, memory_dealloc},
     {Py_bf_getbuffer, memory_buffer},
     {0, NULL},
@@ -239,7 +239,7 @@ static PyMethodDef columns_methods[] = {
     {"run", (PyCFunction)(void (*)(void))columns_run_python, METH_FASTCALL,
      "run(data, position, body, buffer)\n--\n\n"
      "Read batches from position on, or the one there whose records are body: whether the table is full, and\n"
-     "the position behind those read. If it isn't full, Python has to look at what stands there."},
+     "the position after those read. If it isn't full, Python has to look at what is there."},
     {"span", (PyCFunction)(void (*)(void))columns_span_python, METH_FASTCALL,
      "span(data, position, most)\n--\n\nThe end of the uncompressed batches from position on, of most bytes or one."},
     {"take", (PyCFunction)columns_take, METH_NOARGS,

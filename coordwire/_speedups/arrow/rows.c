@@ -12,49 +12,11 @@
 #include <string.h>
 
 #include "../records/record_parser.h"
+#include "put_data.h"
 
 #define MICROSECONDS (INT64_MAX / 1000)
-#define SLICE_BITS 30
-#define SPARE 64 /* bytes after a record that may be read, and after its data that may be written */
 #define LEAST_STEPS 8 /* records the slow path before the fast path is tried again, */
 #define MOST_STEPS 512 /* ever more if that is in vain */
-
-static inline void put_far_view(struct view *view, const uint8_t *data, int64_t size, int32_t buffer, int64_t at)
-{
-    view->size = (int32_t)size;
-    memcpy(view->of.far.prefix, data, 4);
-    view->of.far.buffer = buffer;
-    view->of.far.at = (int32_t)at;
-}
-
-static inline void put_view(struct view *view, const uint8_t *data, int64_t size, struct source source)
-{
-    if (size > 12) {
-        int64_t at = data - source.base;
-        put_far_view(view, data, size, source.buffer + (int32_t)(at >> SLICE_BITS), at & ((1 << SLICE_BITS) - 1));
-    } else {
-        view->size = (int32_t)size;
-        memset(view->of.all, 0, 12);
-        if (size)
-            memcpy(view->of.all, data, (size_t)size);
-    }
-}
-
-typedef uint8_t many __attribute__((vector_size(16), aligned(1), may_alias));
-
-/* Copies by large steps, up to SPARE - 1 bytes too many. */
-static inline __attribute__((always_inline)) void copy(uint8_t *to, const uint8_t *from, uint64_t size)
-{
-    if (size <= 16) {
-        *(many *)to = *(const many *)from;
-    } else if (size <= 256) {
-        for (uint64_t at = 0; at < size; at += 64)
-            for (int part = 0; part < 64; part += 16)
-                *(many *)(to + at + part) = *(const many *)(from + at + part);
-    } else {
-        memcpy(to, from, size);
-    }
-}
 
 /* A null in a column of keys or values; `row` is not counted yet. */
 static void put_null(struct columns *columns, enum role bits, int64_t row, int64_t *nulls)
@@ -125,9 +87,9 @@ static inline __attribute__((always_inline)) int slow_path(
     int verdict = -1;
     for (; left && steps; left--, steps--) {
         struct record record;
-        const uint8_t *behind = kernel_record(at, end, batch->base_offset, batch->base_timestamp, &record);
-        int64_t more = behind && record.headers ? columns_headers_size(&record) : 0;
-        if (!behind || more < 0) {
+        const uint8_t *after = kernel_record(at, end, batch->base_offset, batch->base_timestamp, &record);
+        int64_t more = after && record.headers ? columns_headers_size(&record) : 0;
+        if (!after || more < 0) {
             verdict = NOT_MINE;
             break;
         }
@@ -178,7 +140,7 @@ static inline __attribute__((always_inline)) int slow_path(
             if (view) {
                 put_view((struct view *)arrays.key_places + row, record.key, record.key_size, batch->source);
             } else {
-                if (record.key_size && end - behind >= SPARE)
+                if (record.key_size && end - after >= SPARE)
                     copy(arrays.keys + key, record.key, (uint64_t)record.key_size);
                 else if (record.key_size)
                     memcpy(arrays.keys + key, record.key, (size_t)record.key_size);
@@ -192,7 +154,7 @@ static inline __attribute__((always_inline)) int slow_path(
             if (view) {
                 put_view((struct view *)arrays.value_places + row, record.value, record.value_size, batch->source);
             } else {
-                if (record.value_size && end - behind >= SPARE)
+                if (record.value_size && end - after >= SPARE)
                     copy(arrays.values + value, record.value, (uint64_t)record.value_size);
                 else if (record.value_size)
                     memcpy(arrays.values + value, record.value, (size_t)record.value_size);
@@ -202,7 +164,7 @@ static inline __attribute__((always_inline)) int slow_path(
         }
         row++;
         size = grown;
-        at = behind;
+        at = after;
     }
     now->rows = row;
     now->size = size;
@@ -257,28 +219,6 @@ static struct stretch next_stretch(struct columns *columns, const struct batch *
     if (rows > 0 && bytes > 0)
         next = (struct stretch){batch->at + bytes, rows};
     return next;
-}
-
-/* A view into the bytes after `origin`; 12 bytes may be read wherever data is. */
-static inline __attribute__((always_inline)) void put_fast_view(
-    struct view *view, const uint8_t *data, uint64_t size, int32_t buffer, const uint8_t *origin)
-{
-    static const uint8_t masks[24] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
-    if (size > 12) {
-        put_far_view(view, data, (int64_t)size, buffer, data - origin);
-    } else {
-        uint64_t head, head_mask;
-        uint32_t tail, tail_mask;
-        memcpy(&head, data, 8);
-        memcpy(&tail, data + 8, 4);
-        memcpy(&head_mask, masks + 12 - size, 8);
-        memcpy(&tail_mask, masks + 20 - size, 4);
-        head &= head_mask;
-        tail &= tail_mask;
-        view->size = (int32_t)size;
-        memcpy(view->of.all, &head, 8);
-        memcpy(view->of.all + 8, &tail, 4);
-    }
 }
 
 /* As many records as it likes. */

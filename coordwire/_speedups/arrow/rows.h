@@ -14,7 +14,7 @@ struct batch {
     struct source source;
 };
 
-/* Records into the columns until the batch ends (-1) or something comes in between, which is told. */
+/* Records into the columns until the batch ends (-1) or something comes in between, which is reported. */
 int columns_rows(struct columns *columns, struct batch *batch);
 
 /* --- headers.c --- */

@@ -9,7 +9,7 @@
 /* The checksum of `size` bytes after those whose checksum is `crc` (0 for none). */
 uint32_t crc32c(uint32_t crc, const uint8_t *data, size_t size);
 
-#define CRC32C_AHEAD 8192 /* bytes that memory is behind by, at the pace of a checksum */
+#define CRC32C_AHEAD 8192 /* bytes of latency of memory, at the pace of a checksum */
 
 /* The same, for who goes on reading after `data`: the memory so many bytes ahead is fetched too. */
 uint32_t crc32c_ahead(uint32_t crc, const uint8_t *data, size_t size, size_t ahead);

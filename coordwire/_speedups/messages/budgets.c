@@ -39,7 +39,7 @@ bool engine_budgets(const Engine *engine, int64_t size, Budgets *budgets)
     failed |= factor > (INT64_C(1) << 60) / (size + 1) || factor < -engine->kept_back;
     if (!failed)
         budgets->memory += factor * size;
-    Py_DECREF(limits); /* the context still has it, or it had been nobody else's: nobody's code runs */
+    Py_DECREF(limits); /* the context still has it, or no one else had it: no foreign code runs */
     return !failed;
 }
 

@@ -1,7 +1,7 @@
 /* Bytes to a message: runs a program over the bytes.
 
    Strategy: one pass, a struct by the steps of its program. What a struct takes at least is checked once, at its
-   start, and holds until its end: a length is believed if, after what it tells, there are bytes for the rest of
+   start, and holds until its end: a length is accepted if, after its bytes, there are bytes for the rest of
    the struct, so that fields of a fixed size need no check of their own. Budgets are charged before anything is
    allocated. Rules: decode.h has those of what is made. A function here returns where its value ends, and NULL
    when it declines the bytes or memory is short, with or without an exception; engine_decode clears it. What a
@@ -100,7 +100,7 @@ static inline const uint8_t *read_object(Reader *reader, const Program *inner, c
     return run(reader, inner, inner->steps, value, value + 1, at);
 }
 
-/* A struct after its marker: in a tagged field another number says that it is null. */
+/* A struct after its marker: in a tagged field another number means null. */
 static NOINLINE const uint8_t *read_marked(Reader *reader, const Program *inner, uint8_t null, const uint8_t *at,
                                         PyObject **value)
 {

@@ -1,6 +1,6 @@
 /* One walk over a message's bytes: what is left of the budgets, and what the walk makes.
 
-   Rules: nobody sees an object half filled, and a collection must not walk a message that is soon dropped: what
+   Rules: no object is visible half filled, and a collection must not walk a message that is soon dropped: what
    is made stays unknown to the collector, which goes on, until the message is whole. `made` has its objects and
    lists, borrowed; a slot or item is filled once, so that nothing made is dropped before the end unless all is.
    (To have the collector stand still for many objects would set off a collection right after, which walks them

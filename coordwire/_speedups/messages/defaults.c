@@ -28,7 +28,7 @@ static State state_of_struct(const Engine *engine, const Program *inner, PyObjec
     return found;
 }
 
-/* Whether a value is its field's default, as far as that is told without asking the value itself. */
+/* Whether a value is its field's default, as far as that can be decided without calling the value. */
 State state_of(const Engine *engine, const Op *op, PyObject *value)
 {
     if (value == NULL)

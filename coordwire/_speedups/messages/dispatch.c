@@ -4,7 +4,7 @@
    versions; calls that the engine can't serve (other arguments, bytes that it refuses, values that it gives
    up) go to the Python function of that name, with the same arguments. Rules: what the Python function would
    accept or refuse decides; a version's program is asked for once, when it is first used; each subclass has its
-   own: Message gives it as the class is made, and one that Message wasn't told of gets it when it is first looked
+   own: Message gives it as the class is made, and one that Message didn't see gets it when it is first looked
    up (unless the interpreter specializes the call at that very moment, which passes by here). */
 
 #include "engine.h"
@@ -297,7 +297,7 @@ static PyObject *get_wrapped(PyObject *self, void *closure)
     return PyMethod_New(caller->function, (PyObject *)caller->cls);
 }
 
-/* The class, as a bound method tells it; an encoder is not a method. */
+/* The class, as a bound method gives it; an encoder is not a method. */
 static PyObject *get_self(PyObject *self, void *name)
 {
     Caller *caller = (Caller *)self;

@@ -19,7 +19,7 @@ typedef struct Writer {
 /* writer.c: make room where there is too little; NULL without memory. */
 uint8_t *writer_grow(Writer *writer, size_t size);
 
-/* Where `size` more bytes may be written; NULL without memory. What is written is then told by `wrote`. */
+/* Where `size` more bytes may be written; NULL without memory. `wrote` then reports what was written. */
 static inline uint8_t *reserve(Writer *writer, size_t size)
 {
     return size <= writer->room - writer->size ? writer->bytes + writer->size : writer_grow(writer, size);
@@ -45,10 +45,10 @@ static inline PyObject *uuid_number(const Engine *engine, PyObject *value)
     return number != NULL && PyLong_CheckExact(number) ? number : NULL;
 }
 
-/* Writes a field's value; `null_marker` says that a struct is null. */
+/* Writes a field's value; `null_marker` means that a struct is null. */
 typedef int WriteValue(Writer *writer, const Op *op, PyObject *value, uint8_t null_marker);
 
-/* Whether a value is its field's default, as far as that is told without asking the value itself. */
+/* Whether a value is its field's default, as far as that can be decided without calling the value. */
 typedef enum { SET, DEFAULT, UNSURE } State;
 
 /* defaults.c */

@@ -1,4 +1,4 @@
-/* The message engine's part of the module: its types, what it was told, and their lives. */
+/* The message engine's part of the module: its types, what it was given, and their lifetimes. */
 
 #include "engine.h"
 

@@ -164,7 +164,7 @@ PyObject *engine_decode(const Program *program, const uint8_t *start, const uint
 /* budgets.c: the context's budgets for `size` bytes; false if they are out of the engine's range. */
 bool engine_budgets(const Engine *engine, int64_t size, Budgets *budgets);
 
-/* Whether the context's budgets allow a frame of so many bytes; false too if that can't be told. */
+/* Whether the context's budgets allow a frame of so many bytes; false too if that is unknown. */
 bool engine_takes(const Engine *engine, int64_t size);
 
 /* encode.c: a message's bytes; NULL without an exception where it is refused. `head`: NULL, or the program of a

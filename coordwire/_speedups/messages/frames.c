@@ -2,8 +2,8 @@
 
    Strategy: a Framer is one direction. It fills the frames' own class by slot offset, and writes the header from
    an object that it keeps for that; the programs of a header and a message it asks for once an api and version.
-   Rules: None stands for whatever it doesn't accept or know; coordwire.frames then does it, and words the refusal.
-   Only what was found is remembered, so that strangers can't make it grow. */
+   Rules: None means that it doesn't accept or know it; coordwire.frames then does it, and words the refusal.
+   Only what was found is remembered, so that untrusted bytes can't make it grow. */
 
 #include "frames.h"
 
@@ -67,7 +67,7 @@ static PyObject *make_frame(Framer *framer, PyObject *header, PyObject *message,
         [DEVIATIONS] = PyList_New(0),
         [BODY_VERSION] = framer->request ? NULL : read_number(engine, version),
     };
-    PyObject *frame = framer->cls->tp_alloc(framer->cls, 0); /* last: nobody sees it half filled */
+    PyObject *frame = framer->cls->tp_alloc(framer->cls, 0); /* last: it is never visible half filled */
     bool whole = frame != NULL;
     for (int i = 0; i < FRAME_SLOTS - framer->request; i++) {
         whole &= values[i] != NULL;

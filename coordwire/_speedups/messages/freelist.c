@@ -45,7 +45,7 @@ PyObject *new_list(Py_ssize_t size)
 
 static void free_object(PyObject *self);
 
-/* Free a list that nobody else has, or keep it. */
+/* Free a list without other references, or keep it. */
 static void drop_list(PyObject *object)
 {
     PyListObject *list = (PyListObject *)object;

@@ -2,7 +2,7 @@
 
    Strategy: a class whose objects are slots and nothing else gets a deallocator that clears the slots in one
    go; freed objects then wait on the freelist of their size for the next object of any such class, as floats do in
-   the interpreter itself. So do lists that nobody but a freed object had, with the memory of their items.
+   the interpreter itself. So do lists that only a freed object referred to, with the memory of their items.
    Rules: what waits is memory only: it refers to nothing (the place of its type links to the next) and is
    unknown to the collector; a freelist is bounded; a class that gains a finalizer has it called. The freelists belong
    to the process, under the interpreter's lock. */

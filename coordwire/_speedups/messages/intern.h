@@ -4,8 +4,8 @@
    there is not made once more. It gets there when it is seen twice in a row at that place, so that what comes
    once costs no more than a look, and isn't kept. The tables belong to the module, and last from message to
    message. Rules: what is found is compared in whole, never by its hash alone; only what can't change is shared,
-   and a UUID, which can by force, only while it is what was kept. What strangers can have kept is bounded by the
-   tables and by LONGEST_SHARED. */
+   and a UUID, which can by force, only while it is what was kept. What untrusted bytes can have kept is bounded by
+   the tables and by LONGEST_SHARED. */
 
 #ifndef COORDWIRE_MESSAGES_INTERN_H
 #define COORDWIRE_MESSAGES_INTERN_H

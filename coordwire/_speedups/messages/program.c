@@ -28,7 +28,7 @@ Py_ssize_t slot_offset(PyTypeObject *cls, PyObject *name)
     }
     Py_DECREF(found);
     if (offset < 0)
-        PyErr_Format(PyExc_TypeError, "%.200s.%U is no slot", cls->tp_name, name);
+        PyErr_Format(PyExc_TypeError, "%.200s.%U is not a slot", cls->tp_name, name);
     return offset;
 }
 
@@ -285,7 +285,7 @@ static void program_dealloc(PyObject *self)
 
 PyDoc_STRVAR(decode_doc,
              "decode($self, data, start, elements, memory, /)\n--\n\n"
-             "The message behind `start` and the position behind it, within the budgets; None if refused.");
+             "The message after `start` and the position after it, within the budgets; None if refused.");
 
 static PyObject *program_decode(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {

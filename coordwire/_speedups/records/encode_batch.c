@@ -15,7 +15,7 @@
 enum { RECORDS, BASE_OFFSET, LAST_OFFSET, MAX_TIMESTAMP, PRODUCER_ID, PRODUCER_EPOCH, BASE_SEQUENCE, LEADER_EPOCH,
        IS_TRANSACTIONAL, IS_CONTROL, ARGUMENTS };
 
-/* What the header says that the records don't. */
+/* What the header has beyond the records. */
 struct head {
     int64_t last_offset, max_timestamp, producer_id, producer_epoch, base_sequence, leader_epoch;
     int attributes;

@@ -14,7 +14,7 @@ typedef struct {
     Py_ssize_t at, length;   /* in bytes */
     PyObject *view, *head;   /* its bytes and its header; NULL until they are asked for */
     PyObject *kept;          /* records, or None */
-    Py_ssize_t position, size; /* what Python is told, and may change */
+    Py_ssize_t position, size; /* visible to Python, which may change them */
 } Opened;
 
 /* The RecordBatch of `length` bytes at `at`, which are all there. */

@@ -1,4 +1,4 @@
-/* Numbers and bytes as records hold them, into memory that grows. Rule: whoever puts has reserved. */
+/* Numbers and bytes as records hold them, into memory that grows. Rule: the caller has reserved the room. */
 
 #ifndef COORDWIRE_RECORDS_PUT_H
 #define COORDWIRE_RECORDS_PUT_H

@@ -120,7 +120,7 @@ static PyMethodDef functions[] = {
     {"contains", (PyCFunction)(void (*)(void))py_contains, METH_FASTCALL,
      "contains(data, part, /)\n--\n\nWhether bytes have others in them; fast where the last of these is rare."},
     {"crc32c", (PyCFunction)(void (*)(void))py_crc32c, METH_FASTCALL,
-     "crc32c(data, crc=0, /)\n--\n\nThe CRC-32C of data behind bytes that have the checksum crc."},
+     "crc32c(data, crc=0, /)\n--\n\nThe CRC-32C of data after bytes that have the checksum crc."},
     {"crc32c_by_table", (PyCFunction)(void (*)(void))py_crc32c_by_table, METH_FASTCALL,
      "crc32c_by_table(data, crc=0, /)\n--\n\nThe same without the processor's help."},
     {0},

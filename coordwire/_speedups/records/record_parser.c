@@ -75,10 +75,10 @@ const uint8_t *kernel_walk(const uint8_t *at, const uint8_t *end, int64_t count,
 {
     struct record record;
     for (*done = 0; *done < count; ++*done) {
-        const uint8_t *behind = kernel_record(at, end, 0, 0, &record);
-        if (!behind || (record.headers && !kernel_headers_are_sound(&record)))
+        const uint8_t *after = kernel_record(at, end, 0, 0, &record);
+        if (!after || (record.headers && !kernel_headers_are_sound(&record)))
             break;
-        at = behind;
+        at = after;
     }
     return at;
 }

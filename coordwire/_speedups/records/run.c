@@ -2,7 +2,7 @@
 
    Strategy: the kernel finds a record's parts, then one `Record` is made of them. A record that the caller has
    let go of in the meantime is filled again instead of freed and made anew, as `zip` does with its tuples, and so
-   are its bytes and numbers if they are nobody else's and of the right size; equal timestamps, headers and header
+   are its bytes and numbers if nothing else refers to them and their size is right; equal timestamps, headers and header
    keys in a row are the same object. Rules: the run ends at the last record or, one word earlier, before the first
    that the kernel doubts; `done` and `position` say where, and the judge goes on. */
 
@@ -91,8 +91,8 @@ static PyObject *find_headers(Run *self, struct record *record)
     return headers;
 }
 
-/* Set a key or value. What is there already is written over if only this record has it: its hash, then, is
-   nobody's either. */
+/* Set a key or value. What is there already is written over if only this record has it: its hash, then, has
+   no other user either. */
 static inline int set_bytes(PyObject **place, const uint8_t *data, int64_t size)
 {
     PyObject *old = *place;
@@ -167,7 +167,7 @@ static inline int set_stamp(Run *self, PyObject **place, int64_t timestamp)
     return 0;
 }
 
-/* A record to fill: one that nobody else has any more, or a new one. */
+/* A record to fill: one without other references, or a new one. */
 static PyObject *blank(Run *self)
 {
     PyObject *record = self->given[self->turn];
@@ -186,12 +186,12 @@ static inline __attribute__((always_inline)) PyObject *next_record(Run *self)
     int64_t done = self->done;
     if (done >= self->count)
         return NULL;
-    const uint8_t *behind = kernel_record(at, self->end, self->base_offset, self->base_timestamp, &found);
-    if (!behind) {
+    const uint8_t *after = kernel_record(at, self->end, self->base_offset, self->base_timestamp, &found);
+    if (!after) {
         self->count = done;
         return NULL;
     }
-    self->at = behind; /* now, as who comes back to this run meanwhile gets the one after it */
+    self->at = after; /* now, as a call that re-enters this run gets the one after it */
     self->done = done + 1;
     PyObject *headers = found.headers ? find_headers(self, &found) : Py_NewRef(self->codec->empty);
     PyObject *record = headers ? blank(self) : NULL; /* what that still holds may do anything when it goes */
@@ -295,7 +295,7 @@ static PyMethodDef run_methods[] = {
 
 static PyGetSetDef run_getset[] = {
     {"done", (getter)run_done, NULL, "How many records were read.", NULL},
-    {"position", (getter)run_position, NULL, "The position behind the last of them.", NULL},
+    {"position", (getter)run_position, NULL, "The position after the last of them.", NULL},
     {0},
 };
 

@@ -8,7 +8,7 @@
 
 enum {
     RUNNING,  /* over bytes that the kernel reads */
-    UNOPENED, /* over a batch that nobody has looked at */
+    UNOPENED, /* over a batch that was not looked at yet */
     BUSY,     /* in Python code, or without the lock */
     RESTING,  /* over what `rest` gives */
     ENDED,
@@ -32,7 +32,7 @@ typedef struct {
     uint8_t copy[COPIED]; /* where they are, if the bytes may change */
     PyObject *given[2];  /* the two last records that were given out */
     int turn;
-    PyObject *batch;     /* the RecordBatch, or NULL if the bytes are nobody's */
+    PyObject *batch;     /* the RecordBatch, or NULL if the bytes belong to none */
     PyObject *rest;      /* an iterator */
     int state, packed, create_time;
     int64_t promised;    /* records, by the batch's header */

@@ -47,7 +47,7 @@ static uint32_t checksum(const uint8_t *at, Py_ssize_t size)
     return crc;
 }
 
-/* The batch's bytes, into `first` and `end`: its view, or if nobody has asked for that a part of its source.
+/* The batch's bytes, into `first` and `end`: its view, or if that was not requested a part of its source.
    0, or -1 with an exception, or 1 if it hasn't any or no header is in them. */
 static int find_bytes(Run *self)
 {

@@ -1,6 +1,6 @@
 /* Types and slots: what the files of the record half need to make types and to fill objects of Python's classes.
 
-   Rule: a slot is filled by its offset only if its class's own descriptor says that it is a plain slot. */
+   Rule: a slot is filled by its offset only if its class's own descriptor is that of a plain slot. */
 
 #include "record_codec.h"
 
@@ -22,7 +22,7 @@ Py_ssize_t place_of_slot(PyTypeObject *type, const char *name)
     }
     Py_DECREF(found);
     if (offset < 0)
-        PyErr_Format(PyExc_TypeError, "%s.%s is no slot", type->tp_name, name);
+        PyErr_Format(PyExc_TypeError, "%s.%s is not a slot", type->tp_name, name);
     return offset;
 }
 
@@ -31,7 +31,7 @@ int is_slotted(PyTypeObject *type)
     if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !type->tp_itemsize && !type->tp_dictoffset
         && !type->tp_weaklistoffset && type->tp_base == &PyBaseObject_Type)
         return 1;
-    PyErr_Format(PyExc_TypeError, "%s is no plain slotted class", type->tp_name);
+    PyErr_Format(PyExc_TypeError, "%s is not a plain slotted class", type->tp_name);
     return 0;
 }
 
@@ -40,7 +40,7 @@ PyTypeObject *own_type(PyTypeObject *type, const char *name)
     PyObject *module = PyType_GetModule(type);
     PyObject *found = module ? PyObject_GetAttrString(module, name) : NULL;
     if (found && (!PyType_Check(found) || PyType_GetModule((PyTypeObject *)found) != module)) {
-        PyErr_Format(PyExc_TypeError, "%s is another's", name);
+        PyErr_Format(PyExc_TypeError, "%s belongs to another class", name);
         Py_CLEAR(found);
     }
     return (PyTypeObject *)found;

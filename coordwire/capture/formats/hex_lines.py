@@ -86,13 +86,13 @@ def plain_bytes(line: HexLine, start: int = 0, stop: int | None = None) -> bytes
             at += 2
         digits = _DIGITS.match(text, at)
         if digits is None:
-            reason = f"{text[at]!r} is no hex digit" if at < len(text) else "0x without digits"
+            reason = f"expected a hex digit, got {text[at]!r}" if at < len(text) else "0x without digits"
             raise NotHex(line, start + at, reason)
         if len(digits[0]) % 2:
-            behind = text[digits.end() : digits.end() + 1]
-            if behind and not behind.isspace() and behind not in ":,":
-                raise NotHex(line, start + digits.end(), f"{behind!r} is no hex digit")
-            raise NotHex(line, start + at, f"an odd number of hex digits: {len(digits[0])}")
+            following = text[digits.end() : digits.end() + 1]
+            if following and not following.isspace() and following not in ":,":
+                raise NotHex(line, start + digits.end(), f"expected a hex digit, got {following!r}")
+            raise NotHex(line, start + at, f"expected an even number of hex digits, got {len(digits[0])}")
         parts.append(bytes.fromhex(digits[0]))
         at = digits.end()
     return b"".join(parts)
@@ -113,7 +113,7 @@ def find_od_offset(line: HexLine) -> tuple[int, int, bool] | None:
 
 
 class OdStart(NamedTuple):
-    """A first line that may be od's. od is told from plain hex by its second offset, which is the first
+    """A first line that may be od's. od differs from plain hex by its second offset, which is the first
     line's count of bytes."""
 
     offset: int

@@ -208,7 +208,7 @@ class _Reader:
         """The bytes of a line."""
         self._data += data
         if len(self._data) > current().frame + PREFIX:
-            raise NotHex(line, 0, f"more than {current().frame} bytes, which no frame may have")
+            raise NotHex(line, 0, f"more than {current().frame} bytes, the limit of a frame")
 
     def _add(self, line: HexLine) -> None:
         raise NotImplementedError
@@ -245,7 +245,7 @@ class _Dump(_Reader):
         found = self._offset(line)
         self._take(-1 if found is None else found[0])
         if found is None:
-            raise NotHex(line, 0, "no offset, though the dump's other lines have one")
+            raise NotHex(line, 0, "expected an offset, as on the dump's other lines")
         self._pending = line, found
         offset = found[0]
         self._base = offset if self._base < 0 else self._base
@@ -253,7 +253,7 @@ class _Dump(_Reader):
             self._repeat(self._starred, offset)
             self._starred = None
         if offset - self._base != len(self._data):
-            raise NotHex(line, 0, f"offset {offset:x}, where {self._base + len(self._data):x} is due")
+            raise NotHex(line, 0, f"expected offset {self._base + len(self._data):x}, got {offset:x}")
 
     def _take(self, following: int) -> None:
         """Read the line that waits; following: the next line's offset, -1 if unknown."""
@@ -268,9 +268,11 @@ class _Dump(_Reader):
         above, held = self._above, len(self._data)
         missing = offset - self._base - held
         if not above or missing < 0 or missing % len(above):
-            raise NotHex(starred, 0, f"a repetition up to offset {offset:x}, which no full lines reach")
+            raise NotHex(
+                starred, 0, f"a repetition up to offset {offset:x}, which is not at the end of a full line"
+            )
         if missing + held > current().frame:
-            raise NotHex(starred, 0, f"a repetition of {missing} bytes, more than a frame may have")
+            raise NotHex(starred, 0, f"a repetition of {missing} bytes, over the limit of a frame")
         self._data += above * (missing // len(above))
 
     def finish(self) -> bytes:

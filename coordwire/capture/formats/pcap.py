@@ -55,7 +55,7 @@ def read_packets(
     if magic == SECTION:
         return (yield from read_pcapng(source, tally))
     if magic not in MAGICS:
-        raise Malformed(f"no capture: it starts with {magic.hex(' ')}, which is neither pcap nor pcapng")
+        raise Malformed(f"expected a pcap or pcapng capture, got a file that starts with {magic.hex(' ')}")
     yield from _read_classic(source, tally)
 
 
@@ -68,7 +68,7 @@ def _read_classic(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet 
     major, minor, snap, link = struct.unpack_from(f"{order}HH8xII", buffer, 4)
     if major != 2:
         raise Malformed(f"pcap version {major}.{minor} is not known", 4)
-    link &= 0xFFFF  # the rest tells about frame checksums
+    link &= 0xFFFF  # the rest describes frame checksums
     limit = min(max(snap, USUAL), GREATEST)
     tally.digits = 6 if unit == 1000 else 9
     unpack = struct.Struct(f"{order}IIII").unpack_from
@@ -87,11 +87,11 @@ def _read_classic(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet 
         stop = at + size + length
         reason = ""
         if length > limit:
-            reason = f"a captured length of {length} bytes can't be: the limit is {limit}"
+            reason = f"expected a captured length of at most {limit} bytes, got {length}"
         elif fraction >= SECOND:
-            reason = f"a time stamp's fraction of {fraction} is beyond a second"
+            reason = f"a timestamp's fraction of {fraction} is not below a second"
         elif not (length or wire or seconds):
-            reason = "zeros instead of a packet's header"
+            reason = "expected a packet's header, got zeros"
         elif stop > end:
             whole = source.grow(at, size + length)
             buffer, at, end = source.buffer, 0, len(source.buffer)
@@ -111,6 +111,7 @@ def _read_classic(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet 
             buffer[at + size : stop],
             wire if wire > length else length,
             source.base + at + size,
+            tally.packets,
         )
         at = stop
 

@@ -1,6 +1,6 @@
 """Packets of a pcapng file.
 
-Strategy: walk the blocks; a section sets the byte order and forgets the interfaces, an interface sets link
+Strategy: walk the blocks; a section sets the byte order and drops the interfaces, an interface sets link
 type, clock and snap length, the three kinds of packet block give packets, all others are stepped over,
 options of no interest too. Rules: a block counts only if both its length fields agree; otherwise it is an
 `UnreadableRange`, and the reader searches for the next block of a known type, on a boundary of four bytes,
@@ -8,6 +8,8 @@ whose lengths agree. Why dpkt doesn't do it: see `coordwire.capture.formats.pcap
 """
 
 from __future__ import annotations
+
+from coordwire.errors import counted
 
 __all__ = ["SECTION", "read_pcapng"]
 
@@ -25,6 +27,9 @@ SECTION = b"\x0a\x0d\x0d\x0a"
 ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 INTERFACE, OLD_PACKET, SIMPLE_PACKET, PACKET = 1, 2, 3, 6
 KNOWN = (1, 2, 3, 4, 5, 6, 9, 10, 0xBAD, 0x40000BAD)
+LISTED = (9, 0xBAD, 0x40000BAD, 0x204, 0x216, 0x221)
+"""Blocks without a packet that Wireshark counts as one: a journal's, custom ones, sysdig's."""
+
 TSRESOL, TSOFFSET = 9, 14
 GREATEST = 16 << 20  # of a block, as in Wireshark
 INTERFACES = 65_536  # of a section; more would only fill memory
@@ -99,7 +104,7 @@ def read_pcapng(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet | 
             reason = f"the file ends within its header: {len(source.buffer)} of 28 bytes"
             yield UnreadableRange(0, len(source.buffer), reason)
             return
-        raise Malformed(f"no pcapng: {source.buffer[8:12].hex(' ')} tells no byte order", 8)
+        raise Malformed(f"not a pcapng: expected a byte-order magic, got {source.buffer[8:12].hex(' ')}", 8)
     section = _Section(order, 0)
     tally.digits = 0  # each interface raises it
     clock = 0  # simple packets have no time: they take that of the packet before
@@ -118,13 +123,13 @@ def read_pcapng(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet | 
         if buffer[at : at + 4] == SECTION:
             order = ORDERS.get(buffer[at + 8 : at + 12])
             if order is None:
-                reason = f"{buffer[at + 8 : at + 12].hex(' ')} tells no byte order"
+                reason = f"expected a byte-order magic, got {buffer[at + 8 : at + 12].hex(' ')}"
             else:
                 length = struct.unpack_from(f"{order}I", buffer, at + 4)[0]
         if reason:
             pass
         elif length < 12 or length % 4 or length > GREATEST:
-            reason = f"a block length of {length} can't be"
+            reason = f"a block length of {length} is not a multiple of 4 from 12 to {GREATEST}"
         elif at + length > end:
             whole = source.grow(at, length)
             buffer, at, end = source.buffer, 0, len(source.buffer)
@@ -132,7 +137,7 @@ def read_pcapng(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet | 
                 reason = f"the file ends within a block: {end} of {length} bytes"
         if not reason and not _agrees(section, buffer, at, length):
             last = buffer[at + length - 4 : at + length]
-            reason = f"a block's lengths differ: {buffer[at + 4 : at + 8].hex()} before, {last.hex()} behind"
+            reason = f"a block's lengths differ: {buffer[at + 4 : at + 8].hex()} before, {last.hex()} after"
         if reason:
             position = source.base + at
             yield UnreadableRange(position, section.skip(source, at), reason)
@@ -142,10 +147,10 @@ def read_pcapng(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet | 
         if buffer[at : at + 4] == SECTION:
             major, minor = struct.unpack_from(f"{order}HH", buffer, at + 12) if length >= 28 else (0, 0)
             if major != 1:
-                reason = f"a section of version {major}.{minor} and {length} bytes is not known"
+                reason = f"expected a section of version 1, got version {major}.{minor} in {length} bytes"
             section = _Section(order or section.order, source.base + at)
         elif length < LEAST.get(kind, 12):
-            reason = f"a block of type {kind} has at least {LEAST[kind]} bytes, not {length}"
+            reason = f"a block of type {kind} needs at least {LEAST[kind]} bytes, got {length}"
         elif kind == INTERFACE:
             if len(section.interfaces) < INTERFACES:
                 interface = _interface(section.order, buffer[at : at + length])
@@ -166,7 +171,7 @@ def read_pcapng(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet | 
                 first = at + 12
             room = at + length - 4 - first
             if number >= len(section.interfaces):
-                reason = f"a packet of interface {number}, of which nothing was said"
+                reason = f"a packet of interface {number}, which is not described"
             else:
                 link, snap, times, parts, start, _ = section.interfaces[number]
                 if high < 0:
@@ -176,9 +181,12 @@ def read_pcapng(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet | 
                 if captured <= room:
                     tally.packets += 1
                     data = buffer[first : first + captured]
-                    yield Packet(clock, link, data, max(wire, captured), source.base + first)
+                    position = source.base + first
+                    yield Packet(clock, link, data, max(wire, captured), position, tally.packets)
                 else:
-                    reason = f"a packet of {captured} bytes in a block of {length}"
+                    reason = f"a packet of {counted(captured, 'byte')} in a block of {length}"
+        elif kind in LISTED:
+            tally.packets += 1
         if reason:
             yield UnreadableRange(source.base + at, length, reason)
         at += length

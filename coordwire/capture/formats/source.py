@@ -26,7 +26,8 @@ class Packet(NamedTuple):
     """A packet as captured.
 
     link: the link type (see `coordwire.capture.tcp.link`); wire_length: what it measured on the wire, at
-    least `len(data)`; position: of its first byte in the file.
+    least `len(data)`; position: of its first byte in the file; number: of the packet in the file, from 1, as
+    Wireshark counts.
     """
 
     time_ns: int
@@ -34,6 +35,7 @@ class Packet(NamedTuple):
     data: bytes
     wire_length: int
     position: int
+    number: int = 0
 
 
 class InputWindow:

@@ -84,7 +84,7 @@ def is_metadata(topic: Any) -> bool:
 
 
 def _metadata_records(message: Any) -> list[str]:
-    """The paths of the record sets of the metadata log that hold a secret, or that nobody can read."""
+    """The paths of the record sets of the metadata log that hold a secret, or that are unreadable."""
     return [
         f"responses[{number}].partitions[{index}].records"
         for number, topic in enumerate(message.responses)

@@ -127,8 +127,8 @@ def _holds_metadata(entry: FrameEntry) -> bool:
     """Whether the metadata log is among what a Fetch asks for or answers, as far as it was read."""
     if entry.request is not None and entry.request.released:  # what it asked for is unknown by now
         return True
-    told = getattr(entry.message, "responses", None) or ()
-    return _asks_for_metadata(entry) or any(map(secret_fields.is_metadata, told))
+    answers = getattr(entry.message, "responses", None) or ()
+    return _asks_for_metadata(entry) or any(map(secret_fields.is_metadata, answers))
 
 
 def _asks_for_metadata(entry: FrameEntry) -> bool:

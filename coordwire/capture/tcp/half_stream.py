@@ -23,6 +23,7 @@ class Piece(NamedTuple):
     end: int
     data: bytes | None
     time_ns: int
+    packet: int
 
 
 class HalfStream:
@@ -87,7 +88,7 @@ class HalfStream:
             self.joined[piece.end] = held[at].end
         held.insert(at, piece)
 
-    def behind(self, at: int) -> tuple[int, int]:
+    def after(self, at: int) -> tuple[int, int]:
         """Where the run of joined pieces ends that the piece at this index is in, and the index after it. The
         way is remembered, so that no run is walked twice."""
         joined, end = self.joined, self.held[at].end

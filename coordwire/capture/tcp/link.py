@@ -14,6 +14,8 @@ without saying where, and on its own takes all the time that the whole chain may
 
 from __future__ import annotations
 
+from coordwire.errors import counted
+
 __all__ = ["ACK", "FIN", "RST", "SYN", "TcpSegment", "endpoints", "read_segments", "reverse_key"]
 
 import struct
@@ -34,7 +36,9 @@ SUPPORTED = RAW | LOOPBACK | {ETHERNET, COOKED, COOKED2}
 IPV4, IPV6 = 0x0800, 0x86DD
 VLAN = frozenset((0x8100, 0x88A8, 0x9100, 0x9200))
 FAMILIES = {2: IPV4, 10: IPV6, 24: IPV6, 28: IPV6, 30: IPV6}  # of BSD, Linux, macOS and Windows
-TCP = 6
+TCP, UDP = 6, 17
+IP_PROTOCOLS = {1: "ICMP", 2: "IGMP", UDP: "UDP", 47: "GRE", 50: "ESP", 58: "ICMPv6", 132: "SCTP"}
+ETHER_TYPES = {0x0806: "ARP", 0x88CC: "LLDP", 0x8847: "MPLS", 0x8863: "PPPoE", 0x8864: "PPPoE"}
 EXTENSIONS = frozenset((0, 43, 60, 135, 139, 140))  # of IPv6, all with a length of eights
 FRAGMENT, AUTHENTICATION = 44, 51
 
@@ -48,7 +52,7 @@ class TcpSegment(NamedTuple):
     """A TCP segment.
 
     key: addresses and ports as in the packet; length: of the payload as sent, of which a snap length may have
-    cut some; position: of the payload in the file.
+    cut some; position: of the payload in the file; packet: the number of its packet in the file.
     """
 
     time_ns: int
@@ -59,6 +63,7 @@ class TcpSegment(NamedTuple):
     flags: int
     payload: bytes
     length: int
+    packet: int = 0
 
 
 class _Bad(Exception):
@@ -70,7 +75,7 @@ def read_segments(
 ) -> Iterator[TcpSegment | UnreadableRange]:
     """The TCP segments of the packets, in order, and what couldn't be read."""
     tally = CaptureCounts() if tally is None else tally
-    foreign: UnreadableRange | None = None  # a run of packets of one unknown link type, told as one
+    foreign: UnreadableRange | None = None  # a run of packets of one unknown link type, reported as one
     for packet in packets:
         if type(packet) is UnreadableRange:
             if foreign is not None:
@@ -79,7 +84,7 @@ def read_segments(
             yield packet
             continue
         assert isinstance(packet, Packet)
-        time_ns, link, data, wire, position = packet
+        time_ns, link, data, wire, position, number = packet
         if foreign is not None and link in SUPPORTED:
             yield foreign
             foreign = None
@@ -89,17 +94,19 @@ def read_segments(
             elif link in SUPPORTED:
                 at = _network(link, data)
                 if at < 0:
-                    tally.passed_over += 1
+                    _pass_over(tally, _link_protocol(link, data))
                     continue
             else:
-                reason = f"packets of link type {link}, which is not known here"
+                reason = f"packets of unknown link type {link}"
                 if foreign is None or foreign.reason != reason:
                     if foreign is not None:
                         yield foreign
-                    foreign = UnreadableRange(position, len(data), reason)
+                    foreign = UnreadableRange(
+                        position, len(data), reason, first_packet=number or None, packet=number or None
+                    )
                 else:
                     length = position + len(data) - foreign.position
-                    foreign = UnreadableRange(foreign.position, length, reason)
+                    foreign = foreign._replace(length=length, packet=number or None)
                 continue
             if len(data) >= at + 40:
                 first, total, fragment, protocol, key, sequence, acknowledged, flags = _COMMON(data, at)
@@ -108,7 +115,7 @@ def read_segments(
                 common = False
             if common:
                 if protocol != TCP:
-                    tally.passed_over += 1
+                    _pass_over(tally, _protocol(protocol, data, at + 20))
                     continue
                 start = at + 20 + (flags >> 12) * 4
                 end = at + total if total else wire
@@ -124,15 +131,19 @@ def read_segments(
                     flags & 0x3F,
                     data[start:end],
                     length,
+                    number,
                 )
             else:
-                general = _general(time_ns, position, data, at, wire)
+                general = _general(time_ns, position, data, at, wire, number)
                 if general is None:
-                    tally.passed_over += 1
+                    six = data[at] >> 4 == 6
+                    start = at + (40 if six else (data[at] & 15) * 4)
+                    _pass_over(tally, _protocol(data[at + (6 if six else 9)], data, start))
                     continue
                 segment = general
         except _Bad as bad:
-            yield UnreadableRange(position, len(data), str(bad))
+            place = number or None
+            yield UnreadableRange(position, len(data), str(bad), first_packet=place, packet=place)
             continue
         tally.segments += 1
         yield segment
@@ -140,9 +151,32 @@ def read_segments(
         yield foreign
 
 
+def _pass_over(tally: CaptureCounts, protocol: str) -> None:
+    tally.passed_over += 1
+    tally.others[protocol] += 1
+
+
+def _link_protocol(link: int, data: bytes) -> str:
+    """What a packet without IP holds."""
+    if link == ETHERNET:
+        kind = _SHORT(data, 12)[0]
+    elif link in (COOKED, COOKED2):
+        kind = _SHORT(data, 14 if link == COOKED else 0)[0]
+    else:
+        return "other packets"
+    return ETHER_TYPES.get(kind, f"Ethernet type 0x{kind:04x}")
+
+
+def _protocol(protocol: int, data: bytes, start: int) -> str:
+    """What an IP packet holds; its bytes begin at `start`."""
+    if protocol == UDP and len(data) >= start + 4:
+        return f"UDP port {min(_SHORT(data, start)[0], _SHORT(data, start + 2)[0])}"
+    return IP_PROTOCOLS.get(protocol, f"IP protocol {protocol}")
+
+
 def _need(data: bytes, end: int, what: str) -> None:
     if end > len(data):
-        raise _Bad(f"the packet was cut to {len(data)} bytes, within its {what}")
+        raise _Bad(f"the packet was cut to {counted(len(data), 'byte')}, within its {what}")
 
 
 def _network(link: int, data: bytes) -> int:
@@ -169,7 +203,7 @@ def _network(link: int, data: bytes) -> int:
     return at if kind in (IPV4, IPV6) else -1
 
 
-def _general(time_ns: int, position: int, data: bytes, at: int, wire: int) -> TcpSegment | None:
+def _general(time_ns: int, position: int, data: bytes, at: int, wire: int, number: int) -> TcpSegment | None:
     """The TCP segment in any IP packet, or None if it holds another protocol."""
     _need(data, at + 1, "IP header")
     version = data[at] >> 4
@@ -207,7 +241,7 @@ def _general(time_ns: int, position: int, data: bytes, at: int, wire: int) -> Tc
     if protocol != TCP:
         return None
     if fragmented:
-        raise _Bad(f"a fragment of an IPv{version} packet; fragments are not put together")
+        raise _Bad(f"a fragment of an IPv{version} packet; fragments are not reassembled")
     end = at + total if total else wire
     _need(data, start + 20, "TCP header")
     ports, sequence, acknowledged, flags = _TCP(data, start)
@@ -223,6 +257,7 @@ def _general(time_ns: int, position: int, data: bytes, at: int, wire: int) -> Tc
         flags & 0x3F,
         data[payload:end],
         end - payload,
+        number,
     )
 
 

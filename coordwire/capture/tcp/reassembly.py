@@ -7,7 +7,7 @@ modulo 2**32.
 
 Rules:
 - A connection begins with a SYN, or with the first bytes seen of it (then offset 0 is where the capture
-  came in). A SYN with another number on the same ports, or bytes beyond any window (`AHEAD`, `BEHIND`),
+  came in). A SYN with another number on the same ports, or bytes beyond any window (`AHEAD`, `BACK`),
   begin a new one. A single zero byte begins none: it is a keep-alive probe.
 - A hole is given up as `Gap` when the other side has acknowledged it and `PATIENCE` more packets of the
   connection have passed (the receiver had it, the capture hasn't; some captures are out of order by a few
@@ -18,6 +18,8 @@ Rules:
   was on the wire and still comes out.
 - What a snap length cut off is `Gap` at once. Bytes before offset 0 are `UnreadableRange`.
 - Connections beyond `FLOWS` are forgotten, longest silent first; late bytes then begin a new one.
+- Connections are numbered as Wireshark's tcp.stream does (`Flow.stream`): by the first packet between two
+  ends, whatever it holds, and anew by a SYN that begins another connection on the same ports.
 """
 
 from __future__ import annotations
@@ -49,11 +51,11 @@ PIECE = 256  # what a held segment counts on top of its bytes
 FLOWS = 32_768  # connections that are remembered
 PATIENCE = 3  # packets for which an acknowledged hole may still be filled
 AHEAD = 1 << 28  # farther ahead than any window, and than a loss in a capture is likely to be
-BEHIND = 16 << 20  # farther back than any retransmission
+BACK = 16 << 20  # farther back than any retransmission
 
 CUT = "cut off by the capture's snap length"
 MISSED = "never captured, though the receiver acknowledged it"
-FULL = "never captured, and too much waits behind it"
+FULL = "never captured, and too much data waits after it"
 ENDED = "never captured before the flow ended"
 
 
@@ -77,7 +79,7 @@ def reassemble(
             yield segment
             continue
         assert isinstance(segment, TcpSegment)
-        time_ns, _, key, sequence, acknowledged, flags, payload, length = segment
+        time_ns, _, key, sequence, acknowledged, flags, payload, length, packet = segment
         half = find(key)
         if (
             half is not None
@@ -95,7 +97,7 @@ def reassemble(
                 offset = half.offset
                 half.offset = offset + length
                 half.next = half.edge = (sequence + length) & MASK
-                yield Chunk(half.flow, time_ns, offset, payload)
+                yield Chunk(half.flow, time_ns, offset, payload, packet)
         else:
             yield from table.receive(segment, half)
     yield from table.end()
@@ -113,13 +115,17 @@ class _Table:
         self._stalled: OrderedDict[int, HalfStream] = OrderedDict()
         self._flows = flows
         self._connections = 0
+        self._streams = 0
+        self._idle: OrderedDict[bytes, int] = (
+            OrderedDict()
+        )  # streams without data, by their first packet's key
 
     def receive(self, segment: TcpSegment, half: HalfStream | None) -> Iterator[Event]:
         """Any segment, the careful way."""
-        time_ns, _, key, sequence, acknowledged, flags, payload, length = segment
+        time_ns, _, key, sequence, acknowledged, flags, payload, length, _ = segment
         if flags & SYN:
             if half is None or self._is_new(half, segment):
-                half = yield from self._open(key, time_ns, half)
+                half = yield from self._open(key, time_ns, half, flags)
             if not half.closed and (not half.opened or half.isn != sequence):
                 yield from self._greet(half, segment)
             sequence = (sequence + 1) & MASK
@@ -127,12 +133,14 @@ class _Table:
             probe = length == 1 and payload in (b"\0", b"")
             if half is None or self._is_foreign(half, sequence, probe):
                 if probe:
+                    self._note(key, half)
                     return
-                half = yield from self._open(key, time_ns, half)
+                half = yield from self._open(key, time_ns, half, flags)
             if not half.started and not half.closed and not probe:
                 half.middle = True
                 half.start(sequence)
         if half is None:
+            self._note(key, half)
             return
         half.last_ns = time_ns
         if flags & (ACK | RST) == ACK:
@@ -174,7 +182,7 @@ class _Table:
         if half.isn >= 0:  # a server that answers with SYN cookies may answer twice, with another number
             return not (segment.flags & ACK and ours) or bool(half.offset or half.held)
         if half.started:  # bytes that were captured before the SYN that they came after
-            return not 0 <= distance(half.edge, segment.sequence + 1) - half.offset < BEHIND
+            return not 0 <= distance(half.edge, segment.sequence + 1) - half.offset < BACK
         if segment.flags & ACK:
             return peer.isn >= 0 and not ours
         return peer.isn < 0 or peer.offset > 0  # if not: both sides open at once
@@ -186,10 +194,12 @@ class _Table:
             return half.closed
         ahead = distance(sequence, half.edge)
         if half.closed:
-            return not probe and not -BEHIND <= ahead < 0
-        return not -BEHIND <= ahead <= AHEAD
+            return not probe and not -BACK <= ahead < 0
+        return not -BACK <= ahead <= AHEAD
 
-    def _open(self, key: bytes, time_ns: int, old: HalfStream | None) -> Generator[Event, None, HalfStream]:
+    def _open(
+        self, key: bytes, time_ns: int, old: HalfStream | None, flags: int
+    ) -> Generator[Event, None, HalfStream]:
         """A new connection, in place of an old one on the same ports."""
         if old is not None:
             yield from self._close(old, "reused", time_ns)
@@ -197,13 +207,33 @@ class _Table:
         elif len(self.halves) >= 2 * self._flows:
             yield from self._forget()
         source, destination = endpoints(key)
-        half = HalfStream(Flow(source, destination, self._connections), key, time_ns)
-        peer = HalfStream(Flow(destination, source, self._connections), reverse_key(key), time_ns)
+        flow = Flow(source, destination, self._connections, self._stream(key, old, flags))
+        half = HalfStream(flow, key, time_ns)
+        peer = HalfStream(flow.reverse, reverse_key(key), time_ns)
         half.peer, peer.peer = peer, half
         self._connections += 1
         self.halves[peer.key] = peer
         self.halves[key] = half  # last, as the keys are the same where a port talks to itself
         return half
+
+    def _stream(self, key: bytes, old: HalfStream | None, flags: int) -> int:
+        """The number of a connection that begins, perhaps in place of an old one."""
+        again, back = self._idle.pop(key, None), self._idle.pop(reverse_key(key), None)
+        if flags & SYN:  # after packets of its own direction it begins another
+            known = back if old is None and again is None else None
+        else:
+            known = old.flow.stream if old is not None else back if again is None else again
+        if known is None:
+            known, self._streams = self._streams, self._streams + 1
+        return known
+
+    def _note(self, key: bytes, half: HalfStream | None) -> None:
+        """Number a connection of which only packets without data were seen so far."""
+        if half is None and key not in self._idle and reverse_key(key) not in self._idle:
+            self._idle[key] = self._streams
+            self._streams += 1
+            if len(self._idle) > self._flows:
+                self._idle.popitem(last=False)
 
     @staticmethod
     def _greet(half: HalfStream, segment: TcpSegment) -> Iterator[Event]:
@@ -224,14 +254,18 @@ class _Table:
 
     def _take(self, half: HalfStream, segment: TcpSegment, sequence: int) -> Iterator[Event]:
         """Take in a segment's bytes, the first of which has that sequence number."""
-        time_ns, position, _, _, _, _, payload, length = segment
+        time_ns, position, _, _, _, _, payload, length, packet = segment
         if not length:
             return
         start = half.offset + distance(sequence, half.edge)
         end = start + length
         if start < 0 and half.middle and length > 1:
-            reason = f"bytes of {half.flow} from before the first that was captured"
-            yield UnreadableRange(position, min(-start, len(payload)), reason)
+            reason = f"bytes of {half.flow} from before the first captured one"
+            place = packet or None
+            yield UnreadableRange(
+                position, min(-start, len(payload)), reason, first_packet=place, packet=place,
+                tcp_stream=half.flow.stream,
+            )  # fmt: skip
         if end <= half.offset:
             self._tally.repeated += 1
             return
@@ -242,12 +276,12 @@ class _Table:
             stop = start + len(payload)
             if payload:
                 half.advance(stop)
-                yield Chunk(half.flow, time_ns, start, payload)
+                yield Chunk(half.flow, time_ns, start, payload, packet)
             if stop < end:
                 half.advance(end)
                 yield Gap(half.flow, time_ns, stop, end - stop, CUT)
         else:
-            self._hold(half, start, payload, end, time_ns)
+            self._hold(half, start, payload, end, segment)
             yield from self._drain(half, time_ns)
             while len(half.held) > SEGMENTS or half.weight > self._window:
                 yield from self._give_up(half, time_ns, FULL)
@@ -258,13 +292,13 @@ class _Table:
                     yield from self._settle(longest, time_ns)
         half.waiting = bool(half.held) or half.fin > half.offset
 
-    def _hold(self, half: HalfStream, start: int, data: bytes, end: int, time_ns: int) -> None:
+    def _hold(self, half: HalfStream, start: int, data: bytes, end: int, segment: TcpSegment) -> None:
         """Keep what of `start` to `end` isn't held yet; what data doesn't cover was cut off."""
         held = half.held
         origin, covered = start, start + len(data)
         at = bisect_right(held, start, key=piece_start)
         if at and held[at - 1].end > start:
-            start, at = half.behind(at - 1)
+            start, at = half.after(at - 1)
         if start >= end:
             self._tally.repeated += 1
         while start < end:
@@ -273,19 +307,19 @@ class _Table:
                 stop = min(stop, covered)
             if stop > start:
                 piece = data[start - origin : stop - origin] if start < covered else None
-                half.insert(at, Piece(start, stop, piece, time_ns))
+                half.insert(at, Piece(start, stop, piece, segment.time_ns, segment.packet))
                 at += 1
                 self._weigh(half, PIECE + len(piece or b""))
                 start = stop
             if at < len(held) and held[at].start <= start:
-                start, at = half.behind(at)
+                start, at = half.after(at)
 
     def _drain(self, half: HalfStream, time_ns: int | None) -> Iterator[Event]:
         """Pass on what is held without a hole before it, at the time given or at its own."""
         held = half.held
         ready = 0
         while ready < len(held) and held[ready].start == half.offset:
-            start, end, data, own_ns = held[ready]
+            start, end, data, own_ns, packet = held[ready]
             ready += 1
             half.advance(end)
             half.joined.pop(start, None)
@@ -293,7 +327,7 @@ class _Table:
             if data is None:
                 yield Gap(half.flow, own_ns if time_ns is None else time_ns, start, end - start, CUT)
             else:
-                yield Chunk(half.flow, own_ns if time_ns is None else time_ns, start, data)
+                yield Chunk(half.flow, own_ns if time_ns is None else time_ns, start, data, packet)
         if ready:
             del held[:ready]
 
@@ -335,7 +369,7 @@ class _Table:
     def _reset(self, half: HalfStream, sequence: int, time_ns: int) -> Iterator[Event]:
         if half.started:
             ahead = distance(sequence, half.edge)
-            if not -BEHIND <= ahead <= BEHIND:
+            if not -BACK <= ahead <= BACK:
                 return  # of another connection
             if half.fin < 0 and ahead > 0:
                 half.fin = half.offset + ahead  # as far as the sender had come

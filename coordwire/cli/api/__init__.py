@@ -161,7 +161,7 @@ def _diff(entry: PageEntry, old: int, new: int) -> Form:
     for version in (old, new):
         if version not in classes[-1].versions:
             known = classes[-1].versions
-            raise Failure(f"api: there is no version {version}: there are {known[0]} to {known[-1]}")
+            raise Failure(f"api: expected a version from {known[0]} to {known[-1]}, got {version}")
     facts = None if entry.api_key is None else FACTS[entry.api_key]
     sides = []
     for cls in classes:

@@ -1,7 +1,7 @@
 """What has a name in the protocol: APIs, records of brokers' own logs, drafts, headers, data types.
 
-Strategy: APIs by key, records by log and type, dialects by their calls; what is left stands by itself. Rules:
-an entry knows its messages by name, so that listing them imports next to nothing.
+Strategy: APIs by key, records by log and type, dialects by their calls; each of the rest is an entry of its
+own. Rules: an entry knows its messages by name, so that listing them imports next to nothing.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class PageEntry:
 def entries() -> tuple[PageEntry, ...]:
     """All of them, group by group."""
     found = [*_apis(), *_records(), *_drafts()]
-    told = {name for entry in found for name in entry.messages}
-    for name in sorted(set(messages.__all__) - told - {"find_message"}):
+    listed = {name for entry in found for name in entry.messages}
+    for name in sorted(set(messages.__all__) - listed - {"find_message"}):
         header = find_message(name).direction == "header"
         found.append(PageEntry(name, HEADERS if header else TYPES, (name,)))
     return tuple(

@@ -1,6 +1,6 @@
 """What differs between two versions of an API: its fields, lengths, headers, and the words on it.
 
-Rules: a struct that comes or goes is told once, with the number of its fields.
+Rules: a struct that comes or goes is reported once, with the number of its fields.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def differences(cls: type[Message], old: int, new: int) -> list[dict[str, Any]]:
         if was is None or now is None:
             change, row, side = ("added", now, before) if was is None else ("removed", was, after)
             assert row is not None
-            if path.rpartition(".")[0] in side or "." not in path:  # else its struct was told already
+            if path.rpartition(".")[0] in side or "." not in path:  # else its struct was reported already
                 found.append(_change(change, row, after if was is None else before))
             continue
         if (was.null is None) != (now.null is None):

@@ -22,6 +22,7 @@ from coordwire.enums import ErrorCode, OpenEnum, enum_of
 from coordwire.messages.keys import ApiFacts
 
 _VERSIONS_NOTE = re.compile(r"\s*\((v\d|null (?:from|up to) v)[^()]*\)$")
+_RECORD_NOTE = re.compile(r"(Key|Value) of record type \d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,6 @@ def entity_note(name: str, entity: str | None) -> str | None:
 
 
 def about(cls: type[Struct]) -> str:
-    """A class's own docs in one line, without a message's facts, which are the last paragraph."""
+    """A class's own docs in one line, without the note which record of a log it is."""
     parts = (inspect.getdoc(cls) or "").split("\n\n")
-    return " ".join(" ".join(parts[:-1] if issubclass(cls, Message) else parts).split())
+    return " ".join(" ".join(part for part in parts if not _RECORD_NOTE.match(part)).split())

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Protocol
 
-from coordwire.cli import Failure, filters
-from coordwire.cli.inputs import failure, shown
-from coordwire.errors import CodecUnavailable, UnreadableRange
-from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker, read_file
-from coordwire.groups.latest import decide, latest
+from coordwire.cli import Failure, filters, name_patterns
+from coordwire.cli.coordinator_files import read_log, refuse_capture
+from coordwire.cli.inputs import failure, note, shown
+from coordwire.cli.name_patterns import Find, Names
+from coordwire.cli.survey import Survey
+from coordwire.errors import CodecUnavailable, UnreadableRange, counted
+from coordwire.groups.compaction import decide, latest
+from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker
 from coordwire.groups.log_files import LogFile, find_files
 from coordwire.logs import TOPICS
 
@@ -42,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--format", choices=("table", "json"), help="default: table on a terminal, else json lines"
     )  # fmt: skip
     parser.add_argument(
-        "--latest", action="store_true", help="only the last value of each key"
+        "--latest", action="store_true", help="only the last value of each key; no NoOps of the metadata log"
     )  # fmt: skip
     parser.add_argument(
         "--log",
@@ -51,8 +55,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--show-secrets", action="store_true", help="show SCRAM keys and secret configs")
     group = parser.add_argument_group("filters", "all of them must match")
-    group.add_argument("--group", action="append", metavar="ID", help="only records of this group")
-    group.add_argument("--topic", action="append", metavar="NAME", help="only offsets of this topic")
+    group.add_argument(
+        "--group", action="append", metavar="ID", help=f"only records of this group: {name_patterns.HELP}"
+    )
+    group.add_argument(
+        "--topic", action="append", metavar="NAME", help="only offsets of this topic, as --group"
+    )
     filters.configure_times(group)
 
 
@@ -73,6 +81,9 @@ def run(options: argparse.Namespace) -> int:
             if wanted(item):
                 output.write(item, pending=isinstance(item, CoordinatorRecord) and item.transactional)
     output.finish()
+    wanted.survey.report(
+        shown(options.paths[0]) if len(options.paths) == 1 else f"{len(options.paths)} inputs"
+    )
     return reading.status
 
 
@@ -97,7 +108,8 @@ def _passed_on(items: Iterator[LogItem], output: OffsetsFormat) -> Iterator[LogI
 class _Reading:
     """The items of all files. status: 1 if something couldn't be read, 2 if the system refused a file."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: argparse.Namespace, *, quiet: bool = False) -> None:
+        self._quiet = quiet
         self._paths: list[str] = options.paths
         self._log = options.log
         self.status = 0
@@ -107,7 +119,7 @@ class _Reading:
         for file in self._files():
             found = True
             try:
-                for item in read_file(file, log=self._log):
+                for item in read_log(file, log=self._log):
                     self._judge(item)
                     yield item
             except OSError as error:
@@ -115,18 +127,23 @@ class _Reading:
             except CodecUnavailable as error:
                 self._tell(2, f"{shown(file.path)}: {error}")
         if not found and not self.status:
-            raise Failure(f"no segments of {', '.join(TOPICS.values())} there")
+            raise Failure(
+                f"no segments of {', '.join(TOPICS.values())} there; coordwire timeline reads captures"
+            )
 
     def _files(self) -> Iterator[LogFile]:
         for path in self._paths:
             try:
+                refuse_capture(Path(path))
                 yield from find_files([path])
             except (OSError, ValueError) as error:
                 self._tell(2, str(failure(path, error)))
+            except Failure as trouble:
+                self._tell(2, str(trouble))
 
     def _judge(self, item: LogItem) -> None:
         if isinstance(item, UnreadableRange):
-            where = f"{item.length:,} bytes at byte {item.position:,}"
+            where = f"{counted(item.length, 'byte', ',')} at byte {item.position:,}"
             self._tell(1, f"{shown(item.file)}: {where} couldn't be read: {item.reason}")
         elif isinstance(item, CoordinatorRecord) and item.refusal is not None:
             reason = f"record at offset {item.log_offset}: {item.refusal.path}: {item.refusal.reason}"
@@ -134,20 +151,39 @@ class _Reading:
 
     def _tell(self, status: int, text: str) -> None:
         self.status = max(self.status, status)
-        print(f"coordwire: {text}", file=sys.stderr)
+        if not self._quiet:
+            note(text)
 
 
 class _Wanted:
-    """The filters of one command line. What couldn't be read is always wanted: nobody knows what it was."""
+    """The filters of one command line. What couldn't be read always passes, as its content is unknown."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self._groups = frozenset(options.group or ())
-        self._topics = frozenset(options.topic or ())
+        def find(of: Callable[[CoordinatorRecord], str | None]) -> Find:
+            return lambda texts: {of(item) for item in _again(options)} & set(texts)  # type: ignore[return-value]
+
+        self._groups = Names(options.group, find(lambda record: record.group))
+        self._topics = Names(options.topic, find(lambda record: record.topic))
         self._times = filters.TimeRange(options.since, options.until)
+        timed = options.since is not None or options.until is not None
+        kinds: dict[str, Callable[[LogItem], Iterable[object]]] = {
+            "groups": lambda item: (getattr(item, "group", None),),
+            "topics": lambda item: (getattr(item, "topic", None),),
+        }
+        asked = {
+            name: texts for name, texts in (("groups", options.group), ("topics", options.topic)) if texts
+        }
+        self.survey = Survey(
+            "records", {name: kinds[name] for name in asked}, asked, _time if timed else None
+        )
 
     def __call__(self, item: LogItem) -> bool:
+        """Whether to show an item."""
         if isinstance(item, UnreadableRange):
             return True
+        return self.survey.saw(item, self._wanted(item))
+
+    def _wanted(self, item: CoordinatorRecord | Marker) -> bool:
         if not self._timely(item):
             return False
         if isinstance(item, Marker):
@@ -156,12 +192,28 @@ class _Wanted:
 
     def timely(self, items: Iterator[LogItem]) -> Iterator[LogItem]:
         """The items inside the time range."""
-        return (item for item in items if isinstance(item, UnreadableRange) or self._timely(item))
+        for item in items:
+            if isinstance(item, UnreadableRange) or self._timely(item):
+                yield item
+            else:
+                self.survey.saw(item, False)
 
     def _timely(self, item: CoordinatorRecord | Marker) -> bool:
-        return (None if item.timestamp_ms < 0 else item.timestamp_ms * MS) in self._times
+        return _time(item) in self._times
 
     def _asked(self, record: CoordinatorRecord) -> bool:
-        return (not self._groups or record.group in self._groups) and (
-            not self._topics or record.topic in self._topics
+        return (not self._groups or self._groups(record.group)) and (
+            not self._topics or self._topics(record.topic)
         )
+
+
+def _time(item: LogItem) -> int | None:
+    """When an item was written, in nanoseconds."""
+    timestamp_ms: int = getattr(item, "timestamp_ms", -1)
+    return None if timestamp_ms < 0 else timestamp_ms * MS
+
+
+def _again(options: argparse.Namespace) -> Iterator[CoordinatorRecord]:
+    """The records of all files once more; what can't be read is reported elsewhere."""
+    reading = _Reading(options, quiet=True)
+    return (item for item in reading.items() if isinstance(item, CoordinatorRecord))

@@ -1,6 +1,6 @@
 """Coordinators' records as JSON, one object a line.
 
-Strategy: what one asks for most stands flat in front (group, topic, partition, offset, members, …); key and
+Strategy: what one asks for most comes flat and first (group, topic, partition, offset, members, …); key and
 value follow whole, in Apache Kafka's own JSON form, and what their opaque bytes hold. Rules: the order of the
 keys is fixed; lines are ASCII; what isn't a message is there as hex, unless it may hold a secret.
 """

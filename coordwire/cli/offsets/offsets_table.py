@@ -2,7 +2,7 @@
 
 Strategy: rich lays a chunk of rows out; a commit and a classic group have words of their own, whatever else
 there is comes as `body` lays messages out. A terminal too narrow for five columns gets lines instead: what
-doesn't fit beside a record stands below it. Rules: what waits is bounded; text from the log reaches the
+doesn't fit beside a record follows below it. Rules: what waits is bounded; text from the log reaches the
 terminal with its control characters escaped; secrets are not shown unasked.
 """
 
@@ -20,7 +20,7 @@ from coordwire.cli.message_lines import Pieces
 from coordwire.cli.tree import STYLES
 from coordwire.codec import Message
 from coordwire.embedded import Embedded, open_embedded
-from coordwire.errors import UnreadableRange
+from coordwire.errors import UnreadableRange, counted
 from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker
 from coordwire.messages import ConsumerProtocolAssignment
 
@@ -35,7 +35,7 @@ BESIDE = 58
 """Columns that time, offset, group and kind take in it, about."""
 
 BELOW = 4
-"""Columns by which what stands below a record is indented."""
+"""Columns by which what follows below a record is indented."""
 
 MOST_GROUP = 24
 CLOCK = len("00:00:00.000")
@@ -75,7 +75,8 @@ class OffsetsTableFormat:
                 about = [_marker(item)]
                 self._add(item.timestamp_ms, str(item.log_offset), "", item.kind, about)
             case UnreadableRange():
-                what = f"✗ {item.length:,} bytes at byte {item.position:,} unread: {shown(item.reason)}"
+                where = f"{counted(item.length, 'byte', ',')} at byte {item.position:,}"
+                what = f"✗ {where} unread: {shown(item.reason)}"
                 self._add(-1, "", "", "", [[(what, "error")]])
 
     def _add(self, timestamp_ms: int, offset: str, group: str, kind: str, about: list[Pieces]) -> None:
@@ -216,7 +217,7 @@ def _group(value: Any) -> Pieces:
     protocol = f", {shown(value.protocol)}" if value.protocol else ""
     kind = shown(value.protocol_type) or "no protocol type"
     count = len(value.members)
-    members = "1 member" if count == 1 else f"{count} members"
+    members = "1 member" if count == 1 else counted(count, "member")
     return [(f"generation {value.generation}", "api"), (f"  {kind}{protocol}, {members}", "plain")]
 
 
@@ -245,7 +246,7 @@ def _assignment(inside: Embedded | None, member: Any) -> Pieces:
 
 
 def _marker(marker: Marker) -> Pieces:
-    if marker.producer_id < 0:  # the quorum's, which ends nobody's transaction
+    if marker.producer_id < 0:  # the quorum's, which ends no transaction
         return []
     pieces: Pieces = [(f"producer {marker.producer_id} epoch {marker.producer_epoch}", "plain")]
     commits = [

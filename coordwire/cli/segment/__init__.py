@@ -1,8 +1,8 @@
-"""`coordwire segment`: a broker's log segments shown, judged, saved, and indexed anew.
+"""`coordwire segment`: a broker's log segments shown, verified, recovered, and indexed anew.
 
-Strategy: one subcommand a verb; `dump` has a module of its own, the others tell of each segment in a line of
+Strategy: one subcommand a verb; `dump` has a module of its own, the others report each segment in a line of
 JSON, or on a terminal in words. Rules: originals are never written to; `index` writes beside a log only what
-isn't there, unless told otherwise; what is bad makes the status 1, what couldn't be read for want of a
+isn't there, unless --replace is given; what is bad makes the status 1, what couldn't be read for want of a
 codec's library 2.
 """
 
@@ -13,17 +13,18 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from coordwire.cli import Failure
-from coordwire.cli.inputs import failure, shown
+from coordwire.cli.inputs import PlainFile, failure, is_compressed, note, plain_file, shown
 from coordwire.cli.segment import segment_dump
 from coordwire.cli.segment.segment_files import partitions
 from coordwire.cli.termination import terminable
-from coordwire.errors import CodecUnavailable, CoordwireError
-from coordwire.segments import Fault, Indexes, Segment, SegmentCounts, rebuild, recover
+from coordwire.errors import CodecUnavailable, CoordwireError, counted
+from coordwire.segments import Fault, Indexes, Recovered, Segment, SegmentCounts, rebuild, recover
 from coordwire.segments.names import log_name
 from coordwire.segments.partition import producers_before
 from coordwire.segments.rebuilding import INTERVAL
@@ -33,7 +34,7 @@ Form = dict[str, Any]
 VERBS = {
     "dump": "show records, batches and the files beside them",
     "verify": "report what is wrong, by byte range",
-    "recover": "copy the sound batches and put the rest in quarantine",
+    "recover": "copy the valid batches and put the rest in quarantine",
     "index": "write indexes as a broker's recovery does, or compare with them",
 }
 
@@ -91,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _interval(text: str) -> int:
     if not (text.isdecimal() and text.isascii()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes")
+        raise argparse.ArgumentTypeError(f"expected a number of bytes, got {text!r}")
     return int(text)
 
 
@@ -104,14 +105,15 @@ def _verify(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
         before: SegmentCounts | None = None
         for path in paths:
             tally, count = SegmentCounts(), 0
-            with Segment(path) as segment:
-                for fault in _faults(segment, tally, before, options):
+            with plain_file(path) as plain, Segment(plain.path) as segment:
+                for fault in _faults(segment, tally, before, options, plain):
                     count += 1
-                    place = str(folder / fault.file)
-                    words = f"{shown(place)}: {fault.length} bytes at {fault.position}: {shown(fault.reason)}"
+                    place = str(path if fault.file == plain.path.name else folder / fault.file)
+                    where = f"{shown(place)}: {counted(fault.length, 'byte')} at {fault.position}"
+                    words = f"{where}: {shown(fault.reason)}"
                     yield 1, words, {"file": place, **fault._asdict() | {"file": place}}
                 unread = {} if tally.needs is None else {"unread": tally.unread, "needs": tally.needs}
-                yield 2 if unread else int(count > 0), _told(path, segment, tally, count), {
+                yield 2 if unread else int(count > 0), _result(path, segment, tally, count), {
                     "file": str(path), "topic": segment.topic, "partition": segment.partition,
                     "size": segment.size, "batches": tally.batches, "records": tally.records,
                     "firstOffset": tally.first_offset, "lastOffset": tally.last_offset,
@@ -121,10 +123,16 @@ def _verify(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
 
 
 def _faults(
-    segment: Segment, tally: SegmentCounts, before: SegmentCounts | None, options: argparse.Namespace
+    segment: Segment,
+    tally: SegmentCounts,
+    before: SegmentCounts | None,
+    options: argparse.Namespace,
+    plain: PlainFile,
 ) -> Iterator[Fault]:
     with suppress(CodecUnavailable):  # the tally says so
         yield from segment.verify(check_records=not options.quick, tally=tally)
+    if plain.fault:
+        yield Fault(segment.path.name, segment.size, 0, plain.fault)
     first = tally.first_offset
     if (
         before is not None
@@ -136,14 +144,15 @@ def _faults(
         yield Fault(segment.path.name, 0, 0, reason)
 
 
-def _told(path: Path, segment: Segment, tally: SegmentCounts, count: int) -> str:
-    verdict = "sound" if not count else f"{count} fault{'s' * (count > 1)}, {tally.bad_bytes} bad bytes"
+def _result(path: Path, segment: Segment, tally: SegmentCounts, count: int) -> str:
+    verdict = f"{counted(count, 'fault')}, {counted(tally.bad_bytes, 'bad byte')}" if count else "valid"
     if tally.needs is not None:
         found = "" if not count else f"{verdict}; "
-        verdict = f"{found}the records of {tally.unread} batches weren't read: {tally.needs}"
-    records = "" if tally.records is None else f"{tally.records} records, "
+        verdict = f"{found}the records of {counted(tally.unread, 'batch')} were not read: {tally.needs}"
+    records = "" if tally.records is None else f"{counted(tally.records, 'record')}, "
     offsets = "" if tally.first_offset is None else f", offsets {tally.first_offset} to {tally.last_offset}"
-    return f"{shown(str(path))}: {verdict} ({tally.batches} batches, {records}{segment.size} bytes{offsets})"
+    batches, size = counted(tally.batches, "batch"), counted(segment.size, "byte")
+    return f"{shown(str(path))}: {verdict} ({batches}, {records}{size}{offsets})"
 
 
 # --- recover -----------------------------------------------------------------------------------------------
@@ -157,13 +166,12 @@ def _recover(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
         if len(found) > 1:
             out = _below(out, folder)
         try:
-            for one in recover(paths, out, interval=options.index_interval):
-                words = f"{shown(str(one.log))}: {one.batches} batches, {one.size} bytes"
+            for one, is_whole in _recovered(paths, out, options.index_interval):
+                words = f"{shown(str(one.log))}: {counted(one.batches, 'batch')}, {counted(one.size, 'byte')}"
                 if one.ranges:
-                    words += (
-                        f"; {one.bad_bytes} bytes in {one.ranges} ranges are in {one.log.name}.quarantine"
-                    )
-                yield int(one.ranges > 0), words, {
+                    bad = f"{counted(one.bad_bytes, 'byte')} in {counted(one.ranges, 'range')}"
+                    words += f"; {bad} copied to {one.log.name}.quarantine"
+                yield int(one.ranges > 0 or not is_whole), words, {
                     "file": str(one.source), "log": str(one.log), "batches": one.batches, "size": one.size,
                     "quarantined": one.ranges, "badBytes": one.bad_bytes,
                     "files": [str(file) for file in one.files],
@@ -172,6 +180,20 @@ def _recover(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
             raise Failure(str(error)) from None
         except CoordwireError as error:
             raise Failure(f"{shown(str(folder))}: {error}") from None
+
+
+def _recovered(paths: list[Path], out: Path, interval: int) -> Iterator[tuple[Recovered, bool]]:
+    """What `recover` makes of the logs, decompressed, and whether all of their content was there."""
+    with ExitStack() as stack:
+        copies: dict[Path, tuple[Path, bool]] = {}
+        for path in paths:
+            plain = stack.enter_context(plain_file(path))
+            copies[plain.path] = path, not plain.fault
+            if plain.fault:
+                note(f"{shown(str(path))}: {plain.fault}")
+        for one in recover(list(copies), out, interval=interval):
+            source, is_whole = copies[one.source]
+            yield replace(one, source=source), is_whole
 
 
 def _below(out: Path, partition: Path) -> Path:
@@ -190,6 +212,11 @@ def _index(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
     if options.check and (options.out or options.replace):
         raise Failure("segment index: --check writes nothing; it cannot be combined with --out or --replace")
     found = partitions(options.paths)
+    for path in (path for _, paths in found for path in paths):
+        if is_compressed(path):
+            raise Failure(
+                f"{shown(str(path))}: compressed; an index is of the log itself: decompress it first"
+            )
     for folder, paths in found:
         out = folder if options.out is None else Path(options.out)
         if options.out is not None and len(found) > 1:
@@ -222,7 +249,9 @@ def _rebuilt(segment: Segment, before: Indexes | None, interval: int) -> Indexes
     except CoordwireError as error:
         raise Failure(f"{name}: {error}; recover it first") from None
     if len(reader.remainder):
-        raise Failure(f"{name}: it ends {len(reader.remainder)} bytes into a batch; recover it first")
+        raise Failure(
+            f"{name}: it ends {counted(len(reader.remainder), 'byte')} into a batch; recover it first"
+        )
     return made
 
 
@@ -232,7 +261,7 @@ def _compared(path: Path, out: Path, wanted: dict[str, bytes], _: bool) -> tuple
     if stale.name not in wanted and _bytes(stale):
         differs.append(stale.name)
     words = f"{shown(str(path))}: " + (
-        f"differs: {', '.join(differs)}" if differs else "its indexes are right"
+        f"differs: {', '.join(differs)}" if differs else "its indexes are correct"
     )
     return int(bool(differs)), words, {"file": str(path), "differs": differs}
 
@@ -253,7 +282,6 @@ def _written(path: Path, out: Path, wanted: dict[str, bytes], replace: bool) -> 
             with files.new(name) as file:
                 file.write(data)
         made = files.commit(replace=replace)
-    words = (
-        f"{shown(str(path))}: {', '.join(f'{file.name} ({len(wanted[file.name])} bytes)' for file in made)}"
-    )
+    sizes = ", ".join(f"{file.name} ({counted(len(wanted[file.name]), 'byte')})" for file in made)
+    words = f"{shown(str(path))}: {sizes}"
     return 0, words, {"file": str(path), "files": [str(file) for file in made]}

@@ -1,6 +1,6 @@
 """`coordwire segment dump`: what is in segments and the files beside them.
 
-Strategy: the kind of a file is told by its name, and what has none is read as a log. A log is walked batch
+Strategy: the kind of a file is known from its name, and what has none is read as a log. A log is walked batch
 by batch and written record by record, so that nothing gathers; from an offset on, the walk begins there.
 Rules: a batch that can't be read has a line with its reason, after those of its records that could be, and
 the status says so: 1 where the batch is bad, 2 where its codec's library isn't installed.
@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
-import tempfile
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
+from coordwire.capture.model import format_time
 from coordwire.cli import Failure
+from coordwire.cli.coordinator_files import refuse_capture
 from coordwire.cli.filters import Moment, moment
-from coordwire.cli.inputs import failure, shown
+from coordwire.cli.inputs import PlainFile, copied, failure, note, plain_file, shown
 from coordwire.cli.segment.segment_files import expanded
 from coordwire.cli.segment.segment_lines import Lines
-from coordwire.errors import CodecUnavailable, CorruptBatch, DecodeError, LimitExceeded
+from coordwire.errors import CodecUnavailable, CorruptBatch, DecodeError, LimitExceeded, counted
 from coordwire.records import Record, RecordBatch, UnreadableRange
 from coordwire.segments import (
     OffsetIndex,
@@ -102,30 +102,34 @@ def run(options: argparse.Namespace) -> int:
         options.batches,
     )  # fmt: skip
     dump = Dump(output(options.format), wanted, options)
-    return dump.all(expanded(options.paths))
+    status = dump.all(expanded(options.paths))
+    paths = options.paths
+    dump.report(shown(paths[0]) if len(paths) == 1 else f"{len(paths)} inputs")
+    return status
+
+
+_OF_FRAMES = ("api", "group", "member", "client_id", "errors", "packets", "filter", "fields")
 
 
 def decode(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace) -> int:
     """What `coordwire decode` shows of a segment: its records; the status. Raises `Failure`, `OSError`.
 
-    A pipe is copied to a temporary file first, so that it can be mapped.
+    A pipe, and what is compressed, is copied to a temporary file first, so that it can be mapped.
     """
-    if options.api or options.group or options.member or options.client_id or options.errors:
+    if any(getattr(options, name) for name in _OF_FRAMES):
         raise Failure(f"{shown(name)}: filters for frames do not apply to the records of a segment")
-    if options.format == "hex":
-        raise Failure(f"{shown(name)}: no hex format for segments; --format tree or json")
+    if options.format not in (None, "tree", "json"):
+        raise Failure(f"{shown(name)}: no {options.format} format for segments; --format tree or json")
     wanted = Wanted(since=_ms(options.since), until=_ms(options.until))
-    dump = Dump(output("table" if options.format == "tree" else options.format), wanted, options)
+    dump = Dump(output("json" if options.format == "json" else "table"), wanted, options)
     if name != "-" and os.path.isfile(name):
-        with Segment(name) as segment:
-            dump.segment(segment, name)
+        dump.file(Path(name), name, segment=True)
+        dump.report(shown(name))
         return dump.status
-    with tempfile.NamedTemporaryFile(prefix="coordwire-") as copy:
-        copy.write(head)
-        shutil.copyfileobj(stream, copy, 1 << 20)
-        copy.flush()
-        with Segment(copy.name) as segment:
-            dump.segment(segment, name)
+    with copied(stream, head) as copy, Segment(copy.path) as segment:
+        dump.segment(segment, name)
+        dump.fault(name, copy)
+    dump.report(shown(name))
     return dump.status
 
 
@@ -164,6 +168,24 @@ class SegmentJsonFormat:
         sys.stdout.write(self._lines.entry(form))
 
 
+class _Extent(NamedTuple):
+    """What the headers of a segment's batches say: how many, their offsets, and the latest time in ms."""
+
+    batches: int
+    first: int
+    last: int
+    latest: int
+
+
+def _extent(segment: Segment) -> _Extent:
+    count, first, last, latest = 0, 0, 0, -1
+    for batch in segment.batches(on_error="skip", check_records=False):
+        first = first if count else batch.base_offset if batch.magic == 2 else batch.last_offset
+        last, latest = batch.last_offset, max(latest, batch.max_timestamp)
+        count += 1
+    return _Extent(count, first, last, latest)
+
+
 class Dump:
     """Writes files until so many records were shown as were asked for. options: text, deep, show_secrets."""
 
@@ -172,6 +194,8 @@ class Dump:
         self.wanted = wanted
         self.left = wanted.limit
         self.status = 0
+        self._matched = False
+        self._extents: list[_Extent] = []
         flags = ("text", "deep", "show_secrets")
         self._flags: dict[str, bool] = {name: getattr(options, name, False) for name in flags}
 
@@ -181,25 +205,54 @@ class Dump:
             if self.left is not None and self.left <= 0:
                 break
             try:
+                refuse_capture(path)
                 self.file(path, str(path))
             except OSError as error:
                 if error.filename is None:  # it was the output's
                     raise
                 self._trouble(failure(str(path), error))
+            except Failure as trouble:
+                self._trouble(trouble)
         return self.status
 
+    def report(self, where: str) -> None:
+        """Say what there was, if nothing of it was asked for."""
+        if self._matched or not self._extents:
+            return
+        extents = [one for one in self._extents if one.batches]
+        batches = sum(one.batches for one in extents)
+        if not batches:
+            note(f"{where}: no batches in it")
+            return
+        first, last = min(one.first for one in extents), max(one.last for one in extents)
+        stamps = [one.latest for one in extents if one.latest >= 0]
+        times = f"; the latest time is {format_time(max(stamps) * MILLI, 3)}" if stamps else ""
+        counted = "1 batch" if batches == 1 else f"{batches:,} batches"
+        note(f"{where}: no record matched in {counted}; offsets seen: {first} to {last}{times}")
+
     def _trouble(self, trouble: Failure) -> None:
-        sys.stdout.flush()
-        print(f"coordwire: {trouble}", file=sys.stderr)
+        note(str(trouble))
         self.status = 2
 
-    def file(self, path: Path, name: str) -> None:
-        """One file, shown under a name. Raises `OSError`."""
+    def fault(self, name: str, copy: PlainFile) -> None:
+        """Report that the content of a compressed file ended early."""
+        if copy.fault:
+            note(f"{shown(name)}: {copy.fault}")
+            self.status = max(self.status, 1)
+
+    def file(self, path: Path, name: str, *, segment: bool = False) -> None:
+        """One file, decompressed, shown under a name. segment: it is one, whatever its name. Raises
+        `OSError`."""
+        with plain_file(path) as plain:
+            self._file(plain.path, name, segment=segment)
+            self.fault(name, plain)
+
+    def _file(self, path: Path, name: str, *, segment: bool) -> None:
         kind = file_name(path.name)
-        other = _KINDS.get(path.name if kind is None else kind.kind)
+        other = None if segment else _KINDS.get(path.name if kind is None else kind.kind)
         if other is None:
-            with Segment(path) as segment:
-                self.segment(segment, name)
+            with Segment(path) as opened:
+                self.segment(opened, name)
             return
         topic, partition = topic_partition(path.absolute().parent.name) or (None, None)
         self.output.begin(Lines(name, topic, partition, **self._flags))
@@ -219,6 +272,11 @@ class Dump:
         kind = file_name(segment.path.name)
         snapshot = kind is not None and kind.kind == "checkpoint"
         self.output.begin(Lines(name, segment.topic, segment.partition, snapshot=snapshot, **self._flags))
+        self._walk(segment)
+        if not (self._matched or self.wanted.everything):
+            self._extents.append(_extent(segment))
+
+    def _walk(self, segment: Segment) -> None:
         reader = segment.batches(on_error="report", check_records=False, start=self._start(segment))
         for found in reader:
             if self.left is not None and self.left <= 0:
@@ -231,7 +289,8 @@ class Dump:
                 self._batch(found)
         if (left := len(reader.remainder)) and (self.left is None or self.left > 0):
             self._bad(
-                UnreadableRange(reader.position, left, f"the file ends {left} bytes into a batch"), None
+                UnreadableRange(reader.position, left, f"the file ends {counted(left, 'byte')} into a batch"),
+                None,
             )
 
     def _start(self, segment: Segment) -> int:
@@ -276,6 +335,7 @@ class Dump:
                 yield record
 
     def _take(self, count: int) -> None:
+        self._matched = True
         if self.left is not None:
             self.left -= count
 

@@ -1,7 +1,7 @@
 """The files that a `coordwire segment` command is about.
 
-Rules: a folder stands for the logs in it and below it; logs are taken partition by partition, in the order of
-their offsets. A file beside a log stands for the log where only logs make sense.
+Rules: a folder means the logs in it and below it; logs are taken partition by partition, in the order of
+their offsets. A file beside a log means the log where only logs make sense.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from coordwire.capture.formats.compressed import SUFFIXES
 from coordwire.cli import Failure
+from coordwire.cli.coordinator_files import refuse_capture
 from coordwire.cli.inputs import failure, shown
 from coordwire.segments.names import file_name
 from coordwire.segments.partition import logs
@@ -24,13 +26,13 @@ def expanded(names: Sequence[str]) -> Iterator[Path]:
             continue
         found = False
         try:
-            for log in logs(path):
+            for log in logs(path, suffixes=SUFFIXES):
                 found = True
                 yield log
         except OSError as error:
             raise failure(name, error) from None
         if not found:
-            raise Failure(f"{shown(name)}: no segment in it")
+            raise Failure(f"{shown(name)}: contains no segment")
 
 
 def partitions(names: Sequence[str]) -> list[tuple[Path, list[Path]]]:
@@ -45,6 +47,7 @@ def partitions(names: Sequence[str]) -> list[tuple[Path, list[Path]]]:
 
 
 def _log(path: Path) -> Path:
+    refuse_capture(path)
     name = file_name(path.name)
     if name is None or name.kind in ("log", "checkpoint"):
         return path

@@ -27,7 +27,7 @@ Form = dict[str, Any]
 class Lines:
     """The lines of one segment.
 
-    file: its name, as it was given. snapshot: it is one of KRaft's, wherever it stands. text: bytes as text
+    file: its name, as it was given. snapshot: it is one of KRaft's, in any folder. text: bytes as text
     where they are UTF-8. deep: say what the records of brokers' own logs mean. show_secrets: else a record
     that holds a secret has no value.
     """
@@ -95,10 +95,10 @@ class Lines:
         be shown."""
         if not self._deep and (self._topic != METADATA_TOPIC or self._show_secrets):
             return None, False
-        told = None if self._topic is None else open_log_record(self._topic, record)
-        if told is None:
+        opened = None if self._topic is None else open_log_record(self._topic, record)
+        if opened is None:
             return None, False
-        meaning = log_record(told, show_secrets=self._show_secrets)
+        meaning = log_record(opened, show_secrets=self._show_secrets)
         secret = any(path.startswith("value") for path in meaning.get("redacted", ()))
         return meaning if self._deep else None, secret
 

@@ -1,8 +1,8 @@
 """What is in segments, for people: a row a record, under a rule that names the file.
 
 Rules: rows are as wide as the terminal, what is longer ends in "…"; keys and values are shown as text where
-they are printable, else in hex, and what records of brokers' own logs mean stands whole below them; nothing
-from a file moves the cursor; secrets are not shown unasked. Rows are written as they come.
+they are printable, else in hex, and the meaning of records of brokers' own logs follows whole below them;
+nothing from a file moves the cursor; secrets are not shown unasked. Rows are written as they come.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from coordwire.cli import Failure
 from coordwire.cli.inputs import shown
 from coordwire.cli.recordsets import control_form
 from coordwire.cli.segment.segment_lines import Form, Lines
-from coordwire.errors import DecodeError
+from coordwire.errors import DecodeError, counted
 from coordwire.records import Record, RecordBatch, UnreadableRange
 
 MILLI = 1_000_000
@@ -94,7 +94,7 @@ class SegmentTableFormat:
                 self._below(line)
 
     def bad(self, bad: UnreadableRange, error: DecodeError | None) -> None:
-        where = f"{bad.length} bytes at {bad.position} can't be read: "
+        where = f"{counted(bad.length, 'byte')} at {bad.position} can't be read: "
         self._print([(where, "bold red"), (shown(bad.reason if error is None else str(error)), "red")])
 
     def entry(self, form: dict[str, Any]) -> None:
@@ -104,7 +104,7 @@ class SegmentTableFormat:
         self._print([("  ".join(f"{value!s:>{max(SMALL, len(name))}}" for name, value in form.items()), "")])
 
     def _below(self, pieces: Pieces) -> None:
-        """Something that stands whole, over several lines if need be."""
+        """Something that is shown whole, over several lines if need be."""
         from rich.padding import Padding
 
         text = self._text.assemble(*pieces, overflow="fold")
@@ -127,19 +127,19 @@ def _facts(batch: RecordBatch) -> Pieces:
 
 
 def _control(record: Record) -> str:
-    told = control_form(record)
-    if told is None:
+    control = control_form(record)
+    if control is None:
         return "a control record that can't be read"
-    return told["name"] or f"control type {told['type']}"
+    return control["name"] or f"control type {control['type']}"
 
 
 def _meaning(log: Form) -> Iterator[Pieces]:
     """What a record of a broker's own log holds: a line for the key, the value, and what else there is."""
     for part, version in (("key", ""), ("value", f" v{log['version']}")):
-        told = log[part]
-        if isinstance(told, dict):
-            form = json.dumps(told["value"], ensure_ascii=False)
-            yield [(f"{told['type']}{version} ", "cyan"), (shown(form), "")]
+        inside = log[part]
+        if isinstance(inside, dict):
+            form = json.dumps(inside["value"], ensure_ascii=False)
+            yield [(f"{inside['type']}{version} ", "cyan"), (shown(form), "")]
     for path, inside in log.get("embedded", {}).items():
         yield [(f"{shown(path)} ", "cyan"), (shown(json.dumps(inside, ensure_ascii=False)), "")]
     if "unknown" in log:

@@ -1,12 +1,16 @@
-"""Print the Python that encodes or decodes a message: `python -m coordwire.codec.compiler NAME VERSION`."""
+"""Print the Python that encodes or decodes a message: `python -m coordwire.codec.compiler NAME VERSION`.
+
+Rule: a command is on top of everything, wherever it is, and nothing imports it: its import of the messages,
+which are above the codec, is the only exception from the layers in pyproject.toml.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from importlib import import_module
 
 from coordwire.codec.compiler import module_text
+from coordwire.messages import find_message
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,7 +22,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("version", type=int, help="one of its versions, such as 9")
     parser.add_argument("direction", nargs="?", choices=("decode", "encode"), help="one of the two only")
     options = parser.parse_args(arguments)
-    find_message = import_module("coordwire.messages").find_message  # from above: this is a command
     try:
         cls = find_message(options.name)
     except KeyError as error:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from coordwire.codec.fields import CODES, FIXED, LEAF_FACTOR, Field, VersionLayout
 from coordwire.codec.primitives import ELEMENT_COST, MAX_STRING, as_uuid
 from coordwire.codec.subclasses import as_class
-from coordwire.errors import DecodeError, Deviation, LimitExceeded, Malformed, Truncated
+from coordwire.errors import DecodeError, Deviation, LimitExceeded, Malformed, Truncated, counted
 from coordwire.limits import current
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where a part of a value stands: `length` bytes from `offset`, and what they say.
+    """Where a part of a value is: `length` bytes from `offset`, and what they mean.
 
     sort: "value" for a field's own bytes, else what precedes or joins them (a length, a count, …).
     owner: the class that has the field, for the values of numbers.
@@ -109,7 +109,7 @@ class Reader:
         try:
             self.fill(value, cls._layout_.at(self.version))
             if whole and self.pos < self.end:
-                self.odd(f"{self.end - self.pos} trailing bytes", self.pos)
+                self.odd(counted(self.end - self.pos, "trailing byte"), self.pos)
         except DecodeError as error:
             error.partial = value
             raise
@@ -127,7 +127,7 @@ class Reader:
         if self.deviations is None or len(self.deviations) > MOST_DEVIATIONS:
             return
         if len(self.deviations) == MOST_DEVIATIONS:
-            reason = f"more than {MOST_DEVIATIONS:,} deviations: those from here on are not listed"
+            reason = f"more than {MOST_DEVIATIONS:,} deviations: the rest are not listed"
         self.deviations.append(Deviation(reason, at, self.path()))
 
     def path(self) -> str:
@@ -142,7 +142,7 @@ class Reader:
         """Take `count` bytes: where they start."""
         at = self.pos
         if count > self.end - at:
-            raise self.refuse(Truncated, f"{what} needs {count} bytes, {self.end - at} left", at)
+            raise self.refuse(Truncated, f"{what} needs {counted(count, 'byte')}, {self.end - at} left", at)
         self.pos = at + count
         return at
 
@@ -151,9 +151,13 @@ class Reader:
         self.elements -= count
         self.memory -= count * cost
         if self.elements < 0:
-            raise self.refuse(LimitExceeded, f"{count} more elements exceed the budget of elements", at)
+            raise self.refuse(
+                LimitExceeded, f"{counted(count, 'more element')} would exceed the budget of elements", at
+            )
         if self.memory < 0:
-            raise self.refuse(LimitExceeded, f"{count} more elements exceed the budget of memory", at)
+            raise self.refuse(
+                LimitExceeded, f"{counted(count, 'more element')} would exceed the budget of memory", at
+            )
 
     # --- lengths ---
 
@@ -260,14 +264,14 @@ class Reader:
             at = self.pos
             if field.tag is None:
                 (marker,) = _UNPACK["int8"](self.data, self.need(1, "a struct's marker"))
-                null, told = -1, marker < 0
+                null, absent = -1, marker < 0
             else:  # Kafka writes a number of another form here
                 marker = self.uvarint("a struct's marker")
-                null, told = 0, marker <= 0
+                null, absent = 0, marker <= 0
             if marker not in (null, 1):
                 self.odd(f"a struct's marker is {marker}", at)
             self.mark(at, marker, "marker", "struct")
-            if told:
+            if absent:
                 setattr(value, field.name, None)
                 return
         inner = field.struct._layout_.at(self.version)
@@ -289,7 +293,8 @@ class Reader:
             return
         min_size, left = layout.element_min_size(field), self.end - self.pos
         if count * min_size > left or (min_size == 0 and count > left):
-            reason = f"{count} elements of at least {min_size} bytes claimed, {left} bytes left"
+            claimed = f"{counted(count, 'element')} of at least {counted(min_size, 'byte')}"
+            reason = f"{claimed} claimed, {counted(left, 'byte')} left"
             raise self.refuse(Truncated, reason, at)
         self.charge(count, layout.element_memory_cost(field), at)
         self.mark(at, count, "count", "array")
@@ -322,14 +327,14 @@ class Reader:
                 raise self.refuse(Malformed, f"a size is {size}", at)
             self.mark(at, size, "length", "int32")
             if size > end - self.pos:
-                raise self.refuse(Truncated, f"{size} bytes claimed, {end - self.pos} left", at)
+                raise self.refuse(Truncated, f"{counted(size, 'byte')} claimed, {end - self.pos} left", at)
             self.charge(1, layout.element_memory_cost(field), at)
             child = self.blank(inner)
             items.append(child)
             self.end = self.pos + size
             self.fill(child, inner)
             if self.pos < self.end:
-                self.odd(f"{self.end - self.pos} bytes too many", self.pos)
+                self.odd(f"{counted(self.end - self.pos, 'byte')} too many", self.pos)
                 self.pos = self.end
             self.end = end
             self.steps.pop()
@@ -341,7 +346,9 @@ class Reader:
         count = self.uvarint("the count of tagged fields")
         left = self.end - self.pos
         if count * 2 > left:
-            raise self.refuse(Truncated, f"{count} tagged fields claimed, {left} bytes left", at)
+            raise self.refuse(
+                Truncated, f"{counted(count, 'tagged field')} claimed, {counted(left, 'byte')} left", at
+            )
         self.charge(max(count, 0), ELEMENT_COST, at)
         self.mark(at, count, "tags", "uvarint")
         last = -1
@@ -349,7 +356,7 @@ class Reader:
             at = self.pos
             tag = self.uvarint("a tag") & 0xFFFF_FFFF  # Java's negative ones are large on the wire
             if tag <= last:
-                self.odd(f"tag {tag} comes behind tag {last}", at)
+                self.odd(f"tag {tag} comes after tag {last}", at)
             last = tag
             size = self.uvarint(f"the size of tag {tag}")
             field = layout.tagged.get(tag)
@@ -375,10 +382,12 @@ class Reader:
         self.steps.append(field.name)
         if self.strict:  # a strict field may not look beyond its size
             if size > end - start:
-                raise self.refuse(Truncated, f"tag {tag} needs {size} bytes, {end - start} left", start)
+                raise self.refuse(
+                    Truncated, f"tag {tag} needs {counted(size, 'byte')}, {end - start} left", start
+                )
             self.end = start + size
         self.field(value, field, layout)
         if self.pos != start + size:
-            self.odd(f"tag {tag} claims {size} bytes and has {self.pos - start}", start)
+            self.odd(f"tag {tag} claims {counted(size, 'byte')} and has {self.pos - start}", start)
         self.end = end
         self.steps.pop()

@@ -47,7 +47,7 @@ class Writer:
         return kind(reason, "".join(parts).removeprefix("."))
 
     def wrong(self, wanted: str, value: object) -> EncodeError:
-        return self.refuse(WrongType, f"{wanted} wanted, not {type(value).__name__}")
+        return self.refuse(WrongType, f"expected {wanted}, got {type(value).__name__}")
 
     def struct(self, value: Any, layout: VersionLayout) -> None:
         if not isinstance(value, layout.cls):
@@ -108,7 +108,7 @@ class Writer:
         outer, self.out = self.out, bytearray()
         self.struct(value, layout)
         if len(self.out) > _MAX_INT:
-            raise self.refuse(OutOfRange, f"{len(self.out)} bytes are beyond a size")
+            raise self.refuse(OutOfRange, f"{len(self.out)} bytes are beyond an int32 size")
         outer += struct.pack(">i", len(self.out)) + self.out
         self.out = outer
 
@@ -199,7 +199,7 @@ class Writer:
         sections = []
         for tag, data in tags.items():
             if not isinstance(tag, int) or isinstance(tag, bool):
-                raise self.wrong("int as tag", tag)
+                raise self.wrong("int as a tag", tag)
             if not 0 <= tag < 1 << 32:
                 raise self.refuse(OutOfRange, f"tag {_shown(tag)} is beyond uint32")
             if tag in layout.tagged:

@@ -115,7 +115,7 @@ def iter_batches(
     `LimitExceeded` for a record with more than 2 GB of header keys, and `CoordwireError` without pyarrow.
     """
     if on_error not in ("raise", "skip"):
-        raise ValueError(f'on_error is "raise" or "skip", not {on_error!r}')
+        raise ValueError(f'expected "raise" or "skip" as on_error, got {on_error!r}')
     form = schema(columns, view=view)
     reader = batches(buffer, on_error=on_error)
     return _tables(

@@ -1,9 +1,9 @@
 """What the Arrow kernel filled, as tables: its memory becomes the buffers of pyarrow's arrays.
 
 Strategy: what each column is made of is settled once, and a table is then a few calls; after megabytes of
-records the processor's caches have forgotten pyarrow, so that each call tells. Rules: nothing is copied; what
-a batch says of itself is computed once a batch, from the header that the kernel has read, and spread over its
-rows; an empty array is always the same.
+records pyarrow is no longer in the processor's caches, so that each call counts. Rules: nothing is copied;
+what a batch says of itself is computed once a batch, from the header that the kernel has read, and spread
+over its rows; an empty array is always the same.
 """
 
 from __future__ import annotations

@@ -91,7 +91,9 @@ def _headers_size(record: Record, position: int) -> int:
         3 * keys > LARGEST_NAMES
         and (size := sum(len(_utf8(name)) for name, _ in record.headers)) > LARGEST_NAMES
     ):
-        reason = f"record {record.offset} has {size} bytes of header keys, a table can have {LARGEST_NAMES}"
+        reason = (
+            f"record {record.offset} has {size} bytes of header keys, over a table's limit of {LARGEST_NAMES}"
+        )
         raise LimitExceeded(reason, position, "records")
     return 16 * len(record.headers) + keys + values
 

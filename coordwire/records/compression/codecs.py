@@ -15,6 +15,8 @@ python-snappy calls too.
 
 from __future__ import annotations
 
+from coordwire.errors import counted
+
 __all__ = ["CODECS", "LEVELS", "Codec", "compress", "decompress"]
 
 import threading
@@ -83,13 +85,17 @@ def decompress(
     try:
         out = reader(library, wire, limit)
     except _TooMuch:
-        reason = f"{len(wire)} bytes of {codec} hold more than {limit}"
+        reason = f"{counted(len(wire), 'byte')} of {codec} decompress to more than {limit}"
         raise LimitExceeded(reason, offset, "records") from None
     except Exception as error:  # each library has its own
         what = " ".join(str(error).split()) or type(error).__name__
-        raise CorruptBatch(f"not the bytes of {codec}: {what}", offset, "records") from None
+        raise CorruptBatch(f"not valid {codec}: {what}", offset, "records") from None
     if len(out) > limit:
-        raise LimitExceeded(f"{len(wire)} bytes of {codec} hold {len(out)}, over {limit}", offset, "records")
+        raise LimitExceeded(
+            f"{counted(len(wire), 'byte')} of {codec} decompress to {len(out)}, over {limit}",
+            offset,
+            "records",
+        )
     return out
 
 
@@ -106,7 +112,7 @@ def compress(codec: Codec, data: bytes, level: int | None = None, *, magic: int 
     if level is not None and level not in LEVELS.get(codec, ()):
         known = LEVELS.get(codec)
         has = f"has levels {known[0]} to {known[-1]}" if known else "has no levels"
-        raise OutOfRange(f"{codec} {has}, not {level}")
+        raise OutOfRange(f"{codec} {has}, got {level}")
     library = _library(codec)
     if codec == "gzip":
         deflate = zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION if level is None else level, wbits=-15)
@@ -216,7 +222,7 @@ def _read_snappy(library: Any, data: bytes, limit: int) -> bytes:
 def _snappy_block(snappy: Any, block: bytes, limit: int) -> Buffer:
     size = snappy.decompress_raw_len(block)
     if size > 22 * len(block):  # a copy makes 64 bytes of 3
-        raise ValueError(f"{len(block)} bytes can't become {size}")
+        raise ValueError(f"{counted(len(block), 'byte')} can't decompress to {size}")
     if size > limit:
         raise _TooMuch
     return cast(Buffer, snappy.decompress_raw(block))
@@ -269,7 +275,7 @@ def _read_zstd(library: Any, data: bytes, limit: int) -> bytes:
             parts.append(_in_steps(lambda: stream.read(STEP), limit))  # noqa: B023 (called at once)
             break
         if declared is not None and declared > most:
-            raise ValueError(f"{declared} bytes are declared, its blocks hold {most} at most")
+            raise ValueError(f"{counted(declared, 'byte')} declared, its blocks can hold {most}")
         frame = data if end - start == len(data) else data[start:end]
         part = _zstd_frame(library, context, frame, most)
         limit -= len(part)

@@ -33,7 +33,7 @@ def xxh32(data: bytes) -> int:
 
 
 def _end(data: bytes) -> int | None:
-    """Where the header's checksum stands; None if this is not a frame with room for one."""
+    """The position of the header's checksum; None if this is not a frame with room for one."""
     if not data.startswith(MAGIC) or len(data) < 7:
         return None
     flags = data[4]

@@ -1,8 +1,8 @@
 """Snappy as Java writes it: blocks of raw snappy after their lengths, after a magic header.
 
 The framing is that of the xerial library's `SnappyOutputStream`: 8 bytes of magic, two int32 versions, then
-each block's int32 size and its bytes. Other clients write raw snappy; both are read, told apart by the magic.
-Rules: a block's decompressed size is known from its first bytes and counted before it is decompressed.
+each block's int32 size and its bytes. Other clients write raw snappy; both are read, distinguished by the
+magic. Rules: a block's decompressed size is known from its first bytes and counted before it is decompressed.
 """
 
 from __future__ import annotations

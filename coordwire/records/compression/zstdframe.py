@@ -1,4 +1,4 @@
-"""Where a zstd frame ends and the most that it can hold, told from its block headers (RFC 8878).
+"""Where a zstd frame ends and the most that it can hold, known from its block headers (RFC 8878).
 
 The library neither says how much of its input a frame took nor notices one that was cut short, and it
 allocates what a frame declares. Walking the blocks first answers all three, a few bytes each 128 KB.
@@ -31,7 +31,7 @@ class ZstdFrame(NamedTuple):
 def frames(data: bytes, enough: int) -> Iterator[ZstdFrame]:
     """The frames in `data`. Counting stops at `enough` bytes of content; `end` is then that of the data.
 
-    Raises `ValueError` where there is no frame, or not all of it.
+    Raises `ValueError` where no frame begins, or where it isn't whole.
     """
     pos = 0
     if not data:

@@ -3,7 +3,7 @@
 Layout: int32 length, magic; in magic 1 attributes, whose two low bits are the codec (none, gzip, snappy);
 CRC-32 of the payload, payload. No keys, no timestamps, and no offsets either: a message's offset is the byte
 where it begins in its partition's log. A compressed message's payload is a message set. Magic 0 and 1 are
-other layouts than those of 0.8, and nothing in the bytes tells them apart: hence a reader of their own.
+other layouts than those of 0.8, and nothing in the bytes distinguishes them: hence a reader of their own.
 
 Rules, as 0.7's own reader has them: bits without a meaning are ignored, inner checksums are checked too, a
 compressed message may hold none. Unlike it: a message cut short inside a compressed one is refused, not
@@ -11,6 +11,8 @@ passed over. Source: public descriptions of Kafka 0.7 and its `Message` and `Byt
 """
 
 from __future__ import annotations
+
+from coordwire.errors import counted
 
 __all__ = ["Kafka07Batch", "batches", "encode_messages"]
 
@@ -66,11 +68,11 @@ class Kafka07Batch(RecordBatch):
     def _unpack(self, view: memoryview) -> tuple[int, ...]:
         magic = view[_MAGIC_AT] if len(view) > _MAGIC_AT else 0
         if magic > 1:
-            reason = f"no message of Kafka 0.7 has magic {magic}"
+            reason = f"expected a Kafka 0.7 magic of 0 or 1, got {magic}"
             raise CorruptBatch(reason, self.position + _MAGIC_AT, "magic")
         head = _HEADS[magic]
         if len(view) < head.size:
-            reason = f"a message of magic {magic} has {head.size} bytes at least, not {len(view)}"
+            reason = f"a message of magic {magic} needs at least {head.size} bytes, got {len(view)}"
             raise CorruptBatch(reason, self.position, "length")
         length, _, *attributes, crc = head.unpack_from(view)
         bits = attributes[0] & _CODEC_MASK if magic else 0
@@ -129,15 +131,17 @@ def _values(data: bytes, place: Origin) -> Iterator[bytes]:
         path = f"records[{number}]"
         left = end - pos - _LENGTH.size
         if left < 0:
-            raise place.refusal(f"{end - pos} bytes are left where a length should be", pos, path)
+            raise place.refusal(f"a length needs 4 bytes, {end - pos} left", pos, path)
         (length,) = _LENGTH.unpack_from(data, pos)
         magic = data[pos + _MAGIC_AT] if left else 0
         if magic > 1:
-            raise place.refusal(f"no message has magic {magic}", pos + _MAGIC_AT, f"{path}.magic")
+            raise place.refusal(
+                f"expected a message's magic of 0 or 1, got {magic}", pos + _MAGIC_AT, f"{path}.magic"
+            )
         if length < _LEAST[magic]:
-            raise place.refusal(f"a message of magic {magic} can't have {length} bytes", pos, path)
+            raise place.refusal(f"a message of magic {magic} can't have {counted(length, 'byte')}", pos, path)
         if length > left:
-            raise place.refusal(f"a message of {length} bytes, {left} are left", pos, path)
+            raise place.refusal(f"a message of {counted(length, 'byte')}, {left} left", pos, path)
         _, _, *attributes, crc = _HEADS[magic].unpack_from(data, pos)
         if magic and attributes[0] & _CODEC_MASK:
             raise place.refusal("a compressed message inside another", pos + _ATTRIBUTES_AT, path)
@@ -198,15 +202,15 @@ class _Search(Search):
         (length,) = _LENGTH.unpack_from(self.view, pos)
         if length < _LEAST[0]:
             if not length and self.is_blank(pos):
-                raise CorruptBatch(f"nothing but {left} zero bytes to the end", pos, "length")
-            raise CorruptBatch(f"a message can't have a length of {length} bytes", pos, "length")
+                raise CorruptBatch(f"only {counted(left, 'zero byte')} to the end", pos, "length")
+            raise CorruptBatch(f"a message can't have a length of {counted(length, 'byte')}", pos, "length")
         if left < self.head:
             return 0
         magic = self.view[pos + _MAGIC_AT]
         if magic > 1:
-            raise CorruptBatch(f"no message of Kafka 0.7 has magic {magic}", pos + _MAGIC_AT, "magic")
+            raise CorruptBatch(f"expected a Kafka 0.7 magic of 0 or 1, got {magic}", pos + _MAGIC_AT, "magic")
         if length < _LEAST[magic]:
-            reason = f"a message of magic {magic} can't have a length of {length} bytes"
+            reason = f"a message of magic {magic} can't have a length of {counted(length, 'byte')}"
             raise CorruptBatch(reason, pos, "length")
         size = _LENGTH.size + int(length)
         return size if size <= left else 0
@@ -252,16 +256,16 @@ def encode_messages(
     isn't bytes, `OutOfRange`, `NotInVersion` for what 0.7 lacks, `CodecUnavailable`.
     """
     if magic not in (0, 1):
-        raise OutOfRange(f"Kafka 0.7 has no magic {magic!r}", "magic")
+        raise OutOfRange(f"expected a Kafka 0.7 magic of 0 or 1, got {magic!r}", "magic")
     if codec not in CODECS:
-        raise OutOfRange(f"a codec is one of {', '.join(CODECS)}, not {codec!r}", "codec")
+        raise OutOfRange(f"expected a codec of {', '.join(CODECS)}, got {codec!r}", "codec")
     number = CODECS.index(codec)
     if number > _CODEC_MASK - 1 or (number and not magic):
         raise NotInVersion(f"Kafka 0.7's magic {magic} has no {codec}", "codec")
     parts: list[bytes] = []
     for index, payload in enumerate(payloads):
         if not isinstance(payload, (bytes, bytearray, memoryview)):
-            raise WrongType(f"{type(payload).__name__} is no bytes", f"messages[{index}]")
+            raise WrongType(f"expected bytes, got {type(payload).__name__}", f"messages[{index}]")
         parts.append(_message(bytes(payload), magic, 0))
     data = b"".join(parts)
     return _message(compress(codec, data, level), magic, number) if number and parts else data
@@ -271,6 +275,6 @@ def _message(payload: bytes, magic: int, attributes: int) -> bytes:
     head = _HEADS[magic]
     length = head.size - _LENGTH.size + len(payload)
     if length > _LARGEST - _LENGTH.size:
-        raise OutOfRange(f"a message can't have {length} bytes")
+        raise OutOfRange(f"a message can't have {counted(length, 'byte')}")
     facts = (attributes,) if magic else ()
     return head.pack(length, magic, *facts, crc32(payload)) + payload

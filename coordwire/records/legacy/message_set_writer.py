@@ -1,6 +1,6 @@
 """The writing of message sets of magic 0 and 1, as brokers before 0.11 and clients of their time did.
 
-Rules, as Kafka's builder has them: without a codec each message stands by itself at its offset; with one, a
+Rules, as Kafka's builder has them: without a codec each message has its own entry at its offset; with one, a
 wrapper without a key holds them at the last one's offset, inside which magic 1 counts from the first.
 """
 

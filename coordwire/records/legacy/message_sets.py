@@ -3,13 +3,15 @@
 Layout: offset, size, CRC-32 of what follows, magic, attributes, in magic 1 a timestamp, then key and value
 after int32 lengths. Strategy: an uncompressed message is a batch of its own; a compressed one is a wrapper
 whose value is a message set. Inside a wrapper of magic 0 offsets are absolute; of magic 1 they are relative,
-so that the wrapper's own, that of its last message, tells the others. Rules: as Kafka's reader, a wrapper at
+so that the wrapper's own, that of its last message, gives the others. Rules: as Kafka's reader, a wrapper at
 offset 0 leaves the inner offsets as they are (librdkafka produced such), and inner checksums aren't looked
 at, as the wrapper's covers them. Unlike it: a message cut short at the wrapper's end is refused, not passed
 over, as are lengths below -1 and bytes after the value.
 """
 
 from __future__ import annotations
+
+from coordwire.errors import counted
 
 __all__ = ["LegacyBatch"]
 
@@ -61,11 +63,13 @@ class LegacyBatch(RecordBatch):
 
     def _unpack(self, view: memoryview) -> tuple[int, ...]:
         if len(view) < OVERHEAD[0]:
-            reason = f"a message has {OVERHEAD[0]} bytes at least, not {len(view)}"
+            reason = f"a message needs at least {OVERHEAD[0]} bytes, got {len(view)}"
             raise CorruptBatch(reason, self.position, "length")
         offset, size, crc, magic, attributes = MESSAGE.unpack_from(view)
         if not 0 <= magic <= 1:
-            raise CorruptBatch(f"no message set has magic {magic}", self.position + 16, "magic")
+            raise CorruptBatch(
+                f"expected a message's magic of 0 or 1, got {magic}", self.position + 16, "magic"
+            )
         stamp = _INT64(view, MESSAGE.size)[0] if magic else _NONE
         bits = attributes & _BITS[magic]
         return (offset, size, _NONE, magic, crc, bits, 0, stamp, stamp, _NONE, _NONE, _NONE, 1)
@@ -172,14 +176,14 @@ def _entries(data: bytes, place: Origin, *, strict: bool = True) -> Iterator[tup
         path = f"records[{number}]"
         reason = ""
         if size - pos < ENTRY.size:
-            reason = f"{size - pos} bytes left, where a message begins with {ENTRY.size}"
+            reason = f"a message needs at least {ENTRY.size} bytes, {size - pos} left"
         else:
             offset, length = ENTRY.unpack_from(data, pos)
             end = pos + ENTRY.size + length
             if length < OVERHEAD[0] - ENTRY.size:
-                reason = f"a message can't have {length} bytes"
+                reason = f"a message can't have {counted(length, 'byte')}"
             elif end > size:
-                reason = f"a message of {length} bytes, {size - pos - ENTRY.size} are left"
+                reason = f"a message of {length} bytes, {size - pos - ENTRY.size} left"
         if reason:
             if strict:
                 raise place.refusal(reason, pos, path)
@@ -192,14 +196,14 @@ def _entries(data: bytes, place: Origin, *, strict: bool = True) -> Iterator[tup
 def _magic(data: bytes, pos: int, place: Origin, path: str) -> int:
     magic = data[pos + 16]
     if magic > 1:
-        raise place.refusal(f"no message set has magic {magic}", pos + 16, f"{path}.magic")
+        raise place.refusal(f"expected a message's magic of 0 or 1, got {magic}", pos + 16, f"{path}.magic")
     return magic
 
 
 def _message(
     data: bytes | memoryview, pos: int, end: int, magic: int, offset: int, place: Origin, path: str
 ) -> Record:
-    """The message that stands from `pos` to `end`, the latter known to lie after its attributes."""
+    """The message from `pos` to `end`, the latter known to lie after its attributes."""
     timestamp = -1
     start = pos + MESSAGE.size
     if magic:
@@ -219,7 +223,7 @@ def _field(
 ) -> tuple[bytes | None, int]:
     """Bytes after their int32 length, null for -1, and the position after them."""
     if end - pos < 4:
-        raise place.refusal(f"{end - pos} bytes are left where a length should be", pos, path)
+        raise place.refusal(f"a length needs 4 bytes, {end - pos} left", pos, path)
     size = _INT32(data, pos)[0]
     start = pos + 4
     if size == -1:
@@ -227,13 +231,15 @@ def _field(
     if size < 0:
         raise place.refusal(f"a length can't be {size}", pos, path)
     if size > end - start:
-        raise place.refusal(f"{size} bytes wanted, {end - start} are left in the message", pos, path)
+        raise place.refusal(
+            f"a field of {counted(size, 'byte')}, {end - start} left in the message", pos, path
+        )
     return bytes(data[start : start + size]), start + size
 
 
 def _ended(pos: int, end: int, place: Origin, path: str) -> None:
     if pos != end:
-        raise place.refusal(f"{end - pos} bytes behind the message's value", pos, path)
+        raise place.refusal(f"{counted(end - pos, 'byte')} after the message's value", pos, path)
 
 
 LEGACY.append(LegacyBatch)

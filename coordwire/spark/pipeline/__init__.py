@@ -8,7 +8,8 @@ output.py         rows to Parquet, in folders by date and topic
 attempts.py       one attempt at a unit: its files, published whole or thrown away
 manifest.py       what is complete, and which files are ours; notes.py reads and writes its parts
 output_folder.py  the folder that is written into; places.py: names in it; locks.py: one run at a time
-report.py         the HTML report; svg.py, escaping.py: its parts
+report.py         the HTML report: report_groups.py, report_errors.py and report_style.py, plots.py,
+                  escaping.py are its parts
 """
 
 from coordwire.spark.pipeline.job import REPORT, check, inputs_of, plan, run

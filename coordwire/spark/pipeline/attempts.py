@@ -12,7 +12,7 @@ the next run (`clear`), which goes by `commit.json` and by names that only an at
 
 from __future__ import annotations
 
-__all__ = ["Attempt", "RunOver", "clear", "is_ours", "remove_ours"]
+__all__ = ["Attempt", "RunOver", "Sink", "clear", "digest", "is_ours", "remove_ours"]
 
 import json
 import mmap
@@ -136,7 +136,7 @@ class Attempt:
             found = _mapped_digest(stream) if self.output.local else [self._size(part), sink.crc]
             if found != [sink.size, sink.crc]:
                 raise CoordwireError(
-                    f"{part}: {found[0]} bytes were read back, {sink.size} others were written"
+                    f"{part}: {found[0]} bytes were read back, {sink.size} different ones were written"
                 )
             stream.seek(0)
             try:
@@ -224,7 +224,8 @@ class Attempt:
             self.output.folder.remove_folder(self.place)
 
 
-def _digest(stream: BinaryIO) -> Proof:
+def digest(stream: BinaryIO) -> Proof:
+    """The size and the CRC-32C of what follows."""
     size = crc = 0
     while block := stream.read(BLOCK):
         size += len(block)
@@ -253,7 +254,7 @@ def is_ours(output: Output, name: str, proof: Proof) -> bool:
         return True
     try:
         with output.folder.open(name) as stream:
-            same = _digest(stream) == proof[:2]
+            same = digest(stream) == proof[:2]
     except (OSError, CoordwireError):
         return False
     return same and output.folder.stat(name) == found

@@ -1,4 +1,4 @@
-"""Text from outside in HTML and SVG.
+"""Text from outside in HTML.
 
 Rules: neither markup nor a character that isn't printable gets through: such a character is shown as its
 escape, which browsers would drop, or obey.

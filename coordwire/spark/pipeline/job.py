@@ -62,7 +62,7 @@ def run(
 ) -> PipelineSummary:
     """Read captures and segments into tables in the folder `out`, which may be a URI.
 
-    inputs: files, folders, globs, URIs. tables: their names, by default all. progress: is told how many tasks
+    inputs: files, folders, globs, URIs. tables: their names, by default all. progress: gets how many tasks
     are done, of how many. Raises `FileNotFoundError` for an input that isn't there, `CoordwireError` for an
     unknown table, `OSError` where `out` can't be written.
     """

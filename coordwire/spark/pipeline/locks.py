@@ -50,7 +50,7 @@ class Lock:
         self.notices: list[str] = []
         self._name = f"{RUNS}/{self.run}.lock"
         self._file: int | None = None
-        self._told: dict[str, Any] = {}
+        self._stated: dict[str, Any] = {}
 
     def acquire(self) -> None:
         """Take the folder. Raises `InUse`."""
@@ -63,25 +63,25 @@ class Lock:
     def _acquire(self) -> None:
         self._file, locked = _flock(self.output, LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if locked is False:
-            raise InUse(self._sentence([told for _, told in self._others()]))
-        self._told = this_process() | {"run": self.run, "phase": WORKING, "flock": bool(locked)}
+            raise InUse(self._sentence([stated for _, stated in self._others()]))
+        self._stated = this_process() | {"run": self.run, "phase": WORKING, "flock": bool(locked)}
         self._write()
         living = []
-        for name, told in self._others():
-            why = why_dead(told, this_process(), bool(locked))
+        for name, stated in self._others():
+            why = why_dead(stated, this_process(), bool(locked))
             if why is None:
-                living.append((name, told))
+                living.append((name, stated))
                 continue
             with _all_published(self.output):
                 self.output.delete(name)
             self.notices.append(
-                f"{_who(told)} ended without finishing ({why}); this run goes on where it was"
+                f"{_who(stated)} ended without finishing ({why}); this run goes on where it was"
             )
         if living:
             files = ", ".join(self.output.path(name) for name, _ in living)
             raise InUse(
-                f"{self._sentence([told for _, told in living])}; if it is over, which can't be seen from "
-                f"here, remove {files}"
+                f"{self._sentence([stated for _, stated in living])}; if it is over, which can't be seen "
+                f"from here, remove {files}"
             )
 
     def _others(self) -> list[tuple[str, dict[str, Any]]]:
@@ -92,16 +92,16 @@ class Lock:
         return found
 
     def _sentence(self, others: list[dict[str, Any]]) -> str:
-        who = " and ".join(_who(told) for told in others) or "another run"
+        who = " and ".join(_who(stated) for stated in others) or "another run"
         return f"{self.output.shown} is in use by {who}: wait until it has ended, or choose another --out"
 
     def _write(self) -> None:
-        self.output.write(self._name, json.dumps(self._told).encode())
+        self.output.write(self._name, json.dumps(self._stated).encode())
 
     def fence(self) -> None:
         """From now on no attempt of this run publishes anything; returns when none is about to."""
         with _all_published(self.output):
-            self._told["phase"] = ENDING
+            self._stated["phase"] = ENDING
             try:
                 self._write()
             except OSError:  # a full disk; there is always room for less
@@ -111,11 +111,11 @@ class Lock:
         """Let others in."""
         try:
             with suppress(OSError):  # a lock that stays is known to be dead
-                if self._told:
+                if self._stated:
                     with _all_published(self.output):
                         self.output.delete(self._name)
         finally:
-            self._told = {}
+            self._stated = {}
             if self._file is not None:
                 os.close(self._file)
                 self._file = None
@@ -182,18 +182,22 @@ def this_process() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def why_dead(told: dict[str, Any], here: dict[str, Any], locked: bool) -> str | None:
+def why_dead(stated: dict[str, Any], here: dict[str, Any], locked: bool) -> str | None:
     """How it is known that a process is dead; None if it may live. locked: its flock was free for us."""
-    if told.get("boot") and told["boot"] == here["boot"]:
-        if told.get("namespace") == here["namespace"] and isinstance(told.get("pid"), int):
-            started = process_start(told["pid"])
-            if started is None and not _runs(told["pid"]):
+    if stated.get("boot") and stated["boot"] == here["boot"]:
+        if stated.get("namespace") == here["namespace"] and isinstance(stated.get("pid"), int):
+            started = process_start(stated["pid"])
+            if started is None and not _runs(stated["pid"]):
                 return "its process is gone"
-            if started is not None and told.get("started") not in (None, started):
+            if started is not None and stated.get("started") not in (None, started):
                 return "its process number is another process's now"
-        return "the lock that it held is free" if locked and told.get("flock") is True else None
+        return "the lock that it held is free" if locked and stated.get("flock") is True else None
     known = ("host", "machine")
-    if told.get("boot") and here["boot"] and all(told.get(key) and told[key] == here[key] for key in known):
+    if (
+        stated.get("boot")
+        and here["boot"]
+        and all(stated.get(key) and stated[key] == here[key] for key in known)
+    ):
         return "its machine was started again"
     return None
 
@@ -244,15 +248,15 @@ def _user() -> str:
 
 def _parsed(data: bytes) -> dict[str, Any]:
     try:
-        told = json.loads(data)
+        stated = json.loads(data)
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return stated if isinstance(stated, dict) else {}
 
 
-def _who(told: dict[str, Any]) -> str:
+def _who(stated: dict[str, Any]) -> str:
     keys = ("run", "user", "pid", "host", "began")
     run, user, pid, host, began = (
-        "".join(char for char in str(told.get(key, "?")) if char.isprintable())[:80] for key in keys
+        "".join(char for char in str(stated.get(key, "?")) if char.isprintable())[:80] for key in keys
     )
     return f"run {run[:8]} ({user}, process {pid} on {host}, since {began})"

@@ -172,10 +172,10 @@ def commit(
     """
     if files is None:
         files = (load(output) or Manifest()).files
-    told = {
+    form = {
         "format": FORMAT, "made_by": MADE_BY, "units": notes, "files": files, "removing": removing or {},
     }  # fmt: skip
-    output.write(MANIFEST, json.dumps(told, indent=0, sort_keys=True).encode())
+    output.write(MANIFEST, json.dumps(form, indent=0, sort_keys=True).encode())
     going = set(removing or {})
     for name, note in list(all_notes(output)):
         unit = note["unit"]

@@ -1,8 +1,8 @@
 """The notes of complete units and the manifest, as they are read: untrusted.
 
 Strategy: a note says what became of a unit, and by what its files are known: size, checksum and stamp. The
-manifest holds notes, the table of files, and what is to be removed. Rules: whoever can write into the folder
-can write a manifest, so that each value is checked, and names that no pipeline writes are refused.
+manifest holds notes, the table of files, and what is to be removed. Rules: anyone who can write into the
+folder can write a manifest, so that each value is checked, and names that no pipeline writes are refused.
 """
 
 from __future__ import annotations
@@ -66,12 +66,19 @@ def _as_note(unit: str, note: object) -> dict[str, Any]:
         and isinstance(rows, dict) and all(type(count) is int for count in rows.values())
         and isinstance(paths, list) and bool(paths) and all(isinstance(path, str) for path in paths)
         and all(type(note.get(name)) is int for name in _COUNTS)
-        and isinstance(apis, list)
-        and all(isinstance(one, list) and [type(v) for v in one] in ([str, bool, int],) for one in apis)
+        and _all_of(apis, [str, bool, int])
+        and _all_of(note.get("error_codes", []), [str, int, int])
     )  # fmt: skip
     if not good:
         raise CoordwireError(f"the note of unit {unit} is not as the pipeline writes it")
     return note
+
+
+def _all_of(found: object, types: list[type]) -> bool:
+    """Whether it is a list of lists of just these types."""
+    return isinstance(found, list) and all(
+        isinstance(one, list) and [type(value) for value in one] == types for one in found
+    )
 
 
 def load(output: Output) -> Manifest | None:

@@ -8,7 +8,7 @@ at most `MOST_OPEN` files are open, whatever dates an untrusted producer's recor
 
 from __future__ import annotations
 
-__all__ = ["Output", "UnitFiles", "table_schema"]
+__all__ = ["Output", "UnitFiles", "parquet_writer", "table_schema"]
 
 import os
 import posixpath
@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from coordwire.spark.columns import PARTITIONS, TABLES, Column
-from coordwire.spark.pipeline.attempts import Attempt
+from coordwire.spark.pipeline.attempts import Attempt, Sink
 from coordwire.spark.pipeline.output_folder import Folder, LocalFolder, StoreFolder
 from coordwire.spark.pipeline.places import folder_of
 from coordwire.spark.readers.files import file_system, is_uri
@@ -103,6 +103,16 @@ def _is_local(system: Any) -> bool:
     return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
 
 
+def parquet_writer(sink: Sink, schema: pyarrow.Schema) -> Any:
+    """A pyarrow writer of one file of a table."""
+    import pyarrow.parquet
+
+    return pyarrow.parquet.ParquetWriter(
+        sink, schema, compression=COMPRESSION,
+        use_dictionary=[column for column in schema.names if column in _REPEATED],
+    )  # fmt: skip
+
+
 class UnitFiles:
     """The Parquet files of one attempt at a unit."""
 
@@ -122,19 +132,13 @@ class UnitFiles:
             writer.write_batch(rows)
 
     def _writer(self, table: str, folder: str, schema: pyarrow.Schema) -> tuple[Any, str]:
-        import pyarrow.parquet
-
         found = self._open.pop((table, folder), None)
         if found is None:
             if len(self._open) >= MOST_OPEN:
                 self._close(next(iter(self._open)))
             name, sink = self.attempt.open(table, folder)
-            writer = pyarrow.parquet.ParquetWriter(
-                sink, schema, compression=COMPRESSION,
-                use_dictionary=[column for column in schema.names if column in _REPEATED],
-            )  # fmt: skip
-            found = writer, name
-        self._open[table, folder] = found  # the latest used stands last
+            found = parquet_writer(sink, schema), name
+        self._open[table, folder] = found  # the latest used is last
         return found
 
     def _close(self, key: tuple[str, str]) -> None:

@@ -26,7 +26,7 @@ class PipelineSummary:
     bytes: of the input files; read_bytes: in rows; quarantined_bytes, bad_ranges: in quarantine; refused:
     frames with an error; units, reused: of work, and those that were complete before. notices: sentences
     for the user: on a run before this one that was killed, on files that aren't the pipeline's. apis: by API
-    name, frames and refused frames.
+    name, frames and refused frames; error_codes: by API name, how many responses carry each code but 0.
     """
 
     files: int = 0
@@ -43,6 +43,7 @@ class PipelineSummary:
     seconds: float = 0.0
     notices: list[str] = field(default_factory=list)
     apis: dict[str, tuple[int, int]] = field(default_factory=dict)
+    error_codes: dict[str, dict[int, int]] = field(default_factory=dict)
 
     @property
     def errors(self) -> int:
@@ -70,6 +71,9 @@ def summary_of(files: dict[str, File], notes: Notes) -> PipelineSummary:
         for api, bad, count in note["apis"]:
             good, refused = apis.get(api, (0, 0))
             apis[api] = (good + count, refused + count * bad)
+        for api, code, count in note.get("error_codes", ()):
+            codes = summary.error_codes.setdefault(api, {})
+            codes[code] = codes.get(code, 0) + count
     summary.records = rows["records"]
     summary.apis = dict(sorted(apis.items()))
     return summary

@@ -41,7 +41,7 @@ PREFIX = 4
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """name: of its files. story: the part stands for a whole partition of `__consumer_offsets`."""
+    """name: of its files. story: the part means a whole partition of `__consumer_offsets`."""
 
     name: str
     part: Part
@@ -63,8 +63,8 @@ def as_units(
 def _name(part: Part, files: Mapping[str, File], options: Options, tables: Sequence[str], story: bool) -> str:
     chosen = asdict(options) | {"paths": None, "split_size": None}
     prints = [(path, files[path].size, files[path].modified) for path in (part.path, *part.rest)]
-    told = json.dumps([FORMAT, __version__, prints, part.start, part.end, story, sorted(tables), chosen])
-    return sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+    facts = json.dumps([FORMAT, __version__, prints, part.start, part.end, story, sorted(tables), chosen])
+    return sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
 def story_units(
@@ -138,6 +138,7 @@ class _Work:
         self.files = files
         self.read_bytes = self.quarantined = self.bad_ranges = self.refused = self.rows = 0
         self.apis: Counter[tuple[str, bool]] = Counter()
+        self.error_codes: Counter[tuple[str, int]] = Counter()
         self._bad: list[Bad] = []
 
     def note(self) -> dict[str, Any]:
@@ -150,6 +151,7 @@ class _Work:
             "read_bytes": self.read_bytes, "quarantined_bytes": self.quarantined,
             "bad_ranges": self.bad_ranges, "refused": self.refused,
             "apis": [[api, bad, count] for (api, bad), count in sorted(self.apis.items())],
+            "error_codes": [[api, code, count] for (api, code), count in sorted(self.error_codes.items())],
         }  # fmt: skip
 
     def run(self) -> None:
@@ -200,13 +202,14 @@ class _Work:
 
     def _capture(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
         from coordwire.capture.entries import FrameEntry
+        from coordwire.codec.entities import entity_values
         from coordwire.groups.capture_timeline import Timeline
         from coordwire.spark.readers.captures import read_frames
         from coordwire.spark.readers.group_stories import STORIES, EventRows
 
         timeline = Timeline()
         stories = EventRows(self.tables, self.options.batch_size)
-        told: list[tuple[str, pyarrow.RecordBatch]] = []
+        found: list[tuple[str, pyarrow.RecordBatch]] = []
         telling = any(name in self.tables for name in STORIES)
 
         def see(entry: Entry) -> None:
@@ -214,9 +217,13 @@ class _Work:
                 self.read_bytes += PREFIX + entry.size
                 self.rows += 1
                 self.refused += entry.error is not None
-                self.apis[entry.api_name or "unknown", entry.error is not None] += 1
+                name = entry.api_name or "unknown"
+                self.apis[name, entry.error is not None] += 1
+                if entry.direction == "response" and entry.error is None:
+                    for code in {*entity_values(entry.message, "error_code")} - {0}:
+                        self.error_codes[name, code] += 1
             if telling:
-                told.extend(stories.add(timeline.feed(entry)))
+                found.extend(stories.add(timeline.feed(entry)))
 
         columns = [column.name for column in TABLES["frames"]]
         if "frames" not in self.tables:
@@ -226,11 +233,11 @@ class _Work:
                 self._quarantine(item)
             else:
                 yield "frames", item
-            while told:
-                yield told.pop()
+            while found:
+                yield found.pop()
         if telling:
-            told.extend(stories.add(timeline.finish()))
-            yield from told
+            found.extend(stories.add(timeline.finish()))
+            yield from found
             yield from stories.finish()
 
     def _story(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
@@ -243,5 +250,5 @@ class _Work:
         except Exception as error:
             if self.options.failfast:
                 raise
-            self._quarantine(Bad(part.path, 0, 0, f"its story can't be reconstructed: {reason_of(error)}"))
+            self._quarantine(Bad(part.path, 0, 0, f"its timeline can't be reconstructed: {reason_of(error)}"))
         yield from stories.finish()

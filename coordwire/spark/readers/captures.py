@@ -2,13 +2,13 @@
 
 Strategy: `coordwire.capture.reader.Capture` gives entries; a frame becomes a row, an unreadable range goes to
 quarantine. What only the JSON line knows is taken from it (`frame_form`), and only where a column needs it.
-The files of a rotated capture are read as one stream: later pcap headers are left out, pcapng sections may
-follow each other anyway. Rules: a row says what `coordwire decode --format json` says of the same frame.
+The files of a rotated capture are read as one stream (`coordwire.capture.rotation`). Rules: a row says what
+`coordwire decode --format json` says of the same frame.
 """
 
 from __future__ import annotations
 
-__all__ = ["entries", "read_frames"]
+__all__ = ["FrameRows", "bad_of", "entries", "joined", "read_frames", "row_size"]
 
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -16,9 +16,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.formats.pcap import MAGICS
 from coordwire.capture.jsonlines import encode, frame_form, text
 from coordwire.capture.reader import Capture
+from coordwire.capture.rotation import RotatedFiles
 from coordwire.errors import DecodeError, Malformed, UnreadableRange
 from coordwire.spark.columns import FRAMES, arrow_schema
 from coordwire.spark.options import Options
@@ -29,78 +29,30 @@ from coordwire.spark.readers.rows import KEPT, Bad, Builder, microseconds
 if TYPE_CHECKING:
     import pyarrow
 
-PCAP_HEADER = 24
 NINE = 9
 """Decimals of a second; the JSON line's own time isn't used."""
 
 
-class _Joined(io.RawIOBase):
-    """Several files, one after the other; of a later pcap without its header if the first has the same."""
-
-    def __init__(self, paths: Sequence[str], failed: Callable[[str, OSError], None]) -> None:
-        self._paths = list(paths)
-        self._failed = failed
-        self._streams: list[BinaryIO] = []
-        self._header = b""
-        self._fresh = False
-
-    def close(self) -> None:
-        for stream in self._streams:
-            stream.close()
-        super().close()
-
-    def _next(self) -> bool:
-        """Open the next file that can be opened; whether there is one."""
-        while self._paths:
-            path = self._paths.pop(0)
-            try:
-                self._streams.append(open_stream(path))
-            except OSError as error:
-                self._failed(path, error)
-                continue
-            self._fresh = True
-            return True
-        return False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer)
-        while self._streams or self._next():
-            data = self._head() if self._fresh else b""
-            data = data or self._streams[0].read(len(view))
-            if data:
-                taken = data[: len(view)]
-                if len(taken) < len(data):
-                    self._streams.insert(0, io.BytesIO(data[len(taken) :]))
-                view[: len(taken)] = taken
-                return len(taken)
-            self._streams.pop(0).close()
-        return 0
-
-    def _head(self) -> bytes:
-        """What is at a new file's start, without a header that says nothing new."""
-        self._fresh = False
-        head = self._streams[0].read(PCAP_HEADER)
-        if not self._header:
-            self._header = head
-            return head
-        same = head[:4] == self._header[:4] and head[20:] == self._header[20:]  # byte order and link type
-        return b"" if head[:4] in MAGICS and same else head
+Open = Callable[[str], BinaryIO]
+Failed = Callable[[str, OSError | DecodeError], None]
 
 
-def entries(part: Part, options: Options, failed: Callable[[str, OSError], None]) -> Iterator[Entry]:
+def joined(paths: Sequence[str], failed: Failed, opener: Open = open_stream) -> BinaryIO:
+    """The files of a rotated capture as one stream, opened one at a time: there may be thousands.
+
+    failed: is given those that can't be opened, and those whose compressed content ends early.
+    """
+    return cast(BinaryIO, io.BufferedReader(RotatedFiles(paths, opener, failed), 1 << 18))
+
+
+def entries(part: Part, options: Options, failed: Failed) -> Iterator[Entry]:
     """Everything in the capture, in order. Raises `OSError` and what `Capture` raises for no capture.
 
     failed: is given those of a rotated capture's files that can't be opened.
     """
     with ExitStack() as stack:
-        if part.rest:  # opened one at a time: there may be thousands
-            joined = io.BufferedReader(_Joined((part.path, *part.rest), failed))
-            stream = cast(BinaryIO, stack.enter_context(joined))
-        else:
-            stream = stack.enter_context(open_stream(part.path))
+        paths = (part.path, *part.rest)
+        stream = stack.enter_context(joined(paths, failed) if part.rest else open_stream(part.path))
         yield from Capture(stream, part.path, strict=options.strict).entries()
 
 
@@ -116,16 +68,14 @@ def read_frames(
     what couldn't be read or was refused.
     """
     schema = arrow_schema([column for name in columns for column in FRAMES if column.name == name])
-    getters = [_COLUMNS[name] for name in columns]
-    formed = any(name in _FORMED for name in columns)
+    rows = FrameRows(columns, show_secrets=options.show_secrets)
     builder = Builder(schema, options.batch_size)
-    form: dict[str, Any] = {}
     missing: list[Bad] = []
 
-    def failed(path: str, error: OSError) -> None:
+    def failed(path: str, error: OSError | DecodeError) -> None:
         if options.failfast:
             raise error
-        missing.append(Bad(path, 0, 0, error.strerror or str(error)))
+        missing.append(Bad(path, 0, 0, getattr(error, "strerror", None) or str(error)))
 
     try:
         for entry in entries(part, options, failed):
@@ -134,13 +84,10 @@ def read_frames(
             if isinstance(entry, UnreadableRange):
                 yield _bad(entry, part, options)
             elif _wanted(entry, options):
-                if formed:
-                    form = frame_form(entry, NINE, show_secrets=options.show_secrets)
+                row = rows.row(entry)
                 if options.failfast and entry.error is not None:
                     raise Malformed(f"{part.path}: frame {entry.number}: {entry.error}", entry.error.position)
-                # The body as JSON is seldom more than four times its bytes.
-                batch = builder.add([get(entry, form) for get in getters], 4 * entry.size + 200)
-                if batch is not None:
+                if (batch := builder.add(row, row_size(entry))) is not None:
                     yield batch
     except DecodeError as error:  # no capture at all
         if options.failfast:
@@ -151,15 +98,39 @@ def read_frames(
         yield batch
 
 
+class FrameRows:
+    """Frames as rows of the frames table. columns: those that are wanted, by name."""
+
+    def __init__(self, columns: Sequence[str], *, show_secrets: bool) -> None:
+        self._getters = [_COLUMNS[name] for name in columns]
+        self._formed = any(name in _FORMED for name in columns)
+        self._show_secrets = show_secrets
+
+    def row(self, entry: FrameEntry) -> list[Any]:
+        """The values, in the order of the columns."""
+        form = frame_form(entry, NINE, show_secrets=self._show_secrets) if self._formed else {}
+        return [get(entry, form) for get in self._getters]
+
+
+def row_size(entry: FrameEntry) -> int:
+    """About how many bytes a frame's row has: the body as JSON is seldom more than four times its bytes."""
+    return 4 * entry.size + 200
+
+
 def _head(part: Part) -> bytes:
     with open_stream(part.path) as stream:
         return stream.read(KEPT)
 
 
+def bad_of(entry: UnreadableRange, path: str, *, show_secrets: bool) -> Bad:
+    """An unreadable range of a capture, for quarantine. path: the capture's."""
+    data = entry.data if show_secrets and entry.data else None
+    return Bad(path, entry.position, entry.position + entry.length, entry.reason, data,
+               entry.flow or None, entry.time_ns)  # fmt: skip
+
+
 def _bad(entry: UnreadableRange, part: Part, options: Options) -> Bad:
-    data = entry.data if options.show_secrets and entry.data else None
-    bad = Bad(part.path, entry.position, entry.position + entry.length, entry.reason, data,
-              entry.flow or None, entry.time_ns)  # fmt: skip
+    bad = bad_of(entry, part.path, show_secrets=options.show_secrets)
     if options.failfast:
         raise Malformed(str(bad), bad.start)
     return bad

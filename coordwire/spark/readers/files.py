@@ -25,6 +25,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 from coordwire.capture.detect import HEAD, sniff
+from coordwire.capture.formats.compressed import MAGIC, decompressed, find_compression, is_decompressed
+from coordwire.capture.rotation import is_capture_name
+from coordwire.errors import CodecUnavailable
 from coordwire.segments.names import file_name, topic_partition
 
 if TYPE_CHECKING:
@@ -33,13 +36,12 @@ if TYPE_CHECKING:
 Kind = Literal["segment", "capture", "index", "other"]
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_CAPTURE = re.compile(r".*\.(pcap|pcapng|cap|hex)\d*")
 _WILD = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file, as it was listed. size in bytes; modified in nanoseconds since 1970, 0 if nobody says.
+    """A file, as it was listed. size in bytes; modified in nanoseconds since 1970, 0 if unknown.
 
     named: by the user, not found in a folder. trouble: why it couldn't be looked at, else "".
     """
@@ -63,6 +65,9 @@ class File:
         return self._partition()[1]
 
     def _partition(self) -> tuple[str, int] | tuple[None, None]:
+        said = file_name(self.name)
+        if said is not None and said.kind == "checkpoint" and said.offset is None:
+            return None, None  # bootstrap.checkpoint is in a broker's log folder, not in a partition's
         return topic_partition(self.path.rpartition("/")[0].rpartition("/")[2]) or (None, None)
 
     @property
@@ -76,7 +81,7 @@ class File:
         said = file_name(self.name)
         if said is not None:
             return "segment" if said.kind in ("log", "checkpoint") else "index"
-        if _CAPTURE.fullmatch(self.name):
+        if is_capture_name(self.name):
             return "capture"
         if not self.named:
             return "segment" if self.name.endswith(".log") and self._sniffed() == "segment" else "other"
@@ -87,8 +92,10 @@ class File:
             return None
         try:
             with open_stream(self.path) as stream:
-                return sniff(stream.read(HEAD))
-        except OSError:
+                head = stream.read(HEAD)
+                # Segments are mapped and read in parts, as they are: a compressed one can't be.
+                return None if is_decompressed(stream) else sniff(head)
+        except (OSError, CodecUnavailable):  # the reader reports it
             return None
 
 
@@ -230,11 +237,18 @@ def _open_regular(path: str) -> BinaryIO:
 
 
 def open_stream(path: str) -> BinaryIO:
-    """A file to read forwards. Raises `OSError`."""
+    """A file to read forwards, decompressed (`fault_of` says whether its content ended early). Raises
+    `OSError`, and `CodecUnavailable` for want of a library."""
     if not is_uri(path):
-        return _open_regular(path.removeprefix("file://"))
-    system, inner = file_system(path)
-    return cast(BinaryIO, io.BufferedReader(system.open_input_file(inner), 1 << 20))
+        stream = _open_regular(path.removeprefix("file://"))
+    else:
+        system, inner = file_system(path)
+        stream = cast(BinaryIO, io.BufferedReader(system.open_input_file(inner), 1 << 20))
+    head = cast(io.BufferedReader, stream).peek(MAGIC)[:MAGIC]
+    compression = find_compression(head)
+    return (
+        stream if compression is None else cast(BinaryIO, decompressed(stream, b"", compression, closes=True))
+    )
 
 
 def open_bytes(path: str) -> memoryview:

@@ -1,13 +1,13 @@
 """What happened to groups, as rows: from a capture's entries, or from the segments of a coordinator's log.
 
-Strategy: `coordwire.groups` tells the events; each goes to the table that it belongs to, its attributes under
-the columns' names. Rules: a story is told for one capture (rotated files joined), and for one partition of
+Strategy: `coordwire.groups` yields the events; each goes to the table that it belongs to, its attributes
+under the columns' names. Rules: a timeline is of one capture (rotated files joined), and for one partition of
 `__consumer_offsets` with all of its segments, in their order.
 """
 
 from __future__ import annotations
 
-__all__ = ["EventRows", "log_events"]
+__all__ = ["STORIES", "EventRows", "event_row", "event_table", "log_events"]
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from coordwire.capture.jsonlines import text
 from coordwire.errors import UnreadableRange
 from coordwire.groups.coordinator_log import LogItem, read_records
-from coordwire.groups.log_timeline import log_timeline
+from coordwire.groups.log_events import log_timeline
 from coordwire.groups.timeline_events import EVENTS, GroupEvent, LagMeasured, OffsetCommitted
 from coordwire.spark.columns import TABLES, arrow_schema
 from coordwire.spark.readers.files import open_bytes
@@ -43,10 +43,10 @@ class EventRows:
     def add(self, events: Iterable[GroupEvent]) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
         """More events; a table's name with a batch of rows whenever enough has come together."""
         for event in events:
-            name = _TABLES.get(type(event), "groups")
+            name = event_table(event)
             builder = self._builders.get(name)
             if builder is not None:
-                row = [_value(event, column) for column in self._columns[name]]
+                row = event_row(event, self._columns[name])
                 if (batch := builder.add(row, 300)) is not None:
                     yield name, batch
 
@@ -55,6 +55,16 @@ class EventRows:
         for name, builder in self._builders.items():
             if (batch := builder.take()) is not None:
                 yield name, batch
+
+
+def event_table(event: GroupEvent) -> str:
+    """The table that an event belongs to."""
+    return _TABLES.get(type(event), "groups")
+
+
+def event_row(event: GroupEvent, columns: Iterable[str]) -> list[Any]:
+    """An event as a row of its table. columns: those that are wanted, by name."""
+    return [_value(event, column) for column in columns]
 
 
 def _value(event: Any, column: str) -> Any:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 __all__ = ["Part", "capture_parts", "grouped", "segment_parts"]
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from coordwire.capture.rotation import rotated
 from coordwire.spark.options import MEBI, Options
 from coordwire.spark.readers.files import File, Kind, is_uri
 
@@ -23,10 +23,6 @@ OPENING = MEBI
 
 LEAST_GROUP, MOST_GROUPS = 4 * MEBI, 64
 """Small files are grouped to this size at least, while there are more parts than that."""
-
-# tcpdump -C: x.pcap, x.pcap1, x.pcap2; dumpcap: x_00001_20240131120000.pcapng
-_TCPDUMP = re.compile(r"(?P<stem>.+\.(?:pcap|pcapng|cap))(?P<number>\d*)")
-_DUMPCAP = re.compile(r"(?P<stem>.+)_(?P<number>\d{5})_\d{14}(?P<end>\.\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,28 +67,13 @@ def capture_parts(files: Iterable[File], options: Options) -> list[Part]:
     parts = []
     files = list(files)
     sound, others = [file for file in files if not file.trouble], [file for file in files if file.trouble]
-    chains = _chains(sound) if options.join_rotated else [[file] for file in sound]
+    joined = rotated(sound, lambda file: file.path)
+    chains = joined if options.join_rotated else [[file] for file in sound]
     for chain in [*chains, *([file] for file in others)]:
         size = sum(file.size for file in chain)
         rest = tuple(file.path for file in chain[1:])
         parts.append(Part("capture", chain[0].path, size, 0, size, rest=rest, trouble=chain[0].trouble))
     return parts
-
-
-def _chains(files: Sequence[File]) -> list[list[File]]:
-    """Files of one rotated capture together, by the names that tcpdump and dumpcap give them."""
-    chains: dict[tuple[str, ...], list[tuple[int, File]]] = {}
-    for file in files:
-        found = _DUMPCAP.fullmatch(file.path) or _TCPDUMP.fullmatch(file.path)
-        if found is None:
-            chains[file.path, "", ""] = [(0, file)]
-        else:
-            key = (found["stem"], found.groupdict().get("end") or "", "rotated")
-            chains.setdefault(key, []).append((int(found["number"] or 0), file))
-    return [
-        [file for _, file in sorted(chain, key=lambda pair: (pair[0], pair[1].path))]
-        for chain in chains.values()
-    ]
 
 
 def grouped(parts: Sequence[Part], options: Options) -> list[tuple[Part, ...]]:

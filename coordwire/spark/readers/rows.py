@@ -6,7 +6,7 @@ exactly the schema asked for.
 
 from __future__ import annotations
 
-__all__ = ["Bad", "Builder", "conform", "quarantine_batch"]
+__all__ = ["Bad", "Builder", "conform", "quarantine_batch", "quarantine_row"]
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -101,6 +101,11 @@ _QUARANTINE: dict[str, Callable[[Bad], Any]] = {
     "time": lambda bad: microseconds(bad.time_ns),
     "bytes": lambda bad: bad.data,
 }
+
+
+def quarantine_row(bad: Bad, columns: Iterable[str]) -> list[Any]:
+    """A row of the quarantine table."""
+    return [_QUARANTINE[name](bad) for name in columns]
 
 
 def quarantine_batch(bads: Sequence[Bad], columns: Sequence[str] | None = None) -> pyarrow.RecordBatch:

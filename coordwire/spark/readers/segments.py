@@ -108,7 +108,7 @@ class _Reader:
 
 
 def _unwanted(batch: RecordBatch, options: Options) -> bool:
-    """Whether the header alone says that no record is in the ranges asked for."""
+    """Whether the header alone excludes any record in the ranges asked for."""
     if options.starting_offset is not None and batch.last_offset < options.starting_offset:
         return True
     if batch.magic < 2:  # its header says less
@@ -154,7 +154,7 @@ def read_records(
 def _run(
     reader: _Reader, run: list[RecordBatch], finish: _Finisher, see: Callable[[RecordBatch], None] | None
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
-    """The records of batches that stand one after the other, all with right checksums."""
+    """The records of batches that follow one another, all with right checksums."""
     from coordwire.records.arrow import iter_batches
 
     if not run:

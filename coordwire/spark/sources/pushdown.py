@@ -58,7 +58,7 @@ def narrowed(source: str, options: Options, one: Filter) -> Options:
     return options
 
 
-def _ranged(options: Options, what: str, one: Filter, low: int, behind: int) -> Options:
+def _ranged(options: Options, what: str, one: Filter, low: int, end: int) -> Options:
     """With the range cut to what is at least `low` or before `after`."""
     changes: dict[str, Any] = {}
     if isinstance(one, (EqualTo, *_LOW)):
@@ -66,7 +66,7 @@ def _ranged(options: Options, what: str, one: Filter, low: int, behind: int) -> 
         changes[f"starting_{what}"] = low if before is None else max(low, before)
     if isinstance(one, (EqualTo, *_HIGH)):
         before = getattr(options, f"ending_{what}")
-        changes[f"ending_{what}"] = behind if before is None else min(behind, before)
+        changes[f"ending_{what}"] = end if before is None else min(end, before)
     return replace(options, **changes)
 
 

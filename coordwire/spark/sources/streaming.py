@@ -69,10 +69,10 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         return arrow_rows(SOURCES[self.source_name], partition, self.options, self.schema)
 
-    def _files(self, behind: Place) -> list[File]:
+    def _files(self, after: Place) -> list[File]:
         """The files after that place, up to where this query goes, in the order of reading."""
         found = find_files(self.options.paths, recursive=self.options.recursive)
-        files = [file for file in found if _place(file) > behind]
+        files = [file for file in found if _place(file) > after]
         if self._last is not None:
             files = [file for file in files if _place(file) <= self._last]
         return sorted(files, key=_place)

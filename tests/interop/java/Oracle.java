@@ -219,7 +219,7 @@ public final class Oracle {
                 try {
                     parts = oracle.answer(command);
                     out.writeByte(parts.size());
-                } catch (Exception refused) {
+                } catch (Exception | LinkageError refused) {
                     boolean wrapped = refused instanceof InvocationTargetException && refused.getCause() != null;
                     parts = List.of(text(wrapped ? refused.getCause() : refused));
                     out.writeByte(-1);

@@ -1,4 +1,4 @@
-"""The pages, and where each name is told of.
+"""The pages, and where each name is described.
 
 Strategy: a page an entry of the contents. Each message gets one place (file and anchor), each struct the
 first field that has it (by its class: structs of several messages share names). Rules: a name in a text

@@ -1,7 +1,7 @@
 """The pages that all others link to: wire types, error codes, enums, KIPs.
 
-Rules: nothing is told here that the package doesn't hold anyway; a KIP is listed with every place that names
-it.
+Rules: everything here comes from data that the package has anyway; a KIP is listed with every place that
+names it.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def kip_page(catalog: Catalog) -> str:
     )
     return document(
         "KIPs – Kafka protocol", tag("h1", "KIPs"),
-        tag("p", "The Kafka Improvement Proposals behind messages, versions and fields."),
+        tag("p", "The Kafka Improvement Proposals that messages, versions and fields come from."),
         table(["KIP", "named at"], entries), trail=trail(catalog), footer=FOOTER,
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ from coordwire.messages.keys import FACTS, ApiFacts
 
 __all__ = ["FOOTER", "page_of", "trail"]
 
-FOOTER = f"coordwire {__version__}. Versions as Apache Kafka 4.3 and 3.9 have them. Apache-2.0."
+FOOTER = f"coordwire {__version__}. Versions as Apache Kafka 4.4 and 3.9 have them. Apache-2.0."
 _TRAIL = (
     ("index.html", "Index"),
     ("types.html", "Wire types"),
@@ -93,11 +93,11 @@ def _changes(page: PageEntry, catalog: Catalog) -> Iterator[Html]:
     for version in versions:
         words = catalog.prose(said[version]) if version in said else ""
         if version == versions[0]:
-            told: Html | str = words or "The first version."
+            changes: Html | str = words or "The first version."
         else:
-            told = join([words, *(_differences(cls, version, catalog) for cls in page.classes)])
+            changes = join([words, *(_differences(cls, version, catalog) for cls in page.classes)])
         head = tag("th", f"v{version}", *_marks(page, version), scope="row")
-        rows.append(tag("tr", head, tag("td", told), id=f"v{version}"))
+        rows.append(tag("tr", head, tag("td", changes), id=f"v{version}"))
     yield tag("h2", "Versions", id="versions")
     yield table(["version", "what changed"], rows)
 
@@ -136,13 +136,13 @@ def _difference(cls: type[Message], change: dict[str, Any]) -> Html:
 # --- messages and frames ---
 
 
-def _message(cls: type[Message], told: str, catalog: Catalog) -> Html:
+def _message(cls: type[Message], summary: str, catalog: Catalog) -> Html:
     text = about(cls)
     module = cls.__module__
     return tag(
         "section",
         tag("h2", cls.__name__, id=anchor(cls)),
-        tag("p", catalog.prose(text)) if text and text != told else "",
+        tag("p", catalog.prose(text)) if text and text != summary else "",
         tag("p", "In Python: ", tag("code", f"from {module} import {cls.__name__}"), class_="soft"),
         tag("h3", "Fields by version"),
         field_table(cls, catalog),

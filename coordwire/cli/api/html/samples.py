@@ -1,7 +1,7 @@
 """Bytes to look at: a real exchange where one was captured, else what the encoder makes of example values.
 
-Rules: what nobody captured says so. Example values say what they are: a text is its field's name, a number
-its default or 1, a list has one element, nothing is null.
+Rules: what was not captured is labelled so. Example values show what they are: a text is its field's name, a
+number its default or 1, a list has one element, nothing is null.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ def _sized(kind: str, count: str, what: str, then: str) -> Iterator[tuple[str, s
             name,
             _CLASSIC.format(count=count, what=what, then=then, null="-1: null" if null else "not null"),
         )
-        told = _COMPACT.format(what=what, then=then, null="0: null" if null else "not null")
-        yield f"COMPACT_{name}", told
+        layout = _COMPACT.format(what=what, then=then, null="0: null" if null else "not null")
+        yield f"COMPACT_{name}", layout
 
 
 WORDS: dict[str, str] = {
@@ -48,7 +48,7 @@ WORDS: dict[str, str] = {
     "STRUCT": "its fields, with nothing before them",
     "NULLABLE_STRUCT": "INT8: 1, then its fields; or -1: null",
     "TAGGED_NULLABLE_STRUCT": "UVARINT: 1, then its fields; or 0: null",
-    "SEQUENCE": "structs up to the end, each behind the INT32 of its bytes",
+    "SEQUENCE": "structs up to the end, each after the INT32 of its bytes",
     "REST": "the bytes up to the end",
     "TAG_SECTION": "UVARINT of the tagged fields that are there, then each by rising number: UVARINT of its "
     "number, UVARINT of its bytes, its value. A field at its default is left out; unknown numbers are kept.",

@@ -16,6 +16,7 @@ from typing import Any
 
 from coordwire.codec import Message
 from coordwire.embedded import open_embedded
+from coordwire.groups.compaction import decide
 from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker
 from coordwire.groups.group import (
     MOST_MEMBERS,
@@ -30,7 +31,6 @@ from coordwire.groups.group import (
     remember,
     subscribe,
 )
-from coordwire.groups.latest import decide
 from coordwire.groups.timeline_events import GroupEvent, Kind, Leaving, OffsetCommitted, TransactionStep
 
 __all__ = ["log_timeline", "topic_names"]

@@ -17,6 +17,9 @@ from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker
 
 __all__ = ["MOST_PENDING", "Latest", "decide", "latest"]
 
+NO_OP = "NoOp"
+"""The record that a controller writes so that there is one."""
+
 MOST_PENDING = 100_000
 """So many undecided commits are remembered; beyond them the oldest transaction is forgotten."""
 
@@ -38,12 +41,14 @@ class Latest:
     """What is at the end of some segments.
 
     records: the last of each key, and all of a log without keys, in the order in which they were written.
-    pending: of transactions that nobody ended. removed: keys that a tombstone took away.
+    pending: of transactions that nobody ended. removed: keys that a tombstone took away. no_ops: the metadata
+    log's records that say nothing, which are left out.
     """
 
     records: list[CoordinatorRecord] = field(default_factory=list)
     pending: list[CoordinatorRecord] = field(default_factory=list)
     removed: int = 0
+    no_ops: int = 0
 
 
 def latest(items: Iterable[LogItem]) -> Latest:
@@ -51,11 +56,13 @@ def latest(items: Iterable[LogItem]) -> Latest:
     couldn't be read only steer it."""
     standing: dict[Hashable, tuple[int, CoordinatorRecord]] = {}
     pending = _Pending()
-    removed = 0
+    removed = no_ops = 0
     for number, item in enumerate(items):
         if isinstance(item, CoordinatorRecord):
             key = item.identity
-            if key is None:
+            if item.kind == NO_OP:
+                no_ops += 1
+            elif key is None:
                 standing[number] = number, item
             elif item.tombstone:
                 removed += standing.pop(key, None) is not None
@@ -72,7 +79,7 @@ def latest(items: Iterable[LogItem]) -> Latest:
                     standing.pop(record.identity, None)
                     standing[record.identity] = number, record
     records = [record for _, record in sorted(standing.values(), key=lambda pair: pair[0])]
-    return Latest(records, pending.rest(), removed)
+    return Latest(records, pending.rest(), removed, no_ops)
 
 
 class _Pending:

@@ -1,0 +1,169 @@
+/* The methods of `Exchange` that receive: the next request or response as an event.
+
+   Strategy: the frame is read in place, the event made by the offsets of its slots, and only then the buffer and
+   what waits are changed. Rules: as in exchange.c. */
+
+#include "exchange.h"
+
+enum { SHORTEST_RESPONSE = PREFIX + 4 };
+
+/* Where the next frame is. The chunk is owned. */
+typedef struct Place {
+    PyObject *chunk;
+    long long position;
+} Place;
+
+/* 1 with a place, 0 where there is nothing to read, -1 where Python has to look. */
+static int find_place(const Exchange *exchange, PyObject *buffer, Place *place)
+{
+    if (!Py_IS_TYPE(buffer, exchange->buffer))
+        return -1;
+    PyObject *chunk = *slot_at(buffer, exchange->buffer_offsets[CHUNK]);
+    PyObject *position = *slot_at(buffer, exchange->buffer_offsets[POSITION]);
+    if (chunk == NULL || !PyBytes_CheckExact(chunk) || position == NULL || !PyLong_CheckExact(position)
+        || !as_integer(position, &place->position) || place->position < 0)
+        return -1;
+    if (PyBytes_GET_SIZE(chunk) == 0)
+        return *slot_at(buffer, exchange->buffer_offsets[IS_IDLE]) == Py_True ? 0 : -1;
+    place->chunk = Py_NewRef(chunk);
+    return 1;
+}
+
+/* Pass over the frame that was read at the place. */
+static int skip(const Exchange *exchange, PyObject *buffer, const Place *place, PyObject *size)
+{
+    PyObject **chunk = slot_at(buffer, exchange->buffer_offsets[CHUNK]);
+    PyObject **position = slot_at(buffer, exchange->buffer_offsets[POSITION]);
+    long long end = place->position + PREFIX + PyLong_AsLongLong(size);
+    PyObject *empty = NULL;
+    if (end == PyBytes_GET_SIZE(place->chunk)) {
+        end = 0;
+        empty = PyBytes_FromStringAndSize(NULL, 0);
+        if (empty == NULL)
+            return -1;
+    }
+    PyObject *next = PyLong_FromLongLong(end);
+    if (next == NULL) {
+        Py_XDECREF(empty);
+        return -1;
+    }
+    Py_XSETREF(*position, next);
+    if (empty != NULL)
+        Py_XSETREF(*chunk, empty);
+    return 0;
+}
+
+/* An event of two parts, which it takes; NULL with an exception. */
+static PyObject *make_event(PyTypeObject *cls, const Py_ssize_t *offsets, PyObject *first, PyObject *second)
+{
+    PyObject *event = cls->tp_alloc(cls, 0);
+    if (event == NULL) {
+        Py_DECREF(first);
+        Py_DECREF(second);
+        return NULL;
+    }
+    *slot_at(event, offsets[0]) = first;
+    *slot_at(event, offsets[1]) = second;
+    return event;
+}
+
+const char next_request_doc[] = PyDoc_STR(
+    "next_request($self, buffer, owed, /)\n--\n\n"
+    "The event for the next request, whose header is appended to `owed`; None if there are no bytes, False\n"
+    "if it isn't served.");
+
+PyObject *next_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    const Exchange *exchange = (Exchange *)self;
+    Framer *framer = exchange->requests;
+    if (!takes("next_request", count, 2))
+        return NULL;
+    Place place;
+    const int found = find_place(exchange, args[0], &place);
+    if (found < 1)
+        return Py_NewRef(found ? Py_False : Py_None);
+    PyObject *event = NULL, *frame = NULL;
+    const Py_ssize_t size = frame_size(framer, place.chunk, place.position);
+    if (size >= 4) {
+        const int16_t key
+            = (int16_t)load16((const uint8_t *)PyBytes_AS_STRING(place.chunk) + place.position + PREFIX);
+        if (key != PRODUCE && key != SASL_HANDSHAKE)
+            frame = frame_at(framer, place.chunk, place.position, NULL);
+        else
+            frame = Py_NewRef(Py_None);
+    } else
+        frame = Py_NewRef(Py_None);
+    if (frame == Py_None) {
+        Py_DECREF(frame);
+        event = Py_NewRef(Py_False);
+    } else if (frame != NULL) {
+        PyObject *header = Py_NewRef(part_of(frame, framer, HEADER));
+        PyObject *length = Py_NewRef(part_of(frame, framer, SIZE));
+        event = make_event(exchange->request, exchange->request_offsets, frame, Py_NewRef(Py_True));
+        PyObject *done
+            = event == NULL ? NULL : PyObject_CallMethodOneArg(args[1], exchange->append, header);
+        if (done == NULL || skip(exchange, args[0], &place, length) < 0)
+            Py_CLEAR(event);
+        Py_XDECREF(done);
+        Py_DECREF(length);
+        Py_DECREF(header);
+    }
+    Py_DECREF(place.chunk);
+    return event;
+}
+
+const char next_response_doc[] = PyDoc_STR(
+    "next_response($self, buffer, waiting, /)\n--\n\n"
+    "The event for the next response, whose request is taken out of `waiting`, a dict by correlation id;\n"
+    "None if there are no bytes, False if it isn't served.");
+
+/* The request that waits for the response at a place, owned; NULL, perhaps with an exception, for none. */
+static PyObject *find_request(const Exchange *exchange, const Place *place, PyObject *waiting, PyObject **number)
+{
+    if (PyBytes_GET_SIZE(place->chunk) - place->position < SHORTEST_RESPONSE)
+        return NULL;
+    const uint8_t *at = (const uint8_t *)PyBytes_AS_STRING(place->chunk) + place->position + PREFIX;
+    *number = PyLong_FromLong((int32_t)load32(at));
+    PyObject *sent = *number == NULL ? NULL : PyDict_GetItemWithError(waiting, *number);
+    if (sent == NULL || !Py_IS_TYPE(sent, exchange->sent) || *slot_at(sent, exchange->sent_offsets[SENT_KEY]) == NULL
+        || *slot_at(sent, exchange->sent_offsets[SENT_VERSION]) == NULL)
+        return NULL;
+    return Py_NewRef(sent);
+}
+
+PyObject *next_response(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    const Exchange *exchange = (Exchange *)self;
+    Framer *framer = exchange->responses;
+    if (!takes("next_response", count, 2))
+        return NULL;
+    Place place;
+    const int found = PyDict_CheckExact(args[1]) ? find_place(exchange, args[0], &place) : -1;
+    if (found < 1)
+        return Py_NewRef(found ? Py_False : Py_None);
+    PyObject *event = NULL, *number = NULL, *frame = NULL;
+    PyObject *sent = find_request(exchange, &place, args[1], &number);
+    if (sent != NULL) {
+        PyObject *parts[2] = {Py_NewRef(*slot_at(sent, exchange->sent_offsets[SENT_KEY])),
+                              Py_NewRef(*slot_at(sent, exchange->sent_offsets[SENT_VERSION]))};
+        frame = frame_at(framer, place.chunk, place.position, parts);
+        Py_DECREF(parts[0]);
+        Py_DECREF(parts[1]);
+    } else if (!PyErr_Occurred())
+        frame = Py_NewRef(Py_None);
+    if (frame == Py_None) {
+        Py_DECREF(frame);
+        event = Py_NewRef(Py_False);
+    } else if (frame != NULL) {
+        PyObject *length = Py_NewRef(part_of(frame, framer, SIZE));
+        event = make_event(exchange->response, exchange->response_offsets, Py_NewRef(sent), frame);
+        if (event != NULL
+            && (PyDict_DelItem(args[1], number) < 0 || skip(exchange, args[0], &place, length) < 0))
+            Py_CLEAR(event);
+        Py_DECREF(length);
+    }
+    Py_XDECREF(sent);
+    Py_XDECREF(number);
+    Py_DECREF(place.chunk);
+    return event;
+}

@@ -1,0 +1,80 @@
+"""What a capture holds that its output doesn't show: nothing, no Kafka, TLS.
+
+Rules: a sentence each, for standard error; none where Kafka was read and nothing hides more of it.
+Connections of other protocols beside Kafka's are everyday and not noted; TLS on a port of brokers is.
+"""
+
+from __future__ import annotations
+
+__all__ = ["DECRYPT", "capture_notes"]
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+
+from coordwire.capture.other_protocols import TLS
+from coordwire.capture.reader import Capture
+from coordwire.errors import counted
+
+MOST_NAMED = 8
+"""Ports and protocols that a sentence names."""
+
+BROKERS = range(9090, 9100)
+"""Ports that brokers usually listen on, also with a digit before them, as 19092 and 29092."""
+
+DECRYPT = (
+    "coordwire does not decrypt: capture where TLS has ended (a PLAINTEXT listener, behind a proxy), or "
+    "decrypt first: record the keys with SSLKEYLOGFILE, add them with "
+    "editcap --inject-secrets tls,KEYS IN OUT and read OUT in Wireshark"
+)
+"""What to do about TLS."""
+
+
+def capture_notes(capture: Capture) -> Iterator[str]:
+    """The sentences, once the capture has been read."""
+    summary, tally = capture.summary, capture.tally
+    tls = Counter({port: count for (spoken, port), count in summary.others.items() if spoken == TLS})
+    named = tls + summary.tls
+    if capture.format not in ("pcap", "pcapng"):
+        if not summary.frames:
+            yield "no frames in it"
+        return
+    if not tally.packets:
+        yield "the capture holds no packets"
+    elif not summary.connections:
+        segments = f", {counted(tally.segments, 'TCP segment', ',')} without data" if tally.segments else ""
+        others = f": {_listed(tally.others, '{}')}" if tally.others else ""
+        yield f"no Kafka in {counted(tally.packets, 'packet', ',')}: no TCP data{segments}{others}"
+    elif not summary.kafka:
+        yield _no_kafka(capture)
+    if summary.kafka:
+        named = Counter({port: count for port, count in named.items() if _is_brokers(port, capture.ports)})
+    if named:
+        connections = counted(sum(named.values()), "connection", ",")
+        yield f"{connections} encrypted with TLS, to {_listed(named, 'port {}')}; {DECRYPT}"
+
+
+def _no_kafka(capture: Capture) -> str:
+    summary = capture.summary
+    ports: Counter[str] = Counter()
+    for (spoken, port), count in summary.others.items():
+        ports[f"port {port}, {spoken}" if spoken else f"port {port}"] += count
+    connections = f"{counted(summary.connections, 'TCP connection', ',')}, none"
+    if capture.ports:
+        wanted = " or ".join(str(port) for port in sorted(capture.ports))
+        return f"{connections} to port {wanted}, the one named with --port; there are: {_listed(ports, '{}')}"
+    return (
+        f"{connections} of them recognised as Kafka: {_listed(ports, '{}')}; "
+        "if one is, name its broker's port with --port"
+    )
+
+
+def _is_brokers(port: int, named: Collection[int]) -> bool:
+    return port in named or port % 10_000 in BROKERS
+
+
+def _listed(counts: Counter[str] | Counter[int], form: str) -> str:
+    """What is there most often, with how often."""
+    told = [f"{form.format(what)} ({count:,})" for what, count in counts.most_common(MOST_NAMED)]
+    if (more := len(counts) - MOST_NAMED) > 0:
+        told.append(f"and {more:,} more")
+    return ", ".join(told)

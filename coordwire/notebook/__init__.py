@@ -1,0 +1,75 @@
+"""Messages, frames and timelines in Jupyter.
+
+    from coordwire.notebook import show
+    show(timeline(Capture(stream, "incident").entries()))    # a table of events; entries likewise
+    frame.message                                            # a message shows itself, as a cell's last line
+
+    display_tree.py     a message, frame or event to a tree of texts
+    display_table.py    many events or entries to a table
+    display_html.py     trees and tables to HTML; display_text.py: to plain text
+
+Strategy: what is to be shown becomes a small tree or table of texts first, in which secrets are left out and
+everything is bounded; the two renderings only lay it out. Rules: texts from outside are escaped; nothing is
+fetched, and no script is in the HTML; showing never raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from coordwire.notebook import display_html, display_text
+from coordwire.notebook.display_table import DisplayTable, table_of
+from coordwire.notebook.display_tree import DisplayNode, tree_of
+from coordwire.rich_display import RichDisplay
+
+__all__ = ["Shown", "html", "mimebundle", "show", "text"]
+
+MOST_ROWS = 200
+
+
+def html(value: object) -> str:
+    """A message, a frame, an event, or what `show` gives, as HTML."""
+    return display_html.rendered(_laid_out(value))
+
+
+def text(value: object) -> str:
+    """The same as plain text."""
+    return display_text.rendered(_laid_out(value))
+
+
+def mimebundle(value: object) -> dict[str, str]:
+    """Both, by their MIME types: in a notebook the plain text is what `repr` would otherwise be, with every
+    secret."""
+    laid_out = _laid_out(value)
+    return {"text/html": display_html.rendered(laid_out), "text/plain": display_text.rendered(laid_out)}
+
+
+def _laid_out(value: object) -> DisplayNode | DisplayTable:
+    try:
+        return value.table if isinstance(value, Shown) else tree_of(value)
+    except Exception as error:  # fields may hold anything, as they are a user's to set
+        return DisplayNode(type(value).__name__, f"can't be shown: {type(error).__name__}")
+
+
+class Shown(RichDisplay):
+    """Events or entries as a table. Its `repr` is the plain text."""
+
+    __slots__ = ("table",)
+
+    def __init__(self, table: DisplayTable) -> None:
+        self.table = table
+
+    def __repr__(self) -> str:
+        return display_text.rendered(self.table)
+
+
+def show(values: Iterable[Any], *, most: int = MOST_ROWS) -> Shown:
+    """Group events, entries of a capture, frames or messages as a table with one row each.
+
+    most: rows; of an iterator no more than that and one more are drawn, and a line below the table reports
+    it.
+    """
+    found = list(islice(values, most + 1))
+    return Shown(table_of(found[:most], len(found) > most))

@@ -1,0 +1,198 @@
+"""A KIP-848 group's coordinator and its members: ConsumerGroupHeartbeat alone.
+
+Strategy: one change at a time; then each member that has to gives up partitions and says so, and after that
+each gets what it shall have, until all are in the group's epoch. Rules: as Kafka's own: a partition has no
+new owner before the old one has confirmed that it gave it up; a null assignment means no change; the member
+chooses its id since version 1.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass
+from uuid import UUID
+
+from coordwire.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+from coordwire.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
+    ConsumerGroupHeartbeatResponseTopicPartitions,
+)
+from coordwire.messages.metadata import (
+    MetadataRequestTopic,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from coordwire.testing.group_conversation import Recorder
+from coordwire.testing.group_script import GroupScript
+from coordwire.versions import ApiKey
+
+__all__ = ["ConsumerScript"]
+
+JOIN, LEAVE = 0, -1
+"""Epochs by which a member joins and leaves."""
+
+INTERVAL_MS, REBALANCE_MS = 5000, 300_000
+TOPIC_ID = UUID("6b0b1b7e-3f52-4c43-9c3e-0d5a2f1c8e11")
+
+
+@dataclass(slots=True)
+class _Member:
+    """connection: its number; owned: what it has, sorted."""
+
+    member_id: str
+    client_id: str
+    connection: int
+    epoch: int = JOIN
+    owned: tuple[int, ...] = ()
+
+
+class ConsumerScript(GroupScript):
+    """One group."""
+
+    kind = "consumer"
+    apis = (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.METADATA, ApiKey.OFFSET_COMMIT)
+
+    def __init__(self, recorder: Recorder, group_id: str, topic: str, partitions: int) -> None:
+        super().__init__(recorder, group_id, topic, partitions)
+        self._members: list[_Member] = []
+
+    def join(self) -> None:
+        number = len(self.joined)
+        member_id = urlsafe_b64encode(UUID(int=(number + 1) << 64 | 0x4848).bytes).decode().rstrip("=")
+        member = _Member(member_id, f"client-{number}", number)
+        self._metadata(member)
+        self.generation += 1
+        target = self._target([*self._members, member])
+        taken = {partition for one in self._members for partition in one.owned}
+        member.owned = tuple(one for one in target[member_id] if one not in taken)
+        chosen = self.recorder.version(ApiKey.CONSUMER_GROUP_HEARTBEAT) >= 1
+        self.recorder.exchange(
+            number, member.client_id,
+            ConsumerGroupHeartbeatRequest(
+                group_id=self.group_id, member_id=member_id if chosen else "", member_epoch=JOIN,
+                rebalance_timeout_ms=REBALANCE_MS, subscribed_topic_names=[self.topic], topic_partitions=[],
+            ),
+            self._response(member, self.generation, member.owned),
+        )  # fmt: skip
+        member.epoch = self.generation
+        self.joined.append(member_id)
+        self._members.append(member)
+        if member.owned:
+            self._heartbeat(member, owned=member.owned)
+        self._reconcile(target)
+
+    def leave(self, index: int) -> None:
+        member = self._members.pop(index % len(self._members))
+        self.left.append(member.member_id)
+        self.recorder.exchange(
+            member.connection, member.client_id,
+            ConsumerGroupHeartbeatRequest(
+                group_id=self.group_id, member_id=member.member_id, member_epoch=LEAVE
+            ),
+            ConsumerGroupHeartbeatResponse(member_id=member.member_id, member_epoch=LEAVE),
+        )  # fmt: skip
+        self.generation += 1
+        self._reconcile(self._target(self._members))
+
+    def heartbeat(self, index: int) -> None:
+        self._heartbeat(self._members[index % len(self._members)])
+
+    def commit(self, index: int) -> None:
+        member = self._members[index % len(self._members)]
+        self._commit(member.connection, member.client_id, member.member_id, member.epoch, member.owned)
+
+    @property
+    def size(self) -> int:
+        return len(self._members)
+
+    def assignments(self) -> dict[str, tuple[int, ...]]:
+        return {member.member_id: member.owned for member in self._members}
+
+    # --- reconciliation ---
+
+    def _target(self, members: list[_Member]) -> dict[str, tuple[int, ...]]:
+        """Who shall have what: as even as can be, and members keep what they have as far as that allows."""
+        left, target = list(range(self.partitions)), {}
+        for number, member in enumerate(members):
+            share = self.partitions // len(members) + (number < self.partitions % len(members))
+            kept = [partition for partition in member.owned if partition in left][:share]
+            target[member.member_id] = kept
+            left = [partition for partition in left if partition not in kept]
+        for number, member in enumerate(members):
+            share = self.partitions // len(members) + (number < self.partitions % len(members))
+            missing = share - len(target[member.member_id])
+            target[member.member_id] += left[:missing]
+            left = left[missing:]
+        return {member_id: tuple(sorted(found)) for member_id, found in target.items()}
+
+    def _reconcile(self, target: dict[str, tuple[int, ...]]) -> None:
+        for member in self._members:
+            kept = tuple(one for one in member.owned if one in target[member.member_id])
+            if kept != member.owned:
+                self._heartbeat(member, assigned=kept)
+                member.owned = kept
+                self._heartbeat(member, owned=kept, epoch=self.generation)
+        for member in self._members:
+            wanted = target[member.member_id]
+            if member.owned != wanted:
+                self._heartbeat(member, assigned=wanted, epoch=self.generation)
+                member.owned = wanted
+                self._heartbeat(member, owned=wanted)
+            elif member.epoch != self.generation:
+                self._heartbeat(member, epoch=self.generation)
+
+    def _heartbeat(
+        self,
+        member: _Member,
+        *,
+        owned: tuple[int, ...] | None = None,
+        assigned: tuple[int, ...] | None = None,
+        epoch: int | None = None,
+    ) -> None:
+        """owned: what the member reports; assigned: what it is given; epoch: the one it moves to."""
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=self.group_id, member_id=member.member_id, member_epoch=member.epoch
+        )
+        if owned is not None:
+            request.topic_partitions = [
+                ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=TOPIC_ID, partitions=list(owned))
+            ] if owned else []  # fmt: skip
+        member.epoch = member.epoch if epoch is None else epoch
+        response = self._response(member, member.epoch, assigned)
+        self.recorder.exchange(member.connection, member.client_id, request, response)
+
+    def _response(
+        self, member: _Member, epoch: int, assigned: tuple[int, ...] | None
+    ) -> ConsumerGroupHeartbeatResponse:
+        response = ConsumerGroupHeartbeatResponse(
+            member_id=member.member_id, member_epoch=epoch, heartbeat_interval_ms=INTERVAL_MS
+        )
+        if assigned is not None:
+            inside = ConsumerGroupHeartbeatResponseTopicPartitions(
+                topic_id=TOPIC_ID, partitions=list(assigned)
+            )
+            response.assignment = Assignment(topic_partitions=[inside] if assigned else [])
+        return response
+
+    def _metadata(self, member: _Member) -> None:
+        """The member asks for the topic, whose id heartbeats use."""
+        partitions = [
+            MetadataResponsePartition(partition_index=number, leader_id=1, leader_epoch=0, replica_nodes=[1],
+                                      isr_nodes=[1])
+            for number in range(self.partitions)
+        ]  # fmt: skip
+        self.recorder.exchange(
+            member.connection, member.client_id,
+            MetadataRequest(topics=[MetadataRequestTopic(name=self.topic)]),
+            MetadataResponse(
+                brokers=[MetadataResponseBroker(node_id=1, host="10.0.0.2", port=9092)], controller_id=1,
+                topics=[MetadataResponseTopic(name=self.topic, topic_id=TOPIC_ID, partitions=partitions)],
+            ),
+        )  # fmt: skip

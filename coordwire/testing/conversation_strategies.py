@@ -1,0 +1,77 @@
+"""Whole lives of groups: members that join, commit, send heartbeats and leave.
+
+Strategy: steps are drawn as small numbers, and a script turns them into frames; so a conversation shrinks by
+its steps, to one member that joins. Rules: at any time the steps are legal: no member leaves an empty group,
+and no more than `max_members` are in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from coordwire.messages import find_message
+from coordwire.testing.classic_script import ClassicScript
+from coordwire.testing.consumer_script import ConsumerScript
+from coordwire.testing.group_conversation import GroupConversation, Recorder
+from coordwire.testing.group_script import GroupScript
+from coordwire.testing.hypothesis_import import st
+from coordwire.versions import ApiKey
+
+__all__ = ["group_conversations"]
+
+_Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+_SCRIPTS: dict[str, type[GroupScript]] = {"classic": ClassicScript, "consumer": ConsumerScript}
+_STEPS = ("heartbeat", "join", "commit", "leave")
+_PAUSE_MS = 900
+"""Between two steps at most; all of them stay within a session."""
+
+_TOPICS = st.text("abcdefghijklmnopqrstuvwxyz0123456789_-", min_size=1, max_size=10)
+_NAMED = {ApiKey.OFFSET_COMMIT: range(2, 10), ApiKey.METADATA: range(10, 14)}
+"""The versions in which a commit has its member and names its topic, and metadata has the topic's id."""
+
+
+def group_conversations(
+    *,
+    kinds: Sequence[Literal["classic", "consumer"]] = ("classic", "consumer"),
+    max_members: int = 4,
+    max_partitions: int = 6,
+    max_steps: int = 10,
+) -> st.SearchStrategy[GroupConversation]:
+    """Valid conversations of a group with its coordinator, from its first member on.
+
+    kinds: "classic" groups, and "consumer" groups of KIP-848. Each API is spoken in one version throughout,
+    any that fits. Raises `ValueError` for another kind, and for a bound below 1.
+    """
+    for kind in kinds:
+        if kind not in _SCRIPTS:
+            raise ValueError(f"there are no conversations of {kind!r}: expected {', '.join(_SCRIPTS)}")
+    if min(max_members, max_partitions, max_steps) < 1 or not kinds:
+        raise ValueError("a conversation has at least one kind, member, partition and step")
+    steps = st.tuples(st.sampled_from(_STEPS), st.integers(0, max_members - 1), st.integers(0, _PAUSE_MS))
+
+    @st.composite
+    def drawn(draw: _Draw) -> GroupConversation:
+        cls = _SCRIPTS[draw(st.sampled_from(kinds))]
+        recorder = Recorder({key: draw(_versions(key)) for key in cls.apis})
+        group_id: str = draw(st.text(min_size=1, max_size=10))
+        # Not abstract: `cls` is one of the scripts.
+        script = cls(recorder, group_id, draw(_TOPICS), draw(st.integers(1, max_partitions)))
+        script.join()
+        for name, index, pause in draw(st.lists(steps, max_size=max_steps - 1)):
+            recorder.wait(pause)
+            if name == "join" or not script.size:
+                if script.size < max_members:
+                    script.join()
+            else:
+                getattr(script, name)(index)
+        return script.conversation()
+
+    return drawn()
+
+
+def _versions(key: int) -> st.SearchStrategy[int]:
+    known = find_message(key, "request").versions
+    named = _NAMED.get(ApiKey(key), known)
+    return st.sampled_from([version for version in known if version in named])

@@ -1,0 +1,93 @@
+"""What scripts of all kinds of groups have in common: who joined and left, commits, the end's truth."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import ClassVar, Literal
+
+from coordwire.messages import OffsetCommitRequest, OffsetCommitResponse
+from coordwire.messages.offset_commit import (
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from coordwire.testing.group_conversation import ConversationCommit, GroupConversation, Recorder
+
+__all__ = ["GroupScript"]
+
+
+class GroupScript(ABC):
+    """One group's life. `apis`: those that it speaks, by key; `generation`: the last, or the group epoch."""
+
+    kind: ClassVar[Literal["classic", "consumer"]]
+    apis: ClassVar[tuple[int, ...]]
+
+    def __init__(self, recorder: Recorder, group_id: str, topic: str, partitions: int) -> None:
+        self.recorder = recorder
+        self.group_id = group_id
+        self.topic = topic
+        self.partitions = partitions
+        self.generation = 0
+        self.joined: list[str] = []
+        self.left: list[str] = []
+        self.commits: list[ConversationCommit] = []
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many members are in."""
+
+    @abstractmethod
+    def join(self) -> None:
+        """A new member comes, and the group settles."""
+
+    @abstractmethod
+    def leave(self, index: int) -> None:
+        """A member leaves, and the others settle. index: which, counted around."""
+
+    @abstractmethod
+    def heartbeat(self, index: int) -> None:
+        """A member sends a heartbeat."""
+
+    @abstractmethod
+    def commit(self, index: int) -> None:
+        """A member commits an offset of each of its partitions."""
+
+    @abstractmethod
+    def assignments(self) -> dict[str, tuple[int, ...]]:
+        """What each member has at present."""
+
+    def conversation(self) -> GroupConversation:
+        """What was said, and what is true now."""
+        return GroupConversation(
+            kind=self.kind, group_id=self.group_id, topic=self.topic, partitions=self.partitions,
+            frames=tuple(self.recorder.frames), joined=tuple(self.joined), left=tuple(self.left),
+            generation=self.generation, assignments=self.assignments(), commits=tuple(self.commits),
+        )  # fmt: skip
+
+    def _commit(
+        self, connection: int, client_id: str, member_id: str, generation: int, partitions: Iterable[int]
+    ) -> None:
+        made = [
+            ConversationCommit(member_id, number, 10 * len(self.commits) + number) for number in partitions
+        ]
+        if not made:
+            return
+        self.commits += made
+        asked = [
+            OffsetCommitRequestPartition(partition_index=one.partition, committed_offset=one.offset)
+            for one in made
+        ]
+        answered = [OffsetCommitResponsePartition(partition_index=one.partition) for one in made]
+        self.recorder.exchange(
+            connection, client_id,
+            OffsetCommitRequest(
+                group_id=self.group_id, generation_id_or_member_epoch=generation, member_id=member_id,
+                topics=[OffsetCommitRequestTopic(name=self.topic, partitions=asked)],
+            ),
+            OffsetCommitResponse(
+                topics=[OffsetCommitResponseTopic(name=self.topic, partitions=answered)]
+            ),
+        )  # fmt: skip

@@ -1,0 +1,133 @@
+"""Bytes that mean harm: valid encodings, mutated where the reader's marks say that lengths, counts, tags and
+texts are.
+
+Rules: some of what comes out is valid all the same, and most is refused deep inside; all of it shrinks.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from coordwire.codec import Message
+from coordwire.codec.interpreter.decoder import Mark, Reader
+from coordwire.codec.primitives import uvarint
+from coordwire.testing.hypothesis_import import st
+from coordwire.testing.message_strategies import cached, check_version, messages
+
+__all__ = ["hostile_bytes"]
+
+_Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+_LENGTHS = ("length", "count")
+_BAD_TEXT = [b"\xff", b"\x80", b"\xc0\x80", b"\xed\xa0\x80", b"\xe2\x82", b"\xf5\x80\x80\x80", b"\xf0\x80"]
+_CLASSIC = [0, -1, -2, 1, 32767, -32768]
+_COMPACT = [0, 1, 2, 0x7F, 0x7FFF, 0x8000, 0x8001, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF]
+_VARINTS = [b"\x80\x00", b"\x81\x80\x00", b"\xff\xff\xff\xff\x1f", b"\x80\x80\x80\x80\x80\x01", b"\xff" * 12]
+_SECTIONS = [
+    b"\x02\x29\x00\x29\x00", b"\x02\x2a\x00\x29\x00", b"\x01\x29\x7f", b"\x01\xa9\x00\x00",
+    b"\x01\x00\x00", b"\x01\x29\xff\xff\xff\xff\x0f", b"\x02\x00\x00\x00\x00", b"\x7f", b"\x81\x00\x29\x00",
+]  # fmt: skip
+"""Sections of tagged fields: repeated, unordered, beyond the end, over-long, a known one of no bytes …"""
+
+
+def hostile_bytes(cls: type[Message], *, version: int) -> st.SearchStrategy[bytes]:
+    """Bytes that a decoder of this message shouldn't trust; some are valid all the same.
+
+    Valid encodings cut off or extended, with bytes flipped or spliced, lengths and counts of 0, null or the
+    greatest, over-long varints, tags repeated or out of order, invalid UTF-8, odd booleans and struct
+    markers; and bytes at random. Raises `ValueError` if the message has no such version.
+    """
+    check_version(cls, version)
+    return _hostile(cls, version)
+
+
+@cached
+def _hostile(cls: Any, version: int) -> st.SearchStrategy[bytes]:
+    valid = messages(cls, version=version, nan=True)
+
+    @st.composite
+    def mutated(draw: _Draw) -> bytes:
+        data: bytes = draw(valid).encode(version=version)
+        marks: list[Mark] = []
+        Reader(data, 0, version, marks=marks).message(cls)
+        for _ in range(draw(st.integers(1, 2))):
+            data = draw(st.sampled_from(_MUTATIONS))(draw, data, marks)
+        return data
+
+    return st.binary(max_size=24) | mutated() | mutated() | mutated()
+
+
+def _replaced(data: bytes, at: int, length: int, new: bytes) -> bytes:
+    return data[:at] + new + data[at + length :]
+
+
+def _chosen(draw: _Draw, marks: list[Mark], wanted: Callable[[Mark], bool]) -> Mark | None:
+    fitting = [mark for mark in marks if mark.length and wanted(mark)]
+    return draw(st.sampled_from(fitting)) if fitting else None
+
+
+def _truncate(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
+    end: int = draw(st.integers(0, max(len(data) - 1, 0)))
+    return data[:end]
+
+
+def _extend(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
+    more: bytes = draw(st.binary(min_size=1, max_size=8))
+    return data + more
+
+
+def _flip(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
+    if not data:
+        return data
+    at = draw(st.integers(0, len(data) - 1))
+    return _replaced(data, at, 1, bytes([data[at] ^ draw(st.integers(1, 255))]))
+
+
+def _splice(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
+    at: int = draw(st.integers(0, len(data)))
+    return _replaced(data, at, draw(st.integers(0, 4)), draw(st.binary(max_size=4)))
+
+
+def _length(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
+    mark = _chosen(draw, marks, lambda mark: mark.sort in _LENGTHS or mark.value is None)
+    if mark is None:
+        return data
+    if draw(st.booleans()):
+        return _replaced(data, mark.offset, mark.length, uvarint(draw(st.sampled_from(_COMPACT))))
+    form = {2: ">h", 4: ">i"}.get(mark.length, ">b")
+    value = draw(st.sampled_from(_CLASSIC)) if form != ">b" else draw(st.integers(-128, 127))
+    return _replaced(data, mark.offset, mark.length, struct.pack(form, value))
+
+
+def _varint(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
+    mark = _chosen(draw, marks, lambda mark: mark.sort in (*_LENGTHS, "tags"))
+    if mark is None:
+        return data
+    return _replaced(data, mark.offset, mark.length, draw(st.sampled_from(_VARINTS)))
+
+
+def _section(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
+    mark = _chosen(draw, marks, lambda mark: mark.sort == "tags" and mark.kind == "uvarint")
+    if mark is None:
+        return data
+    return _replaced(data, mark.offset, mark.length, draw(st.sampled_from(_SECTIONS)))
+
+
+def _text(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
+    mark = _chosen(draw, marks, lambda mark: mark.sort == "value" and mark.kind == "string")
+    if mark is None:
+        return data
+    bad: bytes = draw(st.sampled_from(_BAD_TEXT))[: mark.length]
+    return _replaced(data, mark.offset, len(bad), bad)
+
+
+def _byte(draw: _Draw, data: bytes, marks: list[Mark]) -> bytes:
+    mark = _chosen(draw, marks, lambda mark: mark.sort == "marker" or mark.kind == "bool")
+    if mark is None:
+        return data
+    return _replaced(data, mark.offset, 1, bytes([draw(st.integers(0, 255))]))
+
+
+_MUTATIONS = [_length, _truncate, _section, _varint, _flip, _text, _byte, _extend, _splice]

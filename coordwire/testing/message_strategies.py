@@ -1,0 +1,215 @@
+"""Messages of any version, requests, structs and whole frames.
+
+Strategy: a value's strategy is put together from the field table of its class and version, once. Rules: a
+message always encodes in the version that it was drawn for, and decodes to an equal one. Values are small, so
+that drawing one takes about a millisecond; every part of one shrinks.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Generic, NamedTuple, TypeVar, cast, overload
+from uuid import UUID
+
+from coordwire.codec import Field, Message, Request, Struct, VersionLayout
+from coordwire.frames import encode_request, encode_response
+from coordwire.messages import find_message
+from coordwire.testing.hypothesis_import import st
+from coordwire.versions import ApiKey
+
+__all__ = ["Versioned", "frames", "messages", "requests", "structs", "versioned", "versions_of"]
+
+S = TypeVar("S", bound=Struct)
+M = TypeVar("M", bound=Message)
+R = TypeVar("R", bound=Request[Any])
+F = TypeVar("F", bound=Callable[..., Any])
+
+_INTS = {
+    "int8": (8, True), "int16": (16, True), "int32": (32, True), "int64": (64, True),
+    "uint16": (16, False), "uint32": (32, False),
+}  # fmt: skip
+_NANS = [struct.unpack(">d", bytes.fromhex(bits))[0] for bits in (
+    "7ff8000000000000", "fff8000000000000", "7ff0000000000001", "7fffffffffffffff",
+)]  # fmt: skip
+_ELEMENTS = 3
+"""Elements of an array at most; nested ones have fewer."""
+
+
+def versions_of(cls: type[Message]) -> st.SearchStrategy[int]:
+    """The versions that a message has."""
+    return st.sampled_from(cls.versions)
+
+
+class Versioned(NamedTuple, Generic[M]):
+    """A message, and a version that can carry it: `message, version = drawn`."""
+
+    message: M
+    version: int
+
+
+def messages(
+    cls: type[M], *, version: int | None = None, nan: bool = False, unknown_tags: bool = True
+) -> st.SearchStrategy[M]:
+    """Messages that one version can carry: null where it may be, tagged fields at times at their default,
+    fields of other versions at theirs.
+
+    version: None for messages of all versions, each of which one version at least can carry; who encodes
+    them needs that version too, and draws from `versioned`. nan: whether a float64 may be NaN (no message
+    that holds one equals itself). unknown_tags: whether there may be unknown tagged fields, in flexible
+    versions, at any depth. Raises `ValueError` if the message has no such version.
+    """
+    if version is None:
+        return versioned(cls, nan=nan, unknown_tags=unknown_tags).map(lambda drawn: drawn.message)
+    check_version(cls, version)
+    return _structs(cls, version, nan, unknown_tags, 0)
+
+
+def versioned(
+    *classes: type[M], nan: bool = False, unknown_tags: bool = True
+) -> st.SearchStrategy[Versioned[M]]:
+    """Messages of these classes in all versions, each with the version that it was drawn for.
+
+    As `messages` otherwise; it shrinks to the first class and its oldest version. Raises `ValueError` without
+    a class.
+    """
+    if not classes:
+        raise ValueError("expected at least one class")
+
+    def of(cls: type[M], version: int) -> st.SearchStrategy[Versioned[M]]:
+        drawn = messages(cls, version=version, nan=nan, unknown_tags=unknown_tags)
+        return drawn.map(lambda message: Versioned(message, version))
+
+    pairs = st.sampled_from(classes).flatmap(lambda cls: st.tuples(st.just(cls), versions_of(cls)))
+    return pairs.flatmap(lambda pair: of(*pair))
+
+
+@overload
+def requests(*, nan: bool = ..., unknown_tags: bool = ...) -> st.SearchStrategy[Request[Any]]: ...
+@overload
+def requests(
+    first: type[R], /, *others: type[R], nan: bool = ..., unknown_tags: bool = ...
+) -> st.SearchStrategy[R]: ...
+def requests(*classes: Any, nan: bool = False, unknown_tags: bool = True) -> st.SearchStrategy[Any]:
+    """Requests of these classes, by default of all APIs, in all versions; `versioned` gives each with its
+    version.
+
+    As `messages` otherwise. Raises `ValueError` for a class that isn't a request's.
+    """
+    chosen = classes or tuple(find_message(key, "request") for key in ApiKey)
+    for cls in chosen:
+        if cls.direction != "request" or cls.api_key is None:
+            raise ValueError(f"{cls.__name__} is not a request")
+    return versioned(*chosen, nan=nan, unknown_tags=unknown_tags).map(lambda drawn: drawn.message)
+
+
+def structs(
+    cls: type[S], *, version: int, nan: bool = False, unknown_tags: bool = True
+) -> st.SearchStrategy[S]:
+    """As `messages`, for a struct inside them (`version` is that of the message around it)."""
+    return _structs(cls, version, nan, unknown_tags, 0)
+
+
+def frames(
+    cls: type[Message] | None = None, *, version: int | None = None, unknown_tags: bool = True
+) -> st.SearchStrategy[bytes]:
+    """Whole frames, size prefix and header included.
+
+    cls: which request or response, by default any of all APIs; version: which of its versions, by default
+    any. Raises `ValueError` for a class that is neither, or without that version.
+    """
+    if cls is None:
+        if version is not None:
+            raise ValueError("a version alone says nothing: give the class too")
+        kinds = [find_message(key, direction) for key in ApiKey for direction in ("request", "response")]
+        return st.sampled_from(kinds).flatmap(lambda kind: frames(kind, unknown_tags=unknown_tags))
+    if cls.direction not in ("request", "response") or cls.api_key is None:
+        raise ValueError(f"{cls.__name__} is neither a request nor a response")
+    if version is None:
+        chosen = cls
+        return versions_of(cls).flatmap(lambda v: frames(chosen, version=v, unknown_tags=unknown_tags))
+    check_version(cls, version)
+    return _frames(cls, version, unknown_tags)
+
+
+def check_version(cls: type[Message], version: int) -> None:
+    """Raises `ValueError` if the message has no such version."""
+    if version not in cls.versions:
+        raise ValueError(f"{cls.__name__} has no version {version}")
+
+
+def cached(function: F) -> F:
+    """`cache`, with the function's own type."""
+    return cast(F, cache(function))
+
+
+# --- values -------------------------------------------------------------------------------------------------
+
+
+_TEXT = st.text(max_size=8) | st.sampled_from(["x" * 126, "x" * 127, "é" * 64, "\0", "𝔨afka", "x" * 300])
+_BYTES = st.binary(max_size=8) | st.sampled_from([b"\xff" * 126, b"\0" * 127, bytes(300)])
+_UUIDS = st.binary(min_size=16, max_size=16).map(lambda data: UUID(bytes=data)) | st.just(UUID(int=0))
+
+
+@cached
+def _leaf(kind: str, nan: bool) -> st.SearchStrategy[Any]:
+    if kind in _INTS:
+        bits, signed = _INTS[kind]
+        low = -(1 << bits - 1) if signed else 0
+        return st.integers(low, low + (1 << bits) - 1)
+    if kind == "float64":
+        numbers = st.floats(allow_nan=False)
+        return numbers | st.sampled_from(_NANS) if nan else numbers
+    return {"bool": st.booleans(), "uuid": _UUIDS, "string": _TEXT}.get(kind, _BYTES)
+
+
+@cached
+def _structs(cls: Any, version: int, nan: bool, unknown_tags: bool, depth: int) -> st.SearchStrategy[Any]:
+    layout: VersionLayout = cls._layout_.at(version)
+    fields = {field.name: _field(field, version, nan, unknown_tags, depth) for field in layout.inline}
+    for field in layout.tagged.values():
+        value = _field(field, version, nan, unknown_tags, depth)
+        fields[field.name] = st.builds(field.fresh_default) | value
+    if layout.flexible and unknown_tags:
+        fields["tags"] = _tags(layout)
+    return st.builds(cls, **fields)
+
+
+def _field(field: Field, version: int, nan: bool, unknown_tags: bool, depth: int) -> st.SearchStrategy[Any]:
+    value = (
+        _structs(field.struct, version, nan, unknown_tags, depth + 1)
+        if field.struct is not None
+        else _leaf(field.type, nan)
+    )
+    if field.array:
+        value = st.lists(value, max_size=max(_ELEMENTS - depth, 1))
+    return st.none() | value if field.nullable(version) else value
+
+
+def _tags(layout: VersionLayout) -> st.SearchStrategy[dict[int, bytes] | None]:
+    known = layout.tagged.keys() | layout.reserved.keys()
+    numbers = (st.integers(0, 40) | st.integers(0, (1 << 32) - 1)).filter(lambda tag: tag not in known)
+    some = st.dictionaries(numbers, st.binary(max_size=4), min_size=1, max_size=2)
+    return st.one_of(st.none(), st.none(), st.none(), some)
+
+
+# --- frames -------------------------------------------------------------------------------------------------
+
+
+@cached
+def _frames(cls: Any, version: int, unknown_tags: bool) -> st.SearchStrategy[bytes]:
+    bodies = messages(cls, version=version, nan=True, unknown_tags=unknown_tags)
+    ids = _leaf("int32", False)
+    if cls.direction == "response":
+        return st.builds(
+            lambda body, number: encode_response(body, version=version, correlation_id=number), bodies, ids
+        )
+    return st.builds(
+        lambda body, number, client: encode_request(
+            body, version=version, correlation_id=number, client_id=client
+        ),
+        bodies,
+        ids,
+        st.none() | _TEXT,
+    )

@@ -1,0 +1,115 @@
+"""Classes whose fields say their wire form: the tables that are made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from coordwire.codec import FOREVER, NEVER, Field, Message, Struct, array, field, struct
+from coordwire.codec.primitives import ZERO_UUID
+from coordwire.messages import HeartbeatRequest, HeartbeatResponse
+
+
+@dataclass(slots=True, kw_only=True)
+class Part(Struct, flexible=2):
+    number: int = field("int32")
+    tags: dict[int, bytes] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Whole(Message, versions=(1, 3), flexible=2):
+    flag: bool = field("bool")
+    ratio: float = field("float64", since=2, until=2)
+    id: UUID = field("uuid")
+    name: str | None = field("string", null=1, default=None, entity="group_id")
+    key: bytes = field("bytes", secret=True)
+    least: int = field("int8", default=-1, ignorable=True)
+    numbers: list[int] = array("int64", fixed=True)
+    parts: list[Part] | None = array(Part, null=0, null_until=2, default=None)
+    part: Part = struct(Part, since=2, tag=0)
+    perhaps: Part | None = struct(Part, null=0, default=None)
+    tags: dict[int, bytes] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Empty(Message, versions=(0, 0), direction="request", draft=True):
+    tags: dict[int, bytes] | None = None
+
+
+def test_the_rows_of_a_table() -> None:
+    table = Whole._layout_
+    assert table.cls is Whole
+    assert (table.flexible, table.draft) == (2, False)
+    assert table.fields == (
+        Field("flag", "bool", default=False),
+        Field("ratio", "float64", 2, 2, default=0.0),
+        Field("id", "uuid", default=ZERO_UUID),
+        Field("name", "string", null=1, default=None, entity="group_id"),
+        Field("key", "bytes", default=b"", secret=True),
+        Field("least", "int8", default=-1, ignorable=True),
+        Field("numbers", "int64", array=True, default=(), fixed=True),
+        Field("parts", "struct", array=True, struct=Part, null=0, null_until=2, default=None),
+        Field("part", "struct", 2, struct=Part, tag=0),
+        Field("perhaps", "struct", struct=Part, null=0, default=None),
+    )
+    assert table.fields[0].last == FOREVER
+    assert Empty._layout_.fields == ()
+    assert (Empty._layout_.flexible, Empty._layout_.draft) == (NEVER, True)
+
+
+def test_the_facts_of_a_class() -> None:
+    assert (Whole.api_key, Whole.direction) == (None, "data")
+    assert (Whole.versions, Whole.flexible_versions) == (range(1, 4), range(2, 4))
+    assert (Empty.direction, list(Empty.flexible_versions)) == ("request", [])
+
+
+def test_the_defaults_of_a_message() -> None:
+    made = Whole()
+    assert made == Whole(
+        flag=False, ratio=0.0, id=ZERO_UUID, name=None, key=b"", least=-1, numbers=[], parts=None,
+        part=Part(number=0), perhaps=None, tags=None,
+    )  # fmt: skip
+    assert made.numbers is not Whole().numbers
+    assert made.part is not Whole().part
+
+
+@pytest.mark.parametrize("version", Whole.versions)
+def test_what_is_declared_is_encoded(version: int) -> None:
+    message = Whole(flag=True, name="n", numbers=[1], parts=[Part(number=5)], perhaps=Part(number=7))
+    message.part.number = 6 if version > 1 else 0
+    assert Whole.decode(message.encode(version=version), version=version) == message
+
+
+@dataclass(slots=True, kw_only=True)
+class Noted(HeartbeatRequest):
+    note: str = ""
+
+
+@dataclass(kw_only=True)
+class NotedInADict(HeartbeatRequest):
+    note: str = ""
+
+
+@pytest.mark.parametrize("cls", [Noted, NotedInADict])
+def test_a_subclass_keeps_the_table(cls: type[HeartbeatRequest]) -> None:
+    assert cls._layout_ is HeartbeatRequest._layout_
+    assert cls.response_class is HeartbeatResponse
+    wire = cls(group_id="g").encode(version=4)
+    again = cls.decode(wire, version=4)
+    assert (type(again), again.group_id) == (cls, "g")
+
+
+def test_a_subclass_of_a_response_is_not_the_response_of_its_request() -> None:
+    class Other(HeartbeatResponse):
+        pass
+
+    assert HeartbeatRequest.response_class is HeartbeatResponse
+
+
+@pytest.mark.parametrize("made", [field, array, struct])
+def test_an_unknown_word_is_refused(made: Any) -> None:
+    with pytest.raises(TypeError, match="defualt"):
+        made("string", defualt="")
