@@ -21,11 +21,14 @@ from pathlib import Path
 from zlib import crc32
 
 from tests.interop.java_oracle import OracleError
-from tests.interop.maven import CURRENT, Unavailable, cache, jars
+from tests.interop.maven import Unavailable, cache, jars
 
 __all__ = ["CoordinatorOracle", "oracle"]
 
 SOURCES = Path(__file__).parent / "oracle"
+RELEASE = "4.3.0"
+"""The release that the coordinator equals; the sources in oracle/ are written against its classes."""
+
 MAIN = "org.apache.kafka.coordinator.group.Oracle"
 WAIT = 120
 """Seconds for the output of one batch."""
@@ -60,7 +63,7 @@ def _compiled(release: str) -> str:
 class CoordinatorOracle:
     """One JVM; `new` begins a coordinator without state, as often as wanted."""
 
-    def __init__(self, release: str = CURRENT) -> None:
+    def __init__(self, release: str = RELEASE) -> None:
         java = shutil.which("java")
         if java is None:
             raise Unavailable("no Java is installed")
@@ -116,7 +119,7 @@ class CoordinatorOracle:
 
 
 @functools.cache
-def oracle(release: str = CURRENT) -> CoordinatorOracle:
+def oracle(release: str = RELEASE) -> CoordinatorOracle:
     """The one JVM of a release, ended with this process. Raises `Unavailable`."""
     found = CoordinatorOracle(release)
     atexit.register(found.close)
