@@ -30,6 +30,7 @@ VERSIONS = [line for line in (ROOT / ".ci" / "pythons").read_text().splitlines()
 EXTRAS = ("arrow", "cli", "compression")
 FOLDERS = (
     "conformance", "codec", "records", "segments", "capture", "groups", "enums", "cli", "testing", "notebook",
+    "coordinator",
 )  # fmt: skip
 SLOW = (
     "tests/capture/test_bounds.py::test_memory_is_bounded",

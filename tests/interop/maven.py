@@ -2,8 +2,9 @@
 
 Strategy: `mvn dependency:copy-dependencies` on a project in java/, into a folder beside the final one that is
 renamed when it is whole; so a run that is cut short leaves nothing that looks finished. The folder bears
-the checksum of the pom too, so that a changed one is fetched anew. Five projects: "classes", kafka-clients
-and what is in brokers' own logs; "apps", Connect and Streams; "broker", a whole broker with its tools;
+the checksum of the pom too, so that a changed one is fetched anew. Six projects: "classes", kafka-clients
+and what is in brokers' own logs; "apps", Connect and Streams; "coordinator", the group
+coordinator; "broker", a whole broker with its tools;
 "recording", a broker without them, whose coordinator's log can be had; "streams", an application's Streams.
 
 Rules: `Unavailable` says in one line why the jars can't be had (no mvn, no net, no such release), and after a
@@ -37,11 +38,12 @@ FIRST_LOGS = "4.0.0"
 PREVIOUS = "3.9.2"
 """The release that judges the versions that 4.x dropped."""
 
-Project = Literal["apps", "broker", "classes", "recording", "streams"]
+Project = Literal["apps", "broker", "classes", "coordinator", "recording", "streams"]
 POMS: dict[Project, str] = {
     "apps": "apps.xml",
     "broker": "broker.xml",
     "classes": "pom.xml",
+    "coordinator": "coordinator.xml",
     "recording": "recording.xml",
     "streams": "streams.xml",
 }

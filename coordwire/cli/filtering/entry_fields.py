@@ -6,8 +6,8 @@ path needs it; what is redacted there is null here too. Paths into the body are 
 all messages, so that a wrong name is an error and not a silence.
 
 Rules: a path is names with dots between them, as in JSON (`groupId`) or as in Python (`group_id`); `[]` goes
-through an array, `[2]` to one of its elements, and an array is gone through without `[]` too. A name that is
-no entry's is looked for in the body. `request.` before a path is that of the request that a response answers.
+through an array, `[2]` to one of its elements, and an array is gone through without `[]` too. Any
+other name is looked for in the body. `request.` before a path is that of the request that a response answers.
 """
 
 from __future__ import annotations

@@ -1,0 +1,23 @@
+"""A group coordinator as a state machine: no socket, no clock, no randomness, equal to Apache Kafka's.
+
+`Shard` is one partition of `__consumer_offsets`; requests and time go in, records to append and answers to
+send come out as values. Tests compare it with Kafka 4.3's own coordinator, answer by answer and record by
+record.
+"""
+
+from coordwire.coordinator.config import CoordinatorConfig
+from coordwire.coordinator.effects import Answer, Append, Effect, RequestContext
+from coordwire.coordinator.shard import Shard, ShardStatus
+from coordwire.coordinator.topics import TopicImage, TopicsImage
+
+__all__ = [
+    "Answer",
+    "Append",
+    "CoordinatorConfig",
+    "Effect",
+    "RequestContext",
+    "Shard",
+    "ShardStatus",
+    "TopicImage",
+    "TopicsImage",
+]

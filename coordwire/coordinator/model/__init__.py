@@ -1,0 +1,1 @@
+"""What a shard keeps: groups, members, committed offsets. Nothing here decides when something happens."""

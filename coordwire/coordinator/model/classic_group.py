@@ -1,0 +1,252 @@
+"""A classic group: its members, state and generation; what follows from a change is decided elsewhere.
+
+Rules: a group is mutated in place, as Kafka's is: when an append fails, the operation itself takes back
+what it did (see `sync` and `static_members`), and the shard only removes groups that the append would have
+created.
+"""
+
+from __future__ import annotations
+
+from coordwire.coordinator.hash_order import MIN_CAPACITY, capacity_for, in_hash_order
+from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
+from coordwire.coordinator.model.classic_states import ENTERED_FROM, GroupState
+from coordwire.coordinator.model.subscription import subscribed_topics
+from coordwire.coordinator.model.vote import elected_protocol
+from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.reply import Reply
+from coordwire.enums import ErrorCode
+from coordwire.messages import JoinGroupResponse, SyncGroupResponse
+from coordwire.messages.join_group import JoinGroupResponseMember
+
+__all__ = ["CONSUMER_PROTOCOL_TYPE", "ClassicGroupModel"]
+
+CONSUMER_PROTOCOL_TYPE = "consumer"
+
+
+class ClassicGroupModel:
+    """The state of one group.
+
+    state_since: when it entered its state, in milliseconds; None where an old record does not say.
+    pending_joins: ids given out with MEMBER_ID_REQUIRED that have not joined yet (KIP-394).
+    pending_syncs: members of the generation whose SyncGroup has not come yet.
+    member_added: somebody joined since the initial delay was last extended.
+    topics: what the members subscribe to; None where that can't be known.
+    """
+
+    def __init__(
+        self,
+        group_id: str,
+        now: int | None,
+        *,
+        state: GroupState = GroupState.EMPTY,
+        generation: int = 0,
+        protocol_type: str | None = None,
+        protocol: str | None = None,
+        leader: str | None = None,
+    ) -> None:
+        self.group_id = group_id
+        self.state = state
+        self.previous_state = GroupState.DEAD
+        self.state_since = now
+        self.generation = generation
+        self.protocol_type = protocol_type
+        self.protocol = protocol
+        self.leader = leader
+        self.members: dict[str, ClassicMember] = {}
+        self.static_members: dict[str, str] = {}
+        self.pending_joins: set[str] = set()
+        self.pending_syncs: set[str] = set()
+        self.parked_joins = 0
+        self.member_added = False
+        self.topics: frozenset[str] | None = None
+        self._supported: dict[str, int] = {}
+        self._capacity = MIN_CAPACITY
+
+    # --- what it is like ---
+
+    def is_leader(self, member_id: str) -> bool:
+        return self.leader is not None and self.leader == member_id
+
+    @property
+    def is_consumer(self) -> bool:
+        return self.protocol_type == CONSUMER_PROTOCOL_TYPE
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """How long a rebalance waits: as long as its most patient member."""
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    @property
+    def all_joined(self) -> bool:
+        return len(self.members) == self.parked_joins and not self.pending_joins
+
+    def members_in_order(self) -> list[ClassicMember]:
+        return [self.members[key] for key in in_hash_order(self.members, self._capacity)]
+
+    def supports(self, protocol_type: str, protocols: Protocols) -> bool:
+        if self.state is GroupState.EMPTY:
+            return bool(protocol_type) and bool(protocols)
+        size = len(self.members)
+        return self.protocol_type == protocol_type and any(
+            self._supported.get(name, 0) == size for name, _ in protocols
+        )
+
+    def is_subscribed(self, topic: str) -> bool:
+        return self.is_consumer if self.topics is None else topic in self.topics
+
+    def validate_member(self, member_id: str, instance_id: str | None) -> None:
+        """Refuse a member that the group doesn't know, or one whose instance id another member took over."""
+        if instance_id is not None:
+            existing = self.static_members.get(instance_id)
+            if existing is None:
+                raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
+            if existing != member_id:
+                raise OperationRefused(ErrorCode.FENCED_INSTANCE_ID)
+        if member_id not in self.members:
+            raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
+
+    # --- members come and go ---
+
+    def add(self, member: ClassicMember, parked: Reply | None = None) -> None:
+        if member.instance_id is not None:
+            if member.instance_id in self.static_members:
+                raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+            self.static_members[member.instance_id] = member.member_id
+        if not self.members:
+            self.protocol_type = member.protocol_type
+        if self.protocol_type != member.protocol_type or not self.supports(
+            member.protocol_type, member.protocols
+        ):
+            raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+        if self.leader is None:
+            self.leader = member.member_id
+        self._put(member)
+        self._count(member.protocols, 1)
+        member.parked_join = parked
+        self.parked_joins += parked is not None
+        self.pending_joins.discard(member.member_id)
+
+    def _put(self, member: ClassicMember) -> None:
+        self.members[member.member_id] = member
+        self._capacity = capacity_for(len(self.members), self._capacity)
+
+    def remove(self, member_id: str) -> None:
+        member = self.members.pop(member_id, None)
+        if member is not None:
+            self._count(member.protocols, -1)
+            self.parked_joins -= member.parked_join is not None
+            if member.instance_id is not None:
+                self.static_members.pop(member.instance_id, None)
+        if self.is_leader(member_id):
+            self.leader = next(iter(in_hash_order(self.members, self._capacity)), None)
+        self.pending_joins.discard(member_id)
+        self.pending_syncs.discard(member_id)
+
+    def update(
+        self,
+        member: ClassicMember,
+        protocols: Protocols,
+        rebalance_timeout_ms: int,
+        session_timeout_ms: int,
+        parked: Reply | None,
+    ) -> None:
+        """A member joins again, with what it asks for now."""
+        self._count(member.protocols, -1)
+        member.protocols = protocols
+        self._count(member.protocols, 1)
+        member.rebalance_timeout_ms = rebalance_timeout_ms
+        member.session_timeout_ms = session_timeout_ms
+        self.parked_joins += (parked is not None) - (member.parked_join is not None)
+        member.parked_join = parked
+
+    def replace_static(self, instance_id: str, old_id: str, new_id: str) -> ClassicMember:
+        """Give a static member a new id; requests parked under the old one are fenced (KIP-345)."""
+        old = self.members.pop(old_id)
+        fenced = int(ErrorCode.FENCED_INSTANCE_ID)
+        self.answer_join(old, JoinGroupResponse(member_id=old_id, protocol_name=None, error_code=fenced))
+        self.answer_sync(old, SyncGroupResponse(error_code=fenced))
+        new = ClassicMember(
+            new_id, old.instance_id, old.client_id, old.client_host, old.rebalance_timeout_ms,
+            old.session_timeout_ms, old.protocol_type, old.protocols, old.assignment,
+        )  # fmt: skip
+        self._put(new)
+        if self.is_leader(old_id):
+            self.leader = new_id
+        self.static_members[instance_id] = new_id
+        return new
+
+    def _count(self, protocols: Protocols, by: int) -> None:
+        for name, _ in protocols:
+            self._supported[name] = self._supported.get(name, 0) + by
+
+    def elect_joined_leader(self) -> bool:
+        """Keep the leader if it has rejoined, else elect one that has; False if there is none."""
+        if self.leader is None:
+            return False
+        if self.members[self.leader].parked_join is None:
+            for member in self.members_in_order():
+                if member.parked_join is not None:
+                    self.leader = member.member_id
+                    return True
+            return False
+        return True
+
+    # --- states and generations ---
+
+    def enter(self, state: GroupState, now: int) -> None:
+        if self.state not in ENTERED_FROM[state]:
+            raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+        self.previous_state = self.state
+        self.state = state
+        self.state_since = now
+
+    @property
+    def can_rebalance(self) -> bool:
+        return self.state in ENTERED_FROM[GroupState.PREPARING_REBALANCE]
+
+    def selected_protocol(self) -> str:
+        return elected_protocol(self.members.values(), self._supported, len(self.members))
+
+    def begin_generation(self, now: int) -> None:
+        self.generation += 1
+        self.protocol = self.selected_protocol() if self.members else None
+        self.topics = self.computed_topics()
+        self.enter(GroupState.COMPLETING_REBALANCE if self.members else GroupState.EMPTY, now)
+        self.pending_syncs.clear()
+
+    def computed_topics(self) -> frozenset[str] | None:
+        if not self.is_consumer:
+            return None
+        if not self.members:
+            return frozenset()
+        if self.protocol is None:
+            return None
+        return subscribed_topics(member.metadata(self.protocol) for member in self.members_in_order())
+
+    # --- parked requests ---
+
+    def answer_join(self, member: ClassicMember, response: JoinGroupResponse) -> bool:
+        if member.parked_join is None:
+            return False
+        member.parked_join.send(response)
+        member.parked_join = None
+        self.parked_joins -= 1
+        return True
+
+    def answer_sync(self, member: ClassicMember, response: SyncGroupResponse) -> bool:
+        if member.parked_sync is None:
+            return False
+        member.parked_sync.send(response)
+        member.parked_sync = None
+        return True
+
+    def joined_members(self) -> list[JoinGroupResponseMember]:
+        """All members with their metadata, as the leader gets them."""
+        return [
+            JoinGroupResponseMember(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                metadata=member.metadata(self.protocol),
+            )
+            for member in self.members_in_order()
+        ]

@@ -1,0 +1,1 @@
+"""Committed offsets: stored, read, deleted, expired (KIP-211)."""

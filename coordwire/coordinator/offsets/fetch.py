@@ -1,0 +1,161 @@
+"""OffsetFetch: the offsets of one group, or from version 8 of several; all of them where no topics are named.
+
+Reads see durable commits only; with `require_stable` the answer waits until the newest are durable (KIP-447).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from coordwire.coordinator.model.classic_states import GroupState
+from coordwire.coordinator.model.committed_offsets import CommittedOffset
+from coordwire.coordinator.state import State
+from coordwire.coordinator.topics import NO_TOPIC_ID
+from coordwire.enums import ErrorCode
+from coordwire.messages import OffsetFetchRequest, OffsetFetchResponse
+from coordwire.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+__all__ = ["fetch", "fetch_response", "refused_fetch", "requested_groups"]
+
+_GROUPS = 8
+_TOPIC_IDS = 10
+_TOP_LEVEL_ERROR = 2
+
+
+def requested_groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
+    if version >= _GROUPS:
+        return request.groups
+    topics = None
+    if request.topics is not None:
+        topics = [
+            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in request.topics
+        ]
+    return [OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
+
+
+def fetch(
+    state: State, asked: OffsetFetchRequestGroup, version: int, *, stable: bool
+) -> OffsetFetchResponseGroup:
+    """One group's offsets; `stable` reads the newest, which the caller answers with once they are durable."""
+    groups, offsets = state.groups, state.offsets.groups
+    group = groups.get(asked.group_id) if stable else groups.committed(asked.group_id)
+    found: dict[tuple[str, int], CommittedOffset] = {}
+    if group is not None and group.state is not GroupState.DEAD:
+        of_group = offsets.get(asked.group_id) if stable else offsets.committed(asked.group_id)
+        if of_group is not None:
+            found = dict(of_group.items() if stable else of_group.committed_items())
+    if asked.topics is None:
+        topics = _all(state, found, version)
+    else:
+        topics = _requested(state, asked.topics, found, version)
+    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+
+
+def _all(
+    state: State, found: dict[tuple[str, int], CommittedOffset], version: int
+) -> list[OffsetFetchResponseTopics]:
+    topics: dict[str, OffsetFetchResponseTopics] = {}
+    for (name, partition), committed in sorted(found.items()):
+        if name not in topics:
+            known = state.topics.find(name) if version >= _TOPIC_IDS else None
+            if version >= _TOPIC_IDS and known is None:
+                continue
+            topics[name] = OffsetFetchResponseTopics(name=name, topic_id=known.id if known else NO_TOPIC_ID)
+        topics[name].partitions.append(_partition(partition, committed))
+    return list(topics.values())
+
+
+def _requested(
+    state: State,
+    topics: Iterable[OffsetFetchRequestTopics],
+    found: dict[tuple[str, int], CommittedOffset],
+    version: int,
+) -> list[OffsetFetchResponseTopics]:
+    answered, unknown = [], []
+    for asked in topics:
+        name, topic_id = asked.name, asked.topic_id
+        if version >= _TOPIC_IDS:
+            topic = state.topics.find_id(topic_id)
+            if topic is None:
+                unknown.append(_unknown(asked))
+                continue
+            name = topic.name
+        partitions = [
+            _partition(index, _of_topic(found.get((name, index)), topic_id))
+            for index in asked.partition_indexes
+        ]
+        answered.append(OffsetFetchResponseTopics(name=name, topic_id=topic_id, partitions=partitions))
+    return answered + unknown
+
+
+def _of_topic(committed: CommittedOffset | None, topic_id: UUID) -> CommittedOffset | None:
+    """A commit, unless it was made for another topic of the same name."""
+    if committed is None or NO_TOPIC_ID in (committed.topic_id, topic_id):
+        return committed
+    return committed if committed.topic_id == topic_id else None
+
+
+def _partition(index: int, committed: CommittedOffset | None) -> OffsetFetchResponsePartitions:
+    if committed is None:
+        return OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1)
+    return OffsetFetchResponsePartitions(
+        partition_index=index, committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch, metadata=committed.metadata,
+    )  # fmt: skip
+
+
+def _unknown(asked: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+    return OffsetFetchResponseTopics(
+        topic_id=asked.topic_id,
+        partitions=[
+            OffsetFetchResponsePartitions(
+                partition_index=index, committed_offset=-1, error_code=int(ErrorCode.UNKNOWN_TOPIC_ID)
+            )
+            for index in asked.partition_indexes
+        ],
+    )
+
+
+def refused_fetch(asked: OffsetFetchRequestGroup, error: int, version: int) -> OffsetFetchResponseGroup:
+    """One group's error; before version 2 there is no place for it but each partition's."""
+    if version >= _TOP_LEVEL_ERROR:
+        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error)
+    topics = [
+        OffsetFetchResponseTopics(
+            name=topic.name,
+            partitions=[
+                OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, error_code=error)
+                for index in topic.partition_indexes
+            ],
+        )
+        for topic in asked.topics or ()
+    ]
+    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+
+
+def fetch_response(groups: list[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:
+    if version >= _GROUPS:
+        return OffsetFetchResponse(groups=groups)
+    (group,) = groups
+    response = OffsetFetchResponse(error_code=group.error_code)
+    for topic in group.topics:
+        partitions = [
+            OffsetFetchResponsePartition(
+                partition_index=one.partition_index, committed_offset=one.committed_offset,
+                committed_leader_epoch=one.committed_leader_epoch, metadata=one.metadata,
+                error_code=one.error_code,
+            )
+            for one in topic.partitions
+        ]  # fmt: skip
+        response.topics.append(OffsetFetchResponseTopic(name=topic.name, partitions=partitions))
+    return response

@@ -1,0 +1,40 @@
+"""Errors that a coordinator answers with, and what a failure of the log becomes on the way to a client."""
+
+from __future__ import annotations
+
+from coordwire.enums import ErrorCode
+
+__all__ = ["OperationRefused", "translated", "translated_for_fetch"]
+
+_TRANSLATED = {
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+"""What the log says, and what the client reads: it shall look for the coordinator, not for a topic."""
+
+
+class OperationRefused(Exception):
+    """An operation ends with an error code, and writes nothing."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def translated(error: int) -> int:
+    """The error code for a client, where an operation failed with this one."""
+    return int(_TRANSLATED.get(ErrorCode(error), error))
+
+
+def translated_for_fetch(error: int) -> int:
+    """The same for OffsetFetch, whose clients look for the coordinator anew only where that code says so."""
+    found = translated(error)
+    moved = found == ErrorCode.COORDINATOR_NOT_AVAILABLE and found != error
+    return int(ErrorCode.NOT_COORDINATOR) if moved else found

@@ -1,0 +1,173 @@
+"""A shard: one partition of `__consumer_offsets` and the groups in it, without socket, clock or randomness.
+
+    ticket = shard.handle(request, version=9, context=context)
+    for effect in shard.effects(): ...         Append: write it, then `appended` or `failed`; Answer: send it
+    shard.next_deadline(); shard.advance(now)  time is an input
+    shard.load(records); shard.unload()        the partition comes and goes
+
+Rules: nothing that a client sends raises. An answer leaves after its records are durable, so `effects` is
+asked after each call. One call at a time: a shard is not for several threads.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from enum import Enum
+
+from coordwire.codec import Message
+from coordwire.coordinator.classic.rebalancing import keep_alive, prepare_rebalance
+from coordwire.coordinator.config import CoordinatorConfig
+from coordwire.coordinator.effects import Answer, Effect, RequestContext
+from coordwire.coordinator.hash_order import in_timeline_order
+from coordwire.coordinator.loading import replay
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
+from coordwire.coordinator.model.classic_states import GroupState
+from coordwire.coordinator.offsets.expiry import remove_topics, schedule_expiry
+from coordwire.coordinator.reply import Reply
+from coordwire.coordinator.requests import IncomingRequest, route
+from coordwire.coordinator.state import Result, State
+from coordwire.coordinator.topics import TopicsImage
+from coordwire.coordinator.writes import WRITE_TIMER, Writes
+from coordwire.enums import ErrorCode
+from coordwire.logs import LogRecord
+from coordwire.messages import JoinGroupResponse, SyncGroupResponse
+
+__all__ = ["Shard", "ShardStatus"]
+
+
+class ShardStatus(Enum):
+    """Whether a shard has its partition."""
+
+    ABSENT = "absent"
+    LOADING = "loading"
+    ACTIVE = "active"
+
+
+class Shard:
+    """The coordinator of one partition; it has none until `load`."""
+
+    def __init__(self, *, now: int = 0, config: CoordinatorConfig | None = None) -> None:
+        self.status = ShardStatus.ABSENT
+        self._effects: deque[Effect] = deque()
+        self._state = State(config or CoordinatorConfig(), now)
+        self._writes = Writes(self._state, self._effects, 0)
+        self._tickets = 0
+
+    @property
+    def groups(self) -> dict[str, ClassicGroupModel]:
+        """The groups as they are now, durable or not: to look at, not to change."""
+        return dict(self._state.groups.items())
+
+    def effects(self) -> Iterator[Effect]:
+        """What is to be done, each once, in order."""
+        while self._effects:
+            yield self._effects.popleft()
+
+    def handle(self, request: Message, *, version: int, context: RequestContext) -> int:
+        """Take a request; its `Answer` has the ticket that this gives."""
+        self._tickets += 1
+        ticket = self._tickets
+        reply = Reply(lambda response: self._effects.append(Answer(ticket=ticket, response=response)))
+        route(IncomingRequest(self._state, self._writes, self._error, request, version, context, reply))
+        return ticket
+
+    @property
+    def _error(self) -> int:
+        """Why there is no service now; 0 if there is."""
+        if self.status is ShardStatus.ACTIVE:
+            return 0
+        loading = self.status is ShardStatus.LOADING
+        return int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR)
+
+    # --- the log ---
+
+    def appended(self, number: int) -> None:
+        """The append with this number is durable, and those before it."""
+        self._writes.appended(number)
+
+    def failed(self, number: int, error: int) -> None:
+        """The append with this number failed, with a broker's error code."""
+        self._writes.failed(number, error)
+
+    def begin_loading(self) -> None:
+        """The partition is this shard's, and its records are being read."""
+        if self.status is ShardStatus.ABSENT:
+            self.status = ShardStatus.LOADING
+
+    def load(self, records: Iterable[LogRecord]) -> None:
+        """Take the partition with all records of its log; members' sessions begin now."""
+        state = self._state = State(self._state.config, self._state.now, self._state.topics)
+        count = peak = 0
+        for record in records:
+            replay(state, record)
+            count += 1
+            peak = max(peak, len(state.groups))
+        self._writes = Writes(state, self._effects, count)
+        state.snapshots.commit(count)
+        self.status = ShardStatus.ACTIVE
+        for group_id in in_timeline_order(state.groups, peak):
+            group = state.groups.get(group_id)
+            assert group is not None
+            for member in group.members_in_order():
+                keep_alive(state, group, member)
+            if len(group.members) > state.config.group_max_size:
+                prepare_rebalance(state, group)
+        schedule_expiry(state)
+
+    def unload(self) -> None:
+        """Give up the partition: parked requests and pending writes get NOT_COORDINATOR."""
+        if self.status is ShardStatus.ABSENT:
+            return
+        error = int(ErrorCode.NOT_COORDINATOR)
+        self._writes.fail_all(error)
+        for group in self._state.groups.values():
+            before = group.state
+            group.enter(GroupState.DEAD, self._state.now)
+            for member in group.members_in_order():
+                if before is GroupState.PREPARING_REBALANCE:
+                    group.answer_join(member, JoinGroupResponse(member_id=member.member_id, error_code=error))
+                else:
+                    group.answer_sync(member, SyncGroupResponse(error_code=error))
+        self._state = State(self._state.config, self._state.now, self._state.topics)
+        self._writes = Writes(self._state, self._effects, 0)
+        self.status = ShardStatus.ABSENT
+
+    # --- inputs ---
+
+    def next_deadline(self) -> int | None:
+        """When `advance` has something to do next."""
+        return self._state.timers.next_deadline()
+
+    def deadlines(self) -> dict[str, int]:
+        """When which timer of the groups and their members is due."""
+        return {
+            key: due for key, due in self._state.timers.deadlines().items() if not key.startswith(WRITE_TIMER)
+        }
+
+    def advance(self, now: int) -> bool:
+        """Time has come to this point; timers that are due run, each at its own time.
+
+        False if there is more to do: an append came up, and what comes after it depends on its outcome. Take
+        the effects, confirm the append or fail it, and call again.
+        """
+        state = self._state
+        while (deadline := state.timers.next_deadline()) is not None and deadline <= now:
+            state.now = max(state.now, deadline)
+            appends = self._writes.appends
+            self._writes.run(state.timers.pop(), _nobody_waits)
+            if self._writes.appends != appends:
+                return False
+        state.now = max(state.now, now)
+        return True
+
+    def set_topics(self, topics: TopicsImage) -> None:
+        """The cluster's topics are these now; the offsets of those that are gone are removed."""
+        gone = self._state.topics.missing_from(topics)
+        self._state.topics = topics
+        if gone and self.status is ShardStatus.ACTIVE:
+            self._writes.run(lambda: remove_topics(self._state, gone), _nobody_waits)
+
+
+def _nobody_waits(error: int, result: Result) -> None:
+    """A timer's own operation has no client."""

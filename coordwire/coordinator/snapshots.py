@@ -1,0 +1,130 @@
+"""Dictionaries that can be read as of the last durable write and taken back to before a failed one.
+
+Strategy: one `Snapshots` for a shard; each write that is handed to the log ends an epoch, named by the
+log's end offset after it. The first change of a key in an epoch keeps the value that the key had when the
+epoch began.
+
+    changes:   epoch 0 | epoch 5 | epoch 9 (now)
+    revert(5): undoes all that epoch 5 and 9 changed
+    commit(9): drops what epochs before 9 kept; `committed` reads as of the beginning of the oldest one kept
+
+Rules: values are replaced, never mutated, unless they keep track of their own changes; None is not a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+__all__ = ["SnapshotDict", "Snapshots"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Snapshots:
+    """The epochs of a shard's state."""
+
+    def __init__(self) -> None:
+        self.epoch = 0
+        self._changed: list[tuple[int, list[tuple[SnapshotDict[Any, Any], Any]]]] = [(0, [])]
+
+    def begin(self, epoch: int) -> None:
+        """What changes from now on comes after the write that ends at this offset."""
+        self.epoch = epoch
+        self._changed.append((epoch, []))
+
+    def changed(self, table: SnapshotDict[Any, Any], key: Any) -> None:
+        self._changed[-1][1].append((table, key))
+
+    def revert(self, epoch: int) -> None:
+        """Undo every change since the beginning of an epoch."""
+        while self._changed[-1][0] > epoch:
+            self._undo()
+            self._changed.pop()
+        self._undo()
+        self.epoch = epoch
+
+    def _undo(self) -> None:
+        changed = self._changed[-1][1]
+        for table, key in reversed(changed):
+            table._undo(key)
+        changed.clear()
+
+    def commit(self, epoch: int) -> None:
+        """The log is durable up to this offset: nothing before it is undone any more."""
+        while len(self._changed) > 1 and self._changed[0][0] < epoch:
+            for table, key in self._changed.pop(0)[1]:
+                table._forget(key)
+
+
+class SnapshotDict(Generic[K, V]):
+    """A dictionary under a shard's `Snapshots`."""
+
+    __slots__ = ("_before", "_snapshots", "_values")
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        self._snapshots = snapshots
+        self._values: dict[K, V] = {}
+        self._before: dict[K, list[tuple[int, V | None]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._values
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(list(self._values))
+
+    def get(self, key: K) -> V | None:
+        return self._values.get(key)
+
+    def values(self) -> list[V]:
+        return list(self._values.values())
+
+    def items(self) -> list[tuple[K, V]]:
+        return list(self._values.items())
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self._keep(key)
+        self._values[key] = value
+
+    def pop(self, key: K) -> V | None:
+        if key not in self._values:
+            return None
+        self._keep(key)
+        return self._values.pop(key)
+
+    def committed(self, key: K) -> V | None:
+        """The value as of the last durable write."""
+        before = self._before.get(key)
+        return before[0][1] if before else self._values.get(key)
+
+    def committed_items(self) -> list[tuple[K, V]]:
+        if not self._before:
+            return list(self._values.items())
+        keys = dict.fromkeys([*self._values, *self._before])
+        return [(key, value) for key in keys if (value := self.committed(key)) is not None]
+
+    def _keep(self, key: K) -> None:
+        before = self._before.setdefault(key, [])
+        epoch = self._snapshots.epoch
+        if not before or before[-1][0] < epoch:
+            before.append((epoch, self._values.get(key)))
+            self._snapshots.changed(self, key)
+
+    def _undo(self, key: K) -> None:
+        _, value = self._before[key].pop()
+        if not self._before[key]:
+            del self._before[key]
+        if value is None:
+            self._values.pop(key, None)
+        else:
+            self._values[key] = value
+
+    def _forget(self, key: K) -> None:
+        before = self._before[key]
+        del before[0]
+        if not before:
+            del self._before[key]

@@ -1,0 +1,68 @@
+"""What histories reach: error codes by request, record types, transitions of groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from coordwire.codec import Message
+from coordwire.coordinator.model.classic_states import ENTERED_FROM
+from coordwire.enums import ErrorCode
+from coordwire.logs import decode_log_record
+from coordwire.messages import find_message
+from tests.coordinator.histories import Outcome, Replayer
+
+__all__ = ["Coverage"]
+
+TRANSITIONS = {(before, after) for after, entered in ENTERED_FROM.items() for before in entered}
+
+
+class Coverage:
+    """Counts of what histories led to."""
+
+    def __init__(self) -> None:
+        self.errors: dict[str, Counter[str]] = {}
+        self.versions: dict[str, Counter[int]] = {}
+        self.records: Counter[str] = Counter()
+        self.transitions: Counter[tuple[str, str]] = Counter()
+
+    def add(self, replayer: Replayer, outcome: Outcome) -> None:
+        """Count one step: what came out, and the states that groups are in after it."""
+        for ticket, data in outcome.answers.items():
+            api, version = replayer.requests[ticket]
+            response = find_message(api, "response").decode(data, version=version)
+            name = type(response).__name__.removesuffix("Response")
+            self.versions.setdefault(name, Counter())[version] += 1
+            for code in set(_codes(response)):
+                self.errors.setdefault(name, Counter())[ErrorCode(code).name] += 1
+        for key, value in outcome.records:
+            record = decode_log_record("consumer_offsets", key, value)
+            kind = type(record.key).__name__.removesuffix("Key")
+            self.records[f"{kind} {'tombstone' if value is None else f'v{record.version}'}"] += 1
+        for group in replayer.shard.groups.values():
+            if (group.previous_state, group.state) in TRANSITIONS:
+                self.transitions[group.previous_state.value, group.state.value] += 1
+
+    def lines(self) -> Iterator[str]:
+        for name, codes in sorted(self.errors.items()):
+            versions = sorted(self.versions[name])
+            found = ", ".join(f"{code} {count}" for code, count in codes.most_common())
+            yield f"{name} v{versions[0]} to v{versions[-1]} ({len(versions)}): {found}"
+        yield "records: " + ", ".join(f"{kind} {count}" for kind, count in sorted(self.records.items()))
+        passed = sorted(self.transitions.items())
+        yield "states: " + ", ".join(f"{before} to {after} {count}" for (before, after), count in passed)
+
+
+def _codes(value: Any) -> Iterator[int]:
+    """Every error code in a response, at any depth."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _codes(one)
+    elif isinstance(value, Message) or hasattr(value, "__slots__"):
+        for name in getattr(value, "__dataclass_fields__", ()):
+            inside = getattr(value, name)
+            if name == "error_code":
+                yield int(inside)
+            elif isinstance(inside, list):
+                yield from _codes(inside)

@@ -1,0 +1,240 @@
+"""Histories: what happens to a coordinator, step by step, and what comes out of it.
+
+Strategy: a step is a line in the oracle's own language, so that one text drives Kafka's coordinator and ours.
+`Replayer` runs steps on a `Shard` with a log of its own. What comes out of a step is its answers by ticket
+and its records; lists whose order Kafka takes from hash tables (members, groups, topics, the records of one
+step) are sorted on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from coordwire.codec import Message
+from coordwire.coordinator import Append, CoordinatorConfig, RequestContext, Shard, TopicImage, TopicsImage
+from coordwire.enums import ErrorCode
+from coordwire.logs import decode_log_record
+from coordwire.messages import (
+    DeleteGroupsResponse,
+    DescribeGroupsResponse,
+    GroupMetadataValue,
+    JoinGroupResponse,
+    ListGroupsResponse,
+    OffsetFetchResponse,
+    find_message,
+)
+
+__all__ = ["HOST", "START", "Outcome", "Replayer", "kafka_outcome", "request_step"]
+
+HOST = "/127.0.0.1"
+START = 1_000
+"""The oracle's first moment."""
+
+Record = tuple[bytes, bytes | None]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one step led to. answers: by ticket; failed: errors of appends; other: what only Kafka says."""
+
+    answers: dict[int, bytes] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    other: list[str] = field(default_factory=list)
+
+    def sorted(self, requests: dict[int, tuple[int, int]]) -> Outcome:
+        """The same without the order of hash tables."""
+        answers = {
+            ticket: _sorted_answer(data, *requests[ticket]) for ticket, data in sorted(self.answers.items())
+        }
+        records = sorted((_sorted_record(record) for record in self.records), key=repr)
+        return Outcome(answers, records, self.failed, self.other)
+
+
+def request_step(ticket: int, message: Message, version: int, new_id: int, client: str) -> str:
+    body = message.encode(version=version).hex()
+    return f"request {ticket} {message.api_key} {version} {new_id:032x} {client.encode().hex()} {body}"
+
+
+def kafka_outcome(lines: Iterable[str]) -> Outcome:
+    """What the oracle said about a step."""
+    found = Outcome()
+    for line in lines:
+        words = line.split(" ")
+        if words[0] == "answer":
+            found.answers[int(words[1])] = bytes.fromhex(words[2]) if len(words) > 2 else b""
+        elif words[0] == "record":
+            value = None if words[2] == "-" else bytes.fromhex(words[2])
+            found.records.append((bytes.fromhex(words[1]), value))
+        elif words[0] == "failed":
+            found.failed.append(words[1])
+        elif words[0] != "batch":
+            found.other.append(line)
+    return found
+
+
+class Replayer:
+    """Runs steps on a shard of ours."""
+
+    def __init__(self, config: CoordinatorConfig | None = None) -> None:
+        self.shard = Shard(now=START, config=config)
+        self.shard.load([])
+        self.requests: dict[int, tuple[int, int]] = {}
+        self.log: list[Record] = []
+        self.topics: dict[str, TopicImage] = {}
+        self.now = START
+        self._tickets: dict[int, int] = {}
+        self._held = False
+        self._pending: list[int] = []
+        self._failure: str | None = None
+
+    def run(self, step: str) -> Outcome:
+        """The step's outcome, with answers as bytes of the request's version."""
+        command, *words = step.split(" ")
+        outcome = Outcome()
+        if command == "advance":
+            self.now = max(self.now, int(words[0]))
+            while not self.shard.advance(self.now):
+                self._settle(outcome)
+        else:
+            getattr(self, f"_{command}")(*words)
+        self._settle(outcome)
+        return outcome
+
+    def _settle(self, outcome: Outcome) -> None:
+        for effect in self.shard.effects():
+            if isinstance(effect, Append):
+                self._write(effect, outcome)
+            else:
+                ticket = self._tickets[effect.ticket]
+                version = self.requests[ticket][1]
+                outcome.answers[ticket] = effect.response.encode(version=version)
+
+    def _write(self, append: Append, outcome: Outcome) -> None:
+        if self._failure is not None:
+            outcome.failed.append(self._failure)
+            self.shard.failed(append.number, int(ErrorCode[self._failure]))
+            self._failure = None
+            return
+        assert append.base_offset == len(self.log)
+        records = append.encoded()
+        self.log += records
+        outcome.records += records
+        if self._held:
+            self._pending.append(append.number)
+        else:
+            self.shard.appended(append.number)
+
+    def deadlines(self) -> list[str]:
+        """When which timer of the groups is due, as the oracle says it."""
+        return sorted(f"{due} {key}" for key, due in self.shard.deadlines().items())
+
+    # --- steps ---
+
+    def _request(self, ticket: str, api: str, version: str, new_id: str, client: str, body: str = "") -> None:
+        number = int(ticket)
+        self.requests[number] = (int(api), int(version))
+        request = find_message(int(api), "request").decode(bytes.fromhex(body), version=int(version))
+        uuid = UUID(int=int(new_id, 16), version=4)
+        context = RequestContext(
+            client_id=bytes.fromhex(client).decode(), client_host=HOST, new_id=lambda: str(uuid)
+        )
+        # Tickets count from 1, so that this one is known before an answer comes.
+        self._tickets[self.shard.handle(request, version=int(version), context=context)] = number
+
+    def _fail(self, error: str) -> None:
+        self._failure = error
+
+    def _hold(self) -> None:
+        self._held = True
+
+    def _commit(self) -> None:
+        self._held = False
+        for number in self._pending:
+            self.shard.appended(number)
+        self._pending.clear()
+
+    def _topics(self, *changes: str) -> None:
+        for change in changes:
+            topic_id, *rest = change[1:].split(":", 2)
+            if change[0] == "+":
+                self.topics[topic_id] = TopicImage(_uuid(topic_id), rest[1], int(rest[0]))
+            else:
+                del self.topics[topic_id]
+        self.shard.set_topics(TopicsImage(self.topics.values()))
+
+    def _unload(self) -> None:
+        self._pending.clear()
+        self.shard.unload()
+
+    def _load(self) -> None:
+        self.shard.load(decode_log_record("consumer_offsets", key, value) for key, value in self.log)
+
+
+def _uuid(text: str) -> UUID:
+    """A UUID as Kafka prints it."""
+    import base64
+
+    return UUID(bytes=base64.urlsafe_b64decode(text + "=="))
+
+
+def _sorted_answer(data: bytes, api: int, version: int) -> bytes:
+    cls = find_message(api, "response")
+    if cls not in _SORT:
+        return data
+    response: Any = cls.decode(data, version=version)
+    _SORT[cls](response)
+    encoded: bytes = response.encode(version=version)
+    return encoded
+
+
+def _sort_join(response: Any) -> None:
+    response.members.sort(key=lambda member: member.member_id)
+
+
+def _sort_described(response: Any) -> None:
+    for group in response.groups:
+        group.members.sort(key=lambda member: member.member_id)
+
+
+def _sort_listed(response: Any) -> None:
+    # Kafka lists a group twice that an append on its way replaced.
+    response.groups = sorted(
+        {one.group_id: one for one in response.groups}.values(), key=lambda one: one.group_id
+    )
+
+
+def _sort_deleted(response: Any) -> None:
+    response.results.sort(key=lambda result: result.group_id)
+
+
+def _sort_fetched(response: Any) -> None:
+    # Kafka gives a topic or partition twice that was replaced twice by appends on their way.
+    for owner in (response, *response.groups):
+        topics = {(topic.name, getattr(topic, "topic_id", None)): topic for topic in owner.topics}
+        owner.topics = [topics[key] for key in sorted(topics, key=repr)]
+        for topic in owner.topics:
+            found = {partition.partition_index: partition for partition in topic.partitions}
+            topic.partitions = [found[index] for index in sorted(found)]
+
+
+_SORT = {
+    JoinGroupResponse: _sort_join,
+    DescribeGroupsResponse: _sort_described,
+    ListGroupsResponse: _sort_listed,
+    DeleteGroupsResponse: _sort_deleted,
+    OffsetFetchResponse: _sort_fetched,
+}
+
+
+def _sorted_record(record: Record) -> Record:
+    key, value = record
+    if value is None or not key.startswith(b"\x00\x02"):
+        return record
+    version = int.from_bytes(value[:2], "big")
+    metadata = GroupMetadataValue.decode(value[2:], version=version)
+    metadata.members.sort(key=lambda member: member.member_id)
+    return key, value[:2] + metadata.encode(version=version)

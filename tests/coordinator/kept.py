@@ -1,0 +1,56 @@
+"""Histories with what Kafka made of them, as one compressed text: a line a step, its checksum first.
+
+    history 17
+    0000 topics +AAAAAAAAAAEAAAAAAAAABw:3:orders
+    9c1e request 1 11 4 …
+
+Rules: the checksum is of the outcome without the order of hash tables (`Outcome.sorted`). It says that
+something differs; `python -m tests.coordinator.compare SEED 1` shows what, and needs Java.
+"""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from zlib import crc32
+
+from tests.coordinator.histories import Outcome
+
+__all__ = ["HISTORIES", "KeptHistory", "checksum", "read_kept", "write_kept"]
+
+HISTORIES = Path(__file__).parents[1] / "data" / "coordinator" / "histories.xz"
+
+KeptHistory = tuple[int, list[tuple[int, str]]]
+"""The seed that made it; steps, each after its outcome's checksum."""
+
+
+def checksum(outcome: Outcome) -> int:
+    """16 bits of what came out; 0 where nothing did."""
+    if not (outcome.answers or outcome.records or outcome.failed):
+        return 0
+    return crc32(repr((outcome.answers, outcome.records, outcome.failed)).encode()) & 0xFFFF
+
+
+def write_kept(path: Path, histories: Iterable[KeptHistory]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with lzma.open(path, "wt", preset=9) as file:
+        for seed, steps in histories:
+            file.write(f"history {seed}\n")
+            file.writelines(f"{found:04x} {step}\n" for found, step in steps)
+
+
+def read_kept(path: Path = HISTORIES) -> Iterator[KeptHistory]:
+    seed: int | None = None
+    steps: list[tuple[int, str]] = []
+    with lzma.open(path, "rt") as file:
+        for line in file:
+            first, rest = line.rstrip("\n").split(" ", 1)
+            if first == "history":
+                if seed is not None:
+                    yield seed, steps
+                seed, steps = int(rest), []
+            else:
+                steps.append((int(first, 16), rest))
+    if seed is not None:
+        yield seed, steps

@@ -1,0 +1,166 @@
+package org.apache.kafka.coordinator.group;
+
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.record.internal.ControlRecordType;
+import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.record.internal.MutableRecordBatch;
+import org.apache.kafka.common.record.internal.Record;
+import org.apache.kafka.common.requests.TransactionResult;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorLoader;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorPlayback;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
+import org.apache.kafka.coordinator.common.runtime.Deserializer;
+import org.apache.kafka.coordinator.common.runtime.PartitionWriter;
+import org.apache.kafka.storage.internals.log.LogConfig;
+import org.apache.kafka.storage.internals.log.VerificationGuard;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+
+/** The partition's log in memory: appends that fail when told, a high watermark that can be held back, and loading. */
+final class OracleLog implements PartitionWriter, CoordinatorLoader<CoordinatorRecord> {
+    /** A record, or the end of a transaction. */
+    static final class Entry {
+        final long producerId;
+        final short producerEpoch;
+        final TransactionResult end;
+        final byte[] key;
+        final byte[] value;
+
+        Entry(long producerId, short producerEpoch, TransactionResult end, byte[] key, byte[] value) {
+            this.producerId = producerId;
+            this.producerEpoch = producerEpoch;
+            this.end = end;
+            this.key = key;
+            this.value = value;
+        }
+    }
+
+    private static final LogConfig CONFIG = new LogConfig(Map.of());
+
+    final List<Entry> entries = new ArrayList<>();
+    private final StringBuilder output;
+    private final List<Listener> listeners = new ArrayList<>();
+    private TopicPartition partition;
+    private long highWatermark = 0;
+    Errors failure = null;
+    boolean held = false;
+
+    OracleLog(StringBuilder output) {
+        this.output = output;
+    }
+
+    /** Let the high watermark reach the end of the log. */
+    void commit() {
+        if (highWatermark < entries.size()) {
+            highWatermark = entries.size();
+            List.copyOf(listeners).forEach(listener -> listener.onHighWatermarkUpdated(partition, highWatermark));
+        }
+    }
+
+    @Override
+    public void registerListener(TopicPartition tp, Listener listener) {
+        partition = tp;
+        listeners.add(listener);
+    }
+
+    @Override
+    public void deregisterListener(TopicPartition tp, Listener listener) {
+        listeners.remove(listener);
+    }
+
+    @Override
+    public LogConfig config(TopicPartition tp) {
+        return CONFIG;
+    }
+
+    @Override
+    public long append(TopicPartition tp, VerificationGuard guard, MemoryRecords records, short transactionVersion) {
+        if (failure != null) {
+            Errors error = failure;
+            failure = null;
+            output.append("failed ").append(error.name()).append('\n');
+            throw error.exception();
+        }
+        for (MutableRecordBatch batch : records.batches()) {
+            output.append("batch ").append(entries.size()).append(' ').append(batch.producerId()).append(' ')
+                .append(batch.producerEpoch()).append('\n');
+            for (Record record : batch) {
+                TransactionResult end = null;
+                byte[] key = bytes(record.key());
+                byte[] value = bytes(record.value());
+                if (batch.isControlBatch()) {
+                    end = ControlRecordType.parse(record.key()) == ControlRecordType.COMMIT
+                        ? TransactionResult.COMMIT : TransactionResult.ABORT;
+                }
+                entries.add(new Entry(batch.producerId(), batch.producerEpoch(), end, key, value));
+                output.append(end == null ? "record " : "marker ").append(Oracle.hex(key)).append(' ')
+                    .append(Oracle.hex(value)).append('\n');
+            }
+        }
+        if (!held) {
+            commit();
+        }
+        return entries.size();
+    }
+
+    @Override
+    public CompletableFuture<VerificationGuard> maybeStartTransactionVerification(
+        TopicPartition tp, String transactionalId, long producerId, short producerEpoch, int apiVersion
+    ) {
+        return CompletableFuture.completedFuture(VerificationGuard.SENTINEL);
+    }
+
+    @Override
+    public CompletableFuture<Void> deleteRecords(TopicPartition tp, long deleteBeforeOffset) {
+        return CompletableFuture.completedFuture(null);
+    }
+
+    @Override
+    public CompletableFuture<LoadSummary> load(TopicPartition tp, CoordinatorPlayback<CoordinatorRecord> coordinator) {
+        GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
+        try {
+            long offset = 0;
+            for (Entry entry : entries) {
+                if (entry.end != null) {
+                    coordinator.replayEndTransactionMarker(entry.producerId, entry.producerEpoch, entry.end);
+                } else {
+                    try {
+                        CoordinatorRecord record = serde.deserialize(
+                            ByteBuffer.wrap(entry.key), entry.value == null ? null : ByteBuffer.wrap(entry.value));
+                        coordinator.replay(offset, entry.producerId, entry.producerEpoch, record);
+                    } catch (Deserializer.UnknownRecordTypeException unknown) {
+                        output.append("unknown ").append(unknown.unknownType()).append('\n');
+                    }
+                }
+                offset++;
+            }
+            highWatermark = offset;
+            if (offset > 0) {
+                coordinator.updateLastWrittenOffset(offset);
+                coordinator.updateLastCommittedOffset(offset);
+            }
+            return CompletableFuture.completedFuture(null);
+        } catch (RuntimeException error) {
+            output.append("unloadable ").append(error).append('\n');
+            return CompletableFuture.failedFuture(error);
+        }
+    }
+
+    @Override
+    public void close() {
+    }
+
+    private static byte[] bytes(ByteBuffer buffer) {
+        if (buffer == null) {
+            return null;
+        }
+        byte[] found = new byte[buffer.remaining()];
+        buffer.duplicate().get(found);
+        return found;
+    }
+}

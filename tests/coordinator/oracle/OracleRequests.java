@@ -1,0 +1,239 @@
+package org.apache.kafka.coordinator.group;
+
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.message.DeleteGroupsResponseData;
+import org.apache.kafka.common.message.DescribeGroupsResponseData;
+import org.apache.kafka.common.message.OffsetCommitRequestData;
+import org.apache.kafka.common.message.OffsetDeleteRequestData;
+import org.apache.kafka.common.message.OffsetFetchRequestData;
+import org.apache.kafka.common.message.OffsetFetchResponseData;
+import org.apache.kafka.common.message.TxnOffsetCommitRequestData;
+import org.apache.kafka.common.message.ConsumerGroupDescribeResponseData;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.*;
+import org.apache.kafka.common.utils.BufferSupplier;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.Collectors;
+
+/** What a broker does around its coordinator: it resolves topics, and puts the coordinator's answer in the version's form. */
+final class OracleRequests {
+    private static final BufferSupplier BUFFERS = BufferSupplier.NO_CACHING;
+    private final GroupCoordinatorService service;
+    private final OracleTopics topics;
+
+    OracleRequests(GroupCoordinatorService service, OracleTopics topics) {
+        this.service = service;
+        this.topics = topics;
+    }
+
+    CompletableFuture<? extends AbstractResponse> handle(RequestContext context, AbstractRequest request) {
+        short version = request.version();
+        if (request instanceof JoinGroupRequest) {
+            return service.joinGroup(context, ((JoinGroupRequest) request).data(), BUFFERS)
+                .thenApply(data -> new JoinGroupResponse(data, version));
+        } else if (request instanceof SyncGroupRequest) {
+            SyncGroupRequest sync = (SyncGroupRequest) request;
+            if (!sync.areMandatoryProtocolTypeAndNamePresent()) {
+                return done(sync.getErrorResponse(Errors.INCONSISTENT_GROUP_PROTOCOL.exception()));
+            }
+            return service.syncGroup(context, sync.data(), BUFFERS).thenApply(SyncGroupResponse::new);
+        } else if (request instanceof HeartbeatRequest) {
+            return service.heartbeat(context, ((HeartbeatRequest) request).data()).thenApply(HeartbeatResponse::new);
+        } else if (request instanceof LeaveGroupRequest) {
+            return service.leaveGroup(context, ((LeaveGroupRequest) request).normalizedData())
+                .thenApply(data -> new LeaveGroupResponse(data, version));
+        } else if (request instanceof ConsumerGroupHeartbeatRequest) {
+            return service.consumerGroupHeartbeat(context, ((ConsumerGroupHeartbeatRequest) request).data())
+                .thenApply(ConsumerGroupHeartbeatResponse::new);
+        } else if (request instanceof ConsumerGroupDescribeRequest) {
+            return service.consumerGroupDescribe(context, ((ConsumerGroupDescribeRequest) request).data().groupIds())
+                .thenApply(groups -> new ConsumerGroupDescribeResponse(
+                    new ConsumerGroupDescribeResponseData().setGroups(groups)));
+        } else if (request instanceof DescribeGroupsRequest) {
+            return service.describeGroups(context, ((DescribeGroupsRequest) request).data().groups())
+                .thenApply(groups -> new DescribeGroupsResponse(new DescribeGroupsResponseData().setGroups(groups)));
+        } else if (request instanceof ListGroupsRequest) {
+            return service.listGroups(context, ((ListGroupsRequest) request).data()).thenApply(ListGroupsResponse::new);
+        } else if (request instanceof DeleteGroupsRequest) {
+            List<String> groups = ((DeleteGroupsRequest) request).data().groupsNames().stream()
+                .distinct().collect(Collectors.toList());
+            return service.deleteGroups(context, groups, BUFFERS)
+                .thenApply(results -> new DeleteGroupsResponse(new DeleteGroupsResponseData().setResults(results)));
+        } else if (request instanceof OffsetCommitRequest) {
+            return commit(context, (OffsetCommitRequest) request);
+        } else if (request instanceof OffsetFetchRequest) {
+            return fetch(context, (OffsetFetchRequest) request);
+        } else if (request instanceof OffsetDeleteRequest) {
+            return delete(context, (OffsetDeleteRequest) request);
+        } else if (request instanceof TxnOffsetCommitRequest) {
+            return commit(context, (TxnOffsetCommitRequest) request);
+        }
+        throw new IllegalArgumentException("no coordinator's request: " + request.apiKey());
+    }
+
+    private CompletableFuture<? extends AbstractResponse> commit(RequestContext context, OffsetCommitRequest request) {
+        boolean byId = OffsetCommitResponse.useTopicIds(request.version());
+        OffsetCommitResponse.Builder builder = OffsetCommitResponse.newBuilder(byId);
+        List<OffsetCommitRequestData.OffsetCommitRequestTopic> known = new ArrayList<>();
+        request.data().topics().forEach(topic -> {
+            if (byId) {
+                topic.setName(topics.name(topic.topicId()));
+            } else {
+                topic.setTopicId(topics.id(topic.name()));
+            }
+            if (byId && topic.name().isEmpty()) {
+                builder.addPartitions(topic.topicId(), topic.name(), topic.partitions(),
+                    OffsetCommitRequestData.OffsetCommitRequestPartition::partitionIndex, Errors.UNKNOWN_TOPIC_ID);
+            } else if (topic.topicId().equals(Uuid.ZERO_UUID)) {
+                builder.addPartitions(Uuid.ZERO_UUID, topic.name(), topic.partitions(),
+                    OffsetCommitRequestData.OffsetCommitRequestPartition::partitionIndex,
+                    Errors.UNKNOWN_TOPIC_OR_PARTITION);
+            } else {
+                OffsetCommitRequestData.OffsetCommitRequestTopic valid =
+                    new OffsetCommitRequestData.OffsetCommitRequestTopic()
+                        .setTopicId(topic.topicId()).setName(topic.name());
+                topic.partitions().forEach(partition -> {
+                    if (topics.has(topic.name(), partition.partitionIndex())) {
+                        valid.partitions().add(partition);
+                    } else {
+                        builder.addPartition(topic.topicId(), topic.name(), partition.partitionIndex(),
+                            Errors.UNKNOWN_TOPIC_OR_PARTITION);
+                    }
+                });
+                if (!valid.partitions().isEmpty()) {
+                    known.add(valid);
+                }
+            }
+        });
+        if (known.isEmpty()) {
+            return done(builder.build());
+        }
+        OffsetCommitRequestData data = request.data().duplicate().setTopics(known);
+        return service.commitOffsets(context, data, BUFFERS).handle((results, error) ->
+            error != null ? request.getErrorResponse(error) : builder.merge(results).build());
+    }
+
+    private CompletableFuture<? extends AbstractResponse> commit(RequestContext context, TxnOffsetCommitRequest request) {
+        TxnOffsetCommitResponse.Builder builder = new TxnOffsetCommitResponse.Builder();
+        List<TxnOffsetCommitRequestData.TxnOffsetCommitRequestTopic> known = new ArrayList<>();
+        request.data().topics().forEach(topic -> {
+            TxnOffsetCommitRequestData.TxnOffsetCommitRequestTopic valid =
+                new TxnOffsetCommitRequestData.TxnOffsetCommitRequestTopic().setName(topic.name());
+            topic.partitions().forEach(partition -> {
+                if (topics.has(topic.name(), partition.partitionIndex())) {
+                    valid.partitions().add(partition);
+                } else {
+                    builder.addPartition(topic.name(), partition.partitionIndex(), Errors.UNKNOWN_TOPIC_OR_PARTITION);
+                }
+            });
+            if (!valid.partitions().isEmpty()) {
+                known.add(valid);
+            }
+        });
+        if (known.isEmpty()) {
+            return done(builder.build());
+        }
+        TxnOffsetCommitRequestData data = request.data().duplicate().setTopics(known);
+        return service.commitTransactionalOffsets(context, data, BUFFERS).handle((results, error) -> {
+            TxnOffsetCommitResponse response = error != null ? request.getErrorResponse(error)
+                : builder.merge(results).build();
+            if (request.version() < 2) {
+                response.data().topics().forEach(topic -> topic.partitions().forEach(partition -> {
+                    if (partition.errorCode() == Errors.COORDINATOR_LOAD_IN_PROGRESS.code()) {
+                        partition.setErrorCode(Errors.COORDINATOR_NOT_AVAILABLE.code());
+                    }
+                }));
+            }
+            return response;
+        });
+    }
+
+    private CompletableFuture<? extends AbstractResponse> fetch(RequestContext context, OffsetFetchRequest request) {
+        List<CompletableFuture<OffsetFetchResponseData.OffsetFetchResponseGroup>> groups = new ArrayList<>();
+        request.groups().forEach(group -> groups.add(OffsetFetchRequest.requestAllOffsets(group)
+            ? fetchAll(context, group, request.requireStable()) : fetch(context, group, request.requireStable())));
+        return CompletableFuture.allOf(groups.toArray(new CompletableFuture<?>[0])).handle((none, error) ->
+            new OffsetFetchResponse.Builder(groups.stream().map(CompletableFuture::join).collect(Collectors.toList()))
+                .build(request.version()));
+    }
+
+    private CompletableFuture<OffsetFetchResponseData.OffsetFetchResponseGroup> fetchAll(
+        RequestContext context, OffsetFetchRequestData.OffsetFetchRequestGroup group, boolean stable
+    ) {
+        return service.fetchOffsets(context, group, stable).handle((found, error) -> {
+            if (error != null) {
+                return OffsetFetchResponse.groupError(group, Errors.forException(error), context.apiVersion());
+            }
+            if (found.errorCode() == 0 && OffsetFetchRequest.useTopicIds(context.apiVersion())) {
+                found.topics().forEach(topic -> topic.setTopicId(topics.id(topic.name())));
+                found.setTopics(found.topics().stream()
+                    .filter(topic -> !topic.topicId().equals(Uuid.ZERO_UUID)).collect(Collectors.toList()));
+            }
+            return found;
+        });
+    }
+
+    private CompletableFuture<OffsetFetchResponseData.OffsetFetchResponseGroup> fetch(
+        RequestContext context, OffsetFetchRequestData.OffsetFetchRequestGroup group, boolean stable
+    ) {
+        boolean byId = OffsetFetchRequest.useTopicIds(context.apiVersion());
+        List<OffsetFetchRequestData.OffsetFetchRequestTopics> known = new ArrayList<>();
+        List<OffsetFetchResponseData.OffsetFetchResponseTopics> unknown = new ArrayList<>();
+        group.topics().forEach(topic -> {
+            if (byId) {
+                topic.setName(topics.name(topic.topicId()));
+            }
+            if (byId && topic.name().isEmpty()) {
+                unknown.add(new OffsetFetchResponseData.OffsetFetchResponseTopics()
+                    .setTopicId(topic.topicId()).setName(topic.name())
+                    .setPartitions(topic.partitionIndexes().stream().map(index ->
+                        new OffsetFetchResponseData.OffsetFetchResponsePartitions().setPartitionIndex(index)
+                            .setCommittedOffset(-1).setErrorCode(Errors.UNKNOWN_TOPIC_ID.code()))
+                        .collect(Collectors.toList())));
+            } else {
+                known.add(topic);
+            }
+        });
+        return service.fetchOffsets(context, group.duplicate().setTopics(known), stable).handle((found, error) -> {
+            if (error != null) {
+                return OffsetFetchResponse.groupError(group, Errors.forException(error), context.apiVersion());
+            }
+            if (found.errorCode() == 0) {
+                List<OffsetFetchResponseData.OffsetFetchResponseTopics> all = new ArrayList<>(found.topics());
+                all.addAll(unknown);
+                found.setTopics(all);
+            }
+            return found;
+        });
+    }
+
+    private CompletableFuture<? extends AbstractResponse> delete(RequestContext context, OffsetDeleteRequest request) {
+        OffsetDeleteResponse.Builder builder = new OffsetDeleteResponse.Builder();
+        OffsetDeleteRequestData.OffsetDeleteRequestTopicCollection known =
+            new OffsetDeleteRequestData.OffsetDeleteRequestTopicCollection();
+        request.data().topics().forEach(topic -> {
+            OffsetDeleteRequestData.OffsetDeleteRequestTopic valid =
+                new OffsetDeleteRequestData.OffsetDeleteRequestTopic().setName(topic.name());
+            topic.partitions().forEach(partition -> {
+                if (topics.has(topic.name(), partition.partitionIndex())) {
+                    valid.partitions().add(partition);
+                } else {
+                    builder.addPartition(topic.name(), partition.partitionIndex(), Errors.UNKNOWN_TOPIC_OR_PARTITION);
+                }
+            });
+            if (!valid.partitions().isEmpty()) {
+                known.add(valid);
+            }
+        });
+        OffsetDeleteRequestData data = new OffsetDeleteRequestData().setGroupId(request.data().groupId()).setTopics(known);
+        return service.deleteOffsets(context, data, BUFFERS).handle((response, error) ->
+            error != null ? request.getErrorResponse(error) : builder.merge(response).build());
+    }
+
+    private static CompletableFuture<AbstractResponse> done(AbstractResponse response) {
+        return CompletableFuture.completedFuture(response);
+    }
+}

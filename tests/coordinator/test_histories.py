@@ -1,0 +1,100 @@
+"""Our coordinator and Kafka's agree, answer by answer and record by record, on random histories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.coordinator.compare import first_difference
+from tests.coordinator.coverage import TRANSITIONS, Coverage
+from tests.coordinator.generator import SETTINGS
+from tests.coordinator.histories import Replayer
+from tests.coordinator.kept import checksum, read_kept
+from tests.coordinator.oracle import oracle
+from tests.interop.conftest import give_up
+from tests.interop.maven import Unavailable
+
+FRESH = 20
+"""Histories that Kafka's own coordinator judges; `python -m tests.coordinator.compare` takes more."""
+
+
+@dataclass(slots=True)
+class _Replayed:
+    """What became of the kept histories."""
+
+    count: int = 0
+    differences: list[str] = field(default_factory=list)
+    coverage: Coverage = field(default_factory=Coverage)
+
+
+@pytest.fixture(scope="module")
+def replayed() -> _Replayed:
+    found = _Replayed()
+    for seed, steps in read_kept():
+        found.count += 1
+        replayer = Replayer(SETTINGS)
+        for number, (expected, step) in enumerate(steps):
+            outcome = replayer.run(step)
+            if checksum(outcome.sorted(replayer.requests)) != expected:
+                found.differences.append(f"history {seed}, step {number}: {step}")
+                break
+            found.coverage.add(replayer, outcome)
+    return found
+
+
+def test_kept_histories_come_out_as_kafka_made_them(replayed: _Replayed) -> None:
+    assert replayed.differences == []
+    assert replayed.count >= 300
+
+
+CODES = {
+    "JoinGroup": {
+        *("NONE", "UNKNOWN_MEMBER_ID", "INCONSISTENT_GROUP_PROTOCOL", "MEMBER_ID_REQUIRED"),
+        *("INVALID_SESSION_TIMEOUT", "GROUP_MAX_SIZE_REACHED", "FENCED_INSTANCE_ID", "INVALID_GROUP_ID"),
+        *("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"),
+    },
+    "SyncGroup": {
+        *("NONE", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS", "FENCED_INSTANCE_ID"),
+        *("INCONSISTENT_GROUP_PROTOCOL", "INVALID_GROUP_ID", "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"),
+    },
+    "Heartbeat": {
+        *("NONE", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS", "FENCED_INSTANCE_ID"),
+        *("INVALID_GROUP_ID", "NOT_COORDINATOR"),
+    },
+    "LeaveGroup": {"NONE", "UNKNOWN_MEMBER_ID", "FENCED_INSTANCE_ID", "INVALID_GROUP_ID", "NOT_COORDINATOR"},
+    "OffsetCommit": {
+        *("NONE", "OFFSET_METADATA_TOO_LARGE", "UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"),
+        *("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "FENCED_INSTANCE_ID"),
+        *("GROUP_ID_NOT_FOUND", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"),
+    },
+    "OffsetFetch": {"NONE", "UNKNOWN_TOPIC_ID", "NOT_COORDINATOR"},
+    "OffsetDelete": {
+        *("NONE", "GROUP_SUBSCRIBED_TO_TOPIC", "GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP", "INVALID_GROUP_ID"),
+    },
+    "DescribeGroups": {"NONE", "GROUP_ID_NOT_FOUND", "NOT_COORDINATOR"},
+    "DeleteGroups": {"NONE", "NON_EMPTY_GROUP", "GROUP_ID_NOT_FOUND", "NOT_COORDINATOR"},
+}
+
+
+@pytest.mark.parametrize("api", CODES)
+def test_kept_histories_reach_every_error_code(replayed: _Replayed, api: str) -> None:
+    assert CODES[api] - set(replayed.coverage.errors[api]) == set()
+
+
+def test_kept_histories_reach_every_record_and_transition(replayed: _Replayed) -> None:
+    kinds = {"GroupMetadata v3", "GroupMetadata tombstone", "OffsetCommit v1", "OffsetCommit v4"}
+    assert kinds | {"OffsetCommit tombstone"} == set(replayed.coverage.records)
+    alive = {(before.value, after.value) for before, after in TRANSITIONS if after.value != "Dead"}
+    assert alive <= set(replayed.coverage.transitions)
+
+
+@pytest.mark.maven
+@pytest.mark.parametrize("seed", range(1_000_000, 1_000_000 + FRESH))
+def test_kafka_agrees(seed: int) -> None:
+    try:
+        oracle()
+    except Unavailable as error:
+        give_up(error)
+    difference = first_difference(seed)
+    assert difference is None, str(difference)

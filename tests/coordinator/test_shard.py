@@ -1,0 +1,194 @@
+"""What a shard promises by itself: effects, durability, failed appends, load and unload."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from coordwire.codec import Message
+from coordwire.coordinator import Answer, Append, RequestContext, Shard, TopicImage, TopicsImage
+from coordwire.coordinator.hash_order import capacity_for, in_hash_order
+from coordwire.enums import ErrorCode
+from coordwire.logs import LogRecord
+from coordwire.messages import (
+    ConsumerGroupHeartbeatRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    SyncGroupRequest,
+)
+from coordwire.messages.join_group import JoinGroupRequestProtocol
+from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from coordwire.messages.offset_fetch import OffsetFetchRequestGroup
+
+ORDERS = TopicImage(UUID(int=7), "orders", 3)
+
+
+class Desk:
+    """A shard with a log that does what the test says."""
+
+    def __init__(self) -> None:
+        self.shard = Shard()
+        self.shard.set_topics(TopicsImage([ORDERS]))
+        self.shard.load([])
+        self.answers: dict[int, Any] = {}
+        self.appends: list[Append] = []
+        self.log: list[LogRecord] = []
+        self._ids = itertools.count()
+
+    def send(self, request: Message, version: int) -> int:
+        context = RequestContext(
+            client_id="till", client_host="/127.0.0.1", new_id=lambda: f"id-{next(self._ids)}"
+        )
+        ticket = self.shard.handle(request, version=version, context=context)
+        self.take()
+        return ticket
+
+    def take(self) -> None:
+        for effect in self.shard.effects():
+            if isinstance(effect, Answer):
+                self.answers[effect.ticket] = effect.response
+            else:
+                self.appends.append(effect)
+
+    def confirm(self) -> None:
+        while self.appends:
+            append = self.appends.pop(0)
+            self.log += append.records
+            self.shard.appended(append.number)
+            self.take()
+
+    def ask(self, request: Message, version: int) -> Any:
+        ticket = self.send(request, version)
+        self.confirm()
+        return self.answers[ticket]
+
+    def advance(self, now: int) -> None:
+        while not self.shard.advance(now):
+            self.take()
+            self.confirm()
+        self.take()
+
+
+def join(member_id: str = "") -> JoinGroupRequest:
+    return JoinGroupRequest(
+        group_id="payments", session_timeout_ms=10_000, rebalance_timeout_ms=60_000, member_id=member_id,
+        protocol_type="consumer", protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+    )  # fmt: skip
+
+
+def commit(offset: int) -> OffsetCommitRequest:
+    partition = OffsetCommitRequestPartition(partition_index=1, committed_offset=offset)
+    topic = OffsetCommitRequestTopic(name="orders", partitions=[partition])
+    return OffsetCommitRequest(group_id="simple", topics=[topic])
+
+
+def committed(desk: Desk, *, stable: bool = False) -> dict[int, int]:
+    asked = OffsetFetchRequestGroup(group_id="simple", topics=None)
+    found = desk.ask(OffsetFetchRequest(groups=[asked], require_stable=stable), 8).groups[0]
+    return {one.partition_index: one.committed_offset for topic in found.topics for one in topic.partitions}
+
+
+def test_an_answer_waits_until_its_records_are_durable() -> None:
+    desk = Desk()
+    ticket = desk.send(commit(5), 8)
+    assert ticket not in desk.answers
+    assert committed_now(desk) == {}
+    desk.confirm()
+    assert desk.answers[ticket].topics[0].partitions[0].error_code == 0
+    assert committed(desk) == {1: 5}
+
+
+def committed_now(desk: Desk) -> dict[int, int]:
+    """What is read while an append is on its way."""
+    asked = OffsetFetchRequestGroup(group_id="simple", topics=None)
+    ticket = desk.send(OffsetFetchRequest(groups=[asked]), 8)
+    topics = desk.answers[ticket].groups[0].topics
+    return {one.partition_index: one.committed_offset for topic in topics for one in topic.partitions}
+
+
+def test_a_failed_append_takes_back_what_was_built_on_it() -> None:
+    desk = Desk()
+    desk.ask(commit(1), 8)
+    first, second = desk.send(commit(2), 8), desk.send(commit(3), 8)
+    desk.shard.failed(desk.appends[0].number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
+    desk.take()
+    desk.appends.clear()
+    codes = [desk.answers[ticket].topics[0].partitions[0].error_code for ticket in (first, second)]
+    assert codes == [ErrorCode.COORDINATOR_NOT_AVAILABLE] * 2
+    assert committed(desk) == committed(desk, stable=True) == {1: 1}
+    assert desk.ask(commit(4), 8).topics[0].partitions[0].error_code == 0
+    assert committed(desk) == {1: 4}
+
+
+def stable_group(desk: Desk) -> str:
+    """A group of one member, with its assignment."""
+    ticket = desk.send(join(), 3)
+    desk.confirm()
+    desk.advance(3_000)
+    member_id: str = desk.answers[ticket].member_id
+    sync = SyncGroupRequest(group_id="payments", generation_id=1, member_id=member_id)
+    assert desk.ask(sync, 3).error_code == 0
+    return member_id
+
+
+def beat(desk: Desk, member_id: str) -> int:
+    request = HeartbeatRequest(group_id="payments", generation_id=1, member_id=member_id)
+    found: int = desk.ask(request, 3).error_code
+    return found
+
+
+def test_another_shard_goes_on_from_the_log() -> None:
+    desk = Desk()
+    member_id = stable_group(desk)
+    desk.ask(commit(9), 8)
+    other = Desk()
+    other.shard.load(desk.log)
+    assert beat(other, member_id) == 0
+    assert committed(other) == {1: 9}
+
+
+def test_a_silent_member_is_out_and_an_old_timer_never_fires_after_a_reload() -> None:
+    desk = Desk()
+    member_id = stable_group(desk)
+    desk.advance(12_000)
+    log = list(desk.log)
+    desk.shard.unload()
+    assert beat(desk, member_id) == ErrorCode.NOT_COORDINATOR
+    desk.shard.load(log)
+    desk.advance(13_500)
+    assert beat(desk, member_id) == 0
+    desk.advance(23_499)
+    assert desk.shard.groups["payments"].members
+    desk.advance(23_500)
+    assert not desk.shard.groups["payments"].members
+
+
+def test_loading_is_told_to_all_but_heartbeats() -> None:
+    shard = Shard()
+    shard.begin_loading()
+    context = RequestContext(client_id="till", client_host="/127.0.0.1", new_id=lambda: "id")
+    shard.handle(
+        HeartbeatRequest(group_id="payments", generation_id=1, member_id="m"), version=3, context=context
+    )
+    shard.handle(join(), version=3, context=context)
+    codes = [effect.response.error_code for effect in shard.effects() if isinstance(effect, Answer)]  # type: ignore[attr-defined]
+    assert codes == [0, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+
+
+def test_a_request_that_is_not_a_coordinators_is_the_callers_mistake() -> None:
+    desk = Desk()
+    with pytest.raises(TypeError, match="expected a request to a group coordinator, got"):
+        desk.send(ConsumerGroupHeartbeatRequest(), 0)
+
+
+def test_leaders_are_elected_in_javas_order_of_strings() -> None:
+    """What Java 17 says of a HashMap with these keys: 16 of them, so that its table grew once."""
+    keys = [*(f"till-{number}" for number in range(14)), "ü", "😀"]
+    expected = ["8", "9", "4", "5", "6", "7", "0", "10", "1", "2", "3", "😀", "13", "12", "11", "ü"]
+    found = in_hash_order(keys, capacity_for(len(keys)))
+    assert [key.removeprefix("till-") for key in found] == expected

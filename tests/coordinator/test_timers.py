@@ -1,0 +1,57 @@
+"""Timers are due in the order of their deadlines, then in the order in which they were set."""
+
+from __future__ import annotations
+
+import random
+
+from coordwire.coordinator.timers import Timers
+
+
+def drained(timers: Timers[str]) -> list[tuple[int, str]]:
+    found = []
+    while (deadline := timers.next_deadline()) is not None:
+        found.append((deadline, timers.pop()()))
+    return found
+
+
+def test_equal_deadlines_are_due_in_the_order_they_were_set() -> None:
+    timers: Timers[str] = Timers()
+    for key in "cab":
+        timers.set(key, 5, lambda key=key: key)  # type: ignore[misc]
+    timers.set("d", 4, lambda: "d")
+    assert drained(timers) == [(4, "d"), (5, "c"), (5, "a"), (5, "b")]
+
+
+def test_a_timer_set_anew_or_cancelled_is_due_once_or_never() -> None:
+    timers: Timers[str] = Timers()
+    timers.set("a", 1, lambda: "early")
+    timers.set("b", 2, lambda: "b")
+    timers.set("a", 3, lambda: "late")
+    timers.cancel("b")
+    timers.cancel("nothing")
+    assert timers.deadlines() == {"a": 3}
+    assert drained(timers) == [(3, "late")]
+
+
+def test_renewals_leave_no_more_behind_than_there_are_timers() -> None:
+    timers: Timers[str] = Timers()
+    for now in range(10_000):
+        timers.set(f"member-{now % 10}", now + 100, lambda: "")
+    assert len(timers._heap) <= 2 * 10 + 65
+
+
+def test_any_sequence_comes_out_as_from_a_sorted_list() -> None:
+    chosen = random.Random(7)
+    timers: Timers[str] = Timers()
+    known: dict[str, tuple[int, int]] = {}
+    for number in range(2_000):
+        key = f"k{chosen.randrange(50)}"
+        if chosen.random() < 0.3:
+            timers.cancel(key)
+            known.pop(key, None)
+        else:
+            deadline = chosen.randrange(100)
+            timers.set(key, deadline, lambda key=key: key)  # type: ignore[misc]
+            known[key] = deadline, number
+    expected = sorted((deadline, number, key) for key, (deadline, number) in known.items())
+    assert drained(timers) == [(deadline, key) for deadline, _, key in expected]
