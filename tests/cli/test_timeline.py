@@ -209,3 +209,12 @@ def test_long_lines_hang_on_a_terminal(run: Run, captures: Path, monkeypatch: py
     margins = {found.end() for line in lines if (found := re.match(r"   [\d:.]+ +\d+  \S ", line))}
     assert len(margins) == 1
     assert all(re.match(rf"──|   \S| {{{max(margins)}}}\S", line) for line in lines)
+
+
+def test_members_that_joined_before_the_times_have_short_names(run: Run, captures: Path) -> None:
+    path = captures / GROUP
+    joined = [form for form in run("timeline", path).forms if form["event"] == "memberJoined"]
+    last = run("timeline", "--format", "story", "--since", joined[-1]["time"], path).text
+    short = joined[0]["memberId"].removeprefix("kpy-m1-")[:8]
+    assert f"kpy-m1-{short}…" in last
+    assert joined[0]["memberId"] not in last

@@ -35,6 +35,9 @@ class TimelineFormat(Protocol):
     def write(self, event: GroupEvent, *, listed: bool = True) -> None:
         """One event. listed: whether it is to be shown; it counts all the same."""
 
+    def learn(self, event: GroupEvent) -> None:
+        """An event of a wanted group outside the wanted times: it may name a member of later ones."""
+
     def finish(self) -> None:
         """That was the last."""
 
@@ -84,11 +87,14 @@ def run(options: argparse.Namespace) -> int:
     times = filters.TimeRange(options.since, options.until)
     survey = _survey(options)
     for event in reading.events():
-        wanted = (not groups or groups(event.group)) and event.time_ns in times
+        of_group = not groups or groups(event.group)
+        wanted = of_group and event.time_ns in times
         listed = not options.errors or _went_wrong(event)
         survey.saw(event, wanted and listed)
         if wanted:
             output.write(event, listed=listed)
+        elif of_group:
+            output.learn(event)
     output.finish()
     if survey.total:
         survey.report(reading.where)

@@ -39,6 +39,9 @@ class TimelineJsonFormat:
                 form["error"] = ErrorCode(value).name
         sys.stdout.write(encode(form) + "\n")
 
+    def learn(self, event: GroupEvent) -> None:
+        """Ids are written whole."""
+
     def finish(self) -> None:
         """Nothing is kept."""
 

@@ -79,15 +79,19 @@ class StoryFormat:
         """One event. listed: whether it is to have a line; it counts in the head all the same."""
         group = event.group
         self._stories.setdefault(group, GroupStory(group)).add(event)
-        if isinstance(event, MemberJoined | MemberLeft):
-            members = self._members.setdefault(group, [])
-            if len(members) < MOST_EVENTS:
-                members.append(event)
+        self.learn(event)
         if listed:
             events = self._events.setdefault(group, [])
             self._count += 1
             if self._count <= MOST_EVENTS:
                 events.append(event)
+
+    def learn(self, event: GroupEvent) -> None:
+        """The names of members, by which others mention them."""
+        if isinstance(event, MemberJoined | MemberLeft):
+            members = self._members.setdefault(event.group, [])
+            if len(members) < MOST_EVENTS:
+                members.append(event)
 
     def finish(self) -> None:
         from rich.text import Text
