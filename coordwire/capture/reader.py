@@ -31,6 +31,8 @@ from coordwire.limits import current
 BLOCK = 256 << 10
 MAGIC = 4
 """Bytes that a capture's format is detected by."""
+MOST_MAGIC = 8
+"""Bytes that any compression is detected by, at most."""
 
 FORMATS: tuple[InputFormat, ...] = ("pcap", "pcapng", "hex", "frames")
 _SIZE = struct.Struct(">i").unpack_from
@@ -184,6 +186,6 @@ def read_head(stream: BinaryIO) -> bytes:
     head = bytearray()
     while len(head) < HEAD and (part := read(HEAD - len(head))):
         head += part
-        if len(head) >= MAGIC and (is_capture(head[:MAGIC]) or find_compression(bytes(head))):
+        if len(head) >= MAGIC and (is_capture(head[:MAGIC]) or find_compression(bytes(head[:MOST_MAGIC]))):
             break
     return bytes(head)
