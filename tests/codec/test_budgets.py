@@ -146,4 +146,4 @@ def test_oddities_are_listed_up_to_a_number() -> None:
     assert [odd.path for odd in deviations[-2:]] == [
         f"topics[{MOST_DEVIATIONS + n}].is_internal" for n in (-1, 0)
     ]
-    assert deviations[-1].reason == "more than 1,000 deviations: those from here on are not listed"
+    assert deviations[-1].reason == "more than 1,000 deviations: the rest are not listed"
