@@ -1,13 +1,15 @@
 """Installs the package on each Python that it finds, and runs the core's tests there: `python .ci/core.py`.
 
 Strategy: takes the tree as it is committed. Each Python gets a virtual environment, a wheel built once, and
-a tree of tests without the package beside it, so that what is imported is what was installed. Two Pythons
-run side by side, each first with the extension, then without.
+a tree of tests without the package beside it, so that what is imported is what was installed. Pythons run
+in lanes side by side, each first with the extension, then without; where the whole suite runs on one of them
+anyway, a second lane waits for its end (--second-lane-when).
 
 Rules: Pythons are the system's own and pyenv's, of the versions in `.ci/pythons`, and newer ones, for which
 there is no extension. Whatever could not be found or installed is reported; a test that then cannot run
 skips with its reason. The core is everything but Spark, Java and other libraries; Hypothesis draws few
 values, and the tests in SLOW and SLOW_FILES, which are about bytes or take long, run only in the whole suite.
+Without the extension the tests of ENGINE_FOLDERS run on every Python, the others on the one of the suite.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +35,9 @@ FOLDERS = (
     "conformance", "codec", "records", "segments", "capture", "groups", "enums", "cli", "testing", "notebook",
     "coordinator",
 )  # fmt: skip
+ENGINE_FOLDERS = ("conformance", "codec", "records", "segments")
+"""What is tested of the Python engines on each Python: the rest does not know which engine runs."""
+
 SLOW = (
     "tests/capture/test_bounds.py::test_memory_is_bounded",
     "tests/codec/test_compiler.py::test_its_code_is_typed",
@@ -43,7 +49,7 @@ SLOW = (
     "tests/segments/test_old_formats.py::test_a_broker_of_its_own",
     "tests/test_fuzz_targets.py::test_target",
 )
-SLOW_FILES = ("*growth*.py", "*/cli/test_memory.py", "*/tests/test_architecture.py")
+SLOW_FILES = ("*growth*.py", "*/cli/test_memory.py", "*/tests/test_architecture.py", "*/tests/test_text.py")
 ASK = """
 import json, sys, sysconfig
 from pathlib import Path
@@ -137,11 +143,11 @@ class Lane:
         shutil.rmtree(tree / "coordwire")
         return True
 
-    def test(self, implementation: str, profile: str = "quick") -> None:
+    def test(self, implementation: str, profile: str = "quick", folders: Sequence[str] = FOLDERS) -> None:
         """Run the core's tests with one implementation. profile: Hypothesis's, see tests/conftest.py."""
         since, tree = time.monotonic(), self.folder / "tree"
         files = [path for path in tree.glob("tests/test_*.py") if not any(map(path.match, SLOW_FILES))]
-        paths = [f"tests/{name}" for name in FOLDERS]
+        paths = [f"tests/{name}" for name in folders]
         paths += sorted(str(path.relative_to(tree)) for path in files)
         options = ["-q", "-p", "no:cacheprovider", "-m", "not spark and not maven and not peers"]
         for test in SLOW:
@@ -164,21 +170,55 @@ class Lane:
                 self.report.append("not tested: the extension, as there are no C headers")
             else:
                 self.test("c")
-            self.test("python", "ci" if elsewhere else "quick")
+            if elsewhere:
+                self.test("python", "ci")
+            else:
+                self.test("python", folders=ENGINE_FOLDERS)
         return self
+
+
+class Gate:
+    """Lets so many lanes work at a time, and one more once a file is there."""
+
+    def __init__(self, lanes: int, file: Path | None) -> None:
+        self._free = threading.Semaphore(lanes)
+        self._file = file
+        self._more = threading.Lock()
+
+    def work(self, lane: Lane, elsewhere: bool) -> Lane:
+        """Do a lane's work when it is its turn."""
+        while True:
+            if self._free.acquire(timeout=1):
+                held: threading.Semaphore | threading.Lock = self._free
+                break
+            if self._file is not None and self._file.exists() and self._more.acquire(blocking=False):
+                held = self._more
+                break
+        try:
+            return lane.work(elsewhere)
+        finally:
+            held.release()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python .ci/core.py", description=__doc__)
     parser.add_argument("--lanes", type=int, default=2, help="Pythons that run side by side (%(default)s)")
+    parser.add_argument(
+        "--second-lane-when", type=Path, metavar="FILE", help="one more lane once FILE is there"
+    )
     parser.add_argument("--only", help="test one Python, by its version of three parts")
     parser.add_argument("--elsewhere", help="the version of a Python that runs the whole suite anyway")
     options = parser.parse_args()
     pythons = [python for python in find_pythons() if options.only in (None, python.version)]
     print("Pythons:", ", ".join(f"{python.version} ({python.command})" for python in pythons), flush=True)
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.lanes) as pool:
+    later = options.second_lane_when
+    gate = Gate(options.lanes, later)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ThreadPoolExecutor(options.lanes + (later is not None)) as pool,
+    ):
         lanes = [Lane(python, Path(folder) / python.version) for python in pythons]
-        for lane in pool.map(lambda lane: lane.work(lane.python.version == options.elsewhere), lanes):
+        for lane in pool.map(lambda lane: gate.work(lane, lane.python.version == options.elsewhere), lanes):
             print(f"Python {lane.python.version}: " + "; ".join(lane.report), flush=True)
             if lane.failed:
                 print(lane.log.read_text())

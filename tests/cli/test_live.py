@@ -70,7 +70,13 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
         stderr=subprocess.PIPE,
         bufsize=0,
         env=os.environ | {"PATH": str(folder)},
+        preexec_fn=heed_interrupts,
     )
+
+
+def heed_interrupts() -> None:
+    """Where the tests run in the background of a shell, interrupts are ignored, and so by what they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize(("program", "options"), [("dumpcap", "-q -i eth7 -f"), ("tcpdump", "-i eth7 -n -U")])
