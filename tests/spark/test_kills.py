@@ -53,7 +53,7 @@ class Running:
         self.process = subprocess.Popen(
             command(logs, out, master), start_new_session=True, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in the background
         )  # fmt: skip
         wait_for(lambda: list((out / "_manifest").glob("*.json")), self.process)
 
