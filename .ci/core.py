@@ -9,7 +9,8 @@ Rules: Pythons are the system's own and pyenv's, of the versions in `.ci/pythons
 there is no extension. Whatever could not be found or installed is reported; a test that then cannot run
 skips with its reason. The core is everything but Spark, Java and other libraries; Hypothesis draws few
 values, and the tests in SLOW and SLOW_FILES, which are about bytes or take long, run only in the whole suite.
-Without the extension the tests of ENGINE_FOLDERS run on every Python, the others on the one of the suite.
+Without the extension the tests of ENGINE_FOLDERS run on the oldest and the newest Python, all on that of the
+suite.
 """
 
 from __future__ import annotations
@@ -159,8 +160,9 @@ class Lane:
         done = self.run(python, "-m", "pytest", *options, *paths, cwd=tree, **environment)
         self.step(f"tests, {implementation}", done, since)
 
-    def work(self, elsewhere: bool) -> Lane:
-        """Do all of it. elsewhere: the whole suite runs on this Python anyway, with the extension."""
+    def work(self, elsewhere: bool, edge: bool) -> Lane:
+        """Do all of it. elsewhere: the whole suite runs on this Python anyway, with the extension; edge: this
+        is the oldest or the newest one."""
         if self.install():
             if elsewhere:
                 self.report.append("with the extension, the whole suite")
@@ -172,7 +174,7 @@ class Lane:
                 self.test("c")
             if elsewhere:
                 self.test("python", "ci")
-            else:
+            elif edge or not self.python.supported or not self.python.headers:
                 self.test("python", folders=ENGINE_FOLDERS)
         return self
 
@@ -185,7 +187,7 @@ class Gate:
         self._file = file
         self._more = threading.Lock()
 
-    def work(self, lane: Lane, elsewhere: bool) -> Lane:
+    def work(self, lane: Lane, elsewhere: bool, edge: bool) -> Lane:
         """Do a lane's work when it is its turn."""
         while True:
             if self._free.acquire(timeout=1):
@@ -195,7 +197,7 @@ class Gate:
                 held = self._more
                 break
         try:
-            return lane.work(elsewhere)
+            return lane.work(elsewhere, edge)
         finally:
             held.release()
 
@@ -218,7 +220,12 @@ def main() -> None:
         ThreadPoolExecutor(options.lanes + (later is not None)) as pool,
     ):
         lanes = [Lane(python, Path(folder) / python.version) for python in pythons]
-        for lane in pool.map(lambda lane: gate.work(lane, lane.python.version == options.elsewhere), lanes):
+
+        def work(lane: Lane) -> Lane:
+            edge = lane is lanes[0] or lane is lanes[-1]
+            return gate.work(lane, lane.python.version == options.elsewhere, edge)
+
+        for lane in pool.map(work, lanes):
             print(f"Python {lane.python.version}: " + "; ".join(lane.report), flush=True)
             if lane.failed:
                 print(lane.log.read_text())
