@@ -9,8 +9,8 @@ Rules: Pythons are the system's own and pyenv's, of the versions in `.ci/pythons
 there is no extension. Whatever could not be found or installed is reported; a test that then cannot run
 skips with its reason. The core is everything but Spark, Java and other libraries; Hypothesis draws few
 values, and the tests in SLOW and SLOW_FILES, which are about bytes or take long, run only in the whole suite.
-Without the extension all of them run on the suite's Python, those of ENGINE_FOLDERS on the newest one; on
-another patch release of the suite's Python those run with the extension.
+Without the extension all of them run on the suite's Python, those of ENGINE_FOLDERS on the oldest and the
+newest one; on another patch release of the suite's Python those run with the extension.
 """
 
 from __future__ import annotations
@@ -160,9 +160,9 @@ class Lane:
         done = self.run(python, "-m", "pytest", *options, *paths, cwd=tree, **environment)
         self.step(f"tests, {implementation}", done, since)
 
-    def work(self, elsewhere: str | None, newest: bool) -> Lane:
+    def work(self, elsewhere: str | None, edge: bool) -> Lane:
         """Do all of it. elsewhere: the version on which the whole suite runs anyway, with the extension;
-        newest: this is the newest Python."""
+        edge: this is the oldest or the newest Python."""
         version = self.python.version
         here = version == elsewhere
         near = (
@@ -179,7 +179,7 @@ class Lane:
                 self.test("c", folders=ENGINE_FOLDERS if near else FOLDERS)
             if here:
                 self.test("python", "ci")
-            elif newest or not self.python.supported or not self.python.headers:
+            elif edge or not self.python.supported or not self.python.headers:
                 self.test("python", folders=ENGINE_FOLDERS)
         return self
 
@@ -192,7 +192,7 @@ class Gate:
         self._file = file
         self._more = threading.Lock()
 
-    def work(self, lane: Lane, elsewhere: str | None, newest: bool) -> Lane:
+    def work(self, lane: Lane, elsewhere: str | None, edge: bool) -> Lane:
         """Do a lane's work when it is its turn."""
         while True:
             if self._free.acquire(timeout=1):
@@ -202,7 +202,7 @@ class Gate:
                 held = self._more
                 break
         try:
-            return lane.work(elsewhere, newest)
+            return lane.work(elsewhere, edge)
         finally:
             held.release()
 
@@ -227,7 +227,7 @@ def main() -> None:
         lanes = [Lane(python, Path(folder) / python.version) for python in pythons]
 
         def work(lane: Lane) -> Lane:
-            return gate.work(lane, options.elsewhere, lane is lanes[-1])
+            return gate.work(lane, options.elsewhere, lane in (lanes[0], lanes[-1]))
 
         for lane in pool.map(work, lanes):
             print(f"Python {lane.python.version}: " + "; ".join(lane.report), flush=True)

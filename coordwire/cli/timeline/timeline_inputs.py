@@ -260,7 +260,7 @@ def _start(name: str, head: bytes) -> int:
                 time_ns: int | None = getattr(event, "time_ns", None)
                 if time_ns is not None:
                     return time_ns
-        except DecodeError:  # told when it is read
+        except DecodeError:  # reported when it is read
             return 0
     return 0
 

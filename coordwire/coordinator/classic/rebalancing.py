@@ -246,5 +246,5 @@ def _answer_syncs(state: State, group: ClassicGroupModel, error: int) -> None:
             error_code=error,
         )
         if group.answer_sync(member, response):
-            # Its session may have ended while the answer was parked, which nobody noticed.
+            # Its session may have ended while the answer was parked, unnoticed.
             keep_alive(state, group, member)
