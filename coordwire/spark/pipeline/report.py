@@ -9,6 +9,7 @@ from __future__ import annotations
 
 __all__ = ["build", "page"]
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -68,8 +69,10 @@ class _SparkRows:
 
         if name not in self._tables:
             return []
+        words = {*columns.split(), *order.split(), *re.findall(r"\w+", query)}
         try:
-            found = table(self._spark, self._out, name).where(query)
+            # A store that workers write to may be one that Spark itself has no credentials for.
+            found = table(self._spark, self._out, name, columns=list(words), hadoop=False).where(query)
         except AnalysisException:  # no file has any of it
             return []
         # A datetime holds the years 1 to 9999 only, and a capture may say any time.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 __all__ = ["table", "tables_named"]
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
 from coordwire.spark.columns import TABLES, ddl
@@ -25,20 +25,40 @@ def tables_named(names: Iterable[str] | None) -> tuple[str, ...]:
     return wanted
 
 
-def table(spark: SparkSession, out: str, name: str) -> DataFrame:
+def table(
+    spark: SparkSession, out: str, name: str, *, columns: Sequence[str] | None = None, hadoop: bool = True
+) -> DataFrame:
     """One of the tables in `out`, with the column types that are documented, whatever is in it.
 
-    Reads what the manifest and the notes name, and nothing else that is in the folder.
+    Reads what the manifest and the notes name, and nothing else that is in the folder. A store is read
+    by Spark itself where Hadoop has a file system for the URI's scheme, else by pyarrow on the executors.
+    columns: the only ones wanted. hadoop: False for pyarrow in any case.
     """
     tables_named([name])
     output = Output(out)
-    schema = ddl(table_schema(name))
+    wanted = [one for one in table_schema(name) if columns is None or one.name in columns]
+    schema = ddl(wanted)
     names, alone = named_files(output, name)
-    place = f"{output.uri}/{name}"
     if not names:
         return spark.createDataFrame([], schema)
+    if not output.local and not (hadoop and _hadoop_reads(spark, out)):
+        from coordwire.spark.pipeline.stored_tables import by_pyarrow
+
+        return by_pyarrow(spark, out, name, schema)
+    place = f"{output.uri}/{name}"
     reader = spark.read.schema(schema)
     if alone:
         return reader.parquet(place)
     base = f"{'file://' if output.local else ''}{output.root}/{name}" if output.local else place
     return reader.option("basePath", base).parquet(*(f"{output.uri}/{file}" for file in names))
+
+
+def _hadoop_reads(spark: SparkSession, out: str) -> bool:
+    """Whether Spark's Hadoop has a file system for a URI's scheme."""
+    try:
+        context: Any = spark.sparkContext
+        classes = context._jvm.org.apache.hadoop.fs.FileSystem
+        classes.getFileSystemClass(out.partition("://")[0], context._jsc.hadoopConfiguration())
+    except Exception:  # Java says no, or the session is a remote one
+        return False
+    return True
