@@ -63,8 +63,8 @@ class Member:
         yield from self.exchange(
             ApiKey.API_VERSIONS, 3,
             {"clientSoftwareName": "apache-kafka-java", "clientSoftwareVersion": "3.9.0"},
-            {"errorCode": 0, "apiKeys": [{"apiKey": key, "minVersion": 0, "maxVersion": 9} for key in range(40)],
-             "throttleTimeMs": 0},
+            {"errorCode": 0, "throttleTimeMs": 0,
+             "apiKeys": [{"apiKey": key, "minVersion": 0, "maxVersion": 9} for key in range(40)]},
         )  # fmt: skip
         yield from self.metadata()
         yield from self.exchange(
