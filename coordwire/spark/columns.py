@@ -67,7 +67,7 @@ BATCHES = (
     Column("timestamp_type", "string", "CreateTime, LogAppendTime or NoTimestampType."),
     Column("max_timestamp", "bigint", "Milliseconds since 1970; -1 for none."),
     Column("time", "timestamp", "The max timestamp as a time; null for none."),
-    Column("checksum", "bigint", "CRC-32C (magic 2) or CRC-32, as stated and verified."),
+    Column("checksum", "bigint", "CRC-32C (magic 2) or CRC-32, as stated; see `checksums`."),
     Column("partition_leader_epoch", "int", "The epoch of the leader that appended it."),
     Column("producer_id", "bigint", "-1 for none."),
     Column("producer_epoch", "smallint", "-1 for none."),

@@ -26,7 +26,8 @@ class Request:
 
 
 class LocalS3:
-    """The server. before: is called with method and path ahead of each request, if it is set."""
+    """The server. denied: buckets that nobody may use. before: is called with method and path ahead of each
+    request, if it is set."""
 
     def __init__(self) -> None:
         from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
@@ -37,6 +38,7 @@ class LocalS3:
                 return
 
         self.requests: list[Request] = []
+        self.denied = {DENIED}
         self.before: Callable[[str, str], None] | None = None
         self._app = DomainDispatcherApplication(create_backend_app)
         self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=Quiet)
@@ -48,7 +50,7 @@ class LocalS3:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"].encode("latin-1").decode()
         if self.before is not None:
             self.before(method, path)
-        if path.split("/")[1] == DENIED:
+        if path.split("/")[1] in self.denied:
             start("403 Forbidden", [("Content-Type", "application/xml")])
             return [_FORBIDDEN]
         body = list(self._app(environ, start))

@@ -210,7 +210,7 @@ def plan(files: dict[str, File], options: Options, tables: Sequence[str]) -> lis
     for file in files.values():
         kinds.setdefault(file.kind(), []).append(file)
     segments, captures = kinds.get("segment", []), kinds.get("capture", [])
-    parts: list[Part] = [*segment_parts(segments, options), *capture_parts(captures, options)]
+    parts: list[Part] = [*segment_parts(segments, options, files.values()), *capture_parts(captures, options)]
     units = as_units(parts, files, options, tables)
     if {"groups", "offset_commits"} & set(tables):
         units += story_units(segments, files, options, tables)

@@ -21,6 +21,7 @@ from coordwire.spark.options import Options
 from coordwire.spark.readers.files import File, find_files
 from coordwire.spark.readers.parts import Part, capture_parts, grouped, segment_parts
 from coordwire.spark.readers.rows import Bad, quarantine_batch
+from coordwire.spark.readers.stores import StoreError
 
 if TYPE_CHECKING:
     import pyarrow
@@ -70,6 +71,7 @@ def plan(source: SourceDefinition, options: Options) -> list[tuple[Part, ...]]:
 def plan_files(source: SourceDefinition, files: Iterable[File], options: Options) -> list[tuple[Part, ...]]:
     """The same for files that were listed already."""
     kinds: dict[str, list[File]] = {"segment": [], "capture": []}
+    files = list(files)
     for file in files:
         kind = file.kind()
         if kind in source.readers:
@@ -78,7 +80,8 @@ def plan_files(source: SourceDefinition, files: Iterable[File], options: Options
         from coordwire.spark.readers.coordinator_logs import offset_parts
 
         return grouped(offset_parts(kinds["segment"], options), options)
-    segments, captures = segment_parts(kinds["segment"], options), capture_parts(kinds["capture"], options)
+    segments = segment_parts(kinds["segment"], options, files)
+    captures = capture_parts(kinds["capture"], options)
     return grouped([*segments, *captures], options)
 
 
@@ -111,12 +114,14 @@ def guarded_call(
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """What a reader gives of a part. A file that can't be read is a bad range, if the mode isn't failfast.
 
-    So is one that a reader fails over in an unforeseen way: one file must not end a job of a million.
+    So is one that a reader fails over in an unforeseen way: one file must not end a job of a million. A store
+    that can't be reached raises `StoreError` in any mode.
     """
     try:
         yield from reader(part, options, *arguments)
     except Exception as error:
-        if options.failfast:
+        # A store that doesn't answer says nothing about the file: the task fails, and is tried again.
+        if options.failfast or (isinstance(error, StoreError) and not error.lasting):
             raise
         yield Bad(part.path, part.start, part.end, part.trouble or reason_of(error))
 

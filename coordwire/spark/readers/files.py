@@ -29,7 +29,7 @@ from coordwire.capture.formats.compressed import MAGIC, decompressed, find_compr
 from coordwire.capture.rotation import is_capture_name
 from coordwire.errors import CodecUnavailable
 from coordwire.segments.names import file_name, topic_partition
-from coordwire.spark.readers.stores import Store, is_uri, local_path, store_of
+from coordwire.spark.readers.stores import RemoteStream, Store, is_uri, local_path, store_of
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo
@@ -241,8 +241,7 @@ def open_stream(path: str) -> BinaryIO:
     if not is_uri(path):
         stream = _open_regular(local_path(path))
     else:
-        store, inner = store_of(path)
-        stream = cast(BinaryIO, io.BufferedReader(store.open(inner), 1 << 20))
+        stream = cast(BinaryIO, io.BufferedReader(RemoteStream(path), RemoteStream.BLOCK))
     head = cast(io.BufferedReader, stream).peek(MAGIC)[:MAGIC]
     compression = find_compression(head)
     return (
@@ -255,8 +254,9 @@ def open_bytes(path: str) -> memoryview:
     if not is_uri(path):
         with _open_regular(local_path(path)) as file:
             return _mapped(file)
-    with tempfile.NamedTemporaryFile() as copy, open_stream(path) as stream:
-        shutil.copyfileobj(stream, copy, 8 << 20)
+    with tempfile.NamedTemporaryFile() as copy:
+        with RemoteStream(path) as stream:
+            shutil.copyfileobj(stream, copy, RemoteStream.BLOCK)
         copy.flush()
         return _mapped(copy)
 

@@ -9,15 +9,28 @@ URI and what to set or install; s3a and s3n are s3, gcs is gs, so that a file ha
 
 from __future__ import annotations
 
-__all__ = ["Identity", "Store", "StoreError", "canonical", "is_uri", "local_path", "store_of"]
+__all__ = [
+    "Identity",
+    "RemoteStream",
+    "Replaced",
+    "Store",
+    "StoreError",
+    "canonical",
+    "is_there",
+    "is_uri",
+    "local_path",
+    "store_of",
+]
 
 import errno
+import io
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from coordwire.errors import CoordwireError
 
@@ -32,16 +45,38 @@ _SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss"}
 _REQUEST_ID = re.compile(r"\s*\(Request ID: [^)]*\)")
 _NAMED = re.compile(r"AWS Error ([A-Z_]+)")
 
-Identity = tuple[Any, ...]
-"""What an object is known by while it is read: size, time of its last change in seconds, and its ETag or
-generation, each as far as the store gives it."""
+
+class Identity(NamedTuple):
+    """What an object is known by while it is read. changed: in seconds since 1970, 0 if unknown; mark: its
+    ETag or generation, None if the store gives none."""
+
+    size: int
+    changed: int
+    mark: bytes | None
+
+
+class Replaced(OSError):
+    """An object is another one than it was when it was listed or when its reading began."""
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(errno.ESTALE, "the object was replaced while it was read", uri)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.filename,)
 
 
 class StoreError(OSError):
-    """A store that can't be reached, read or written; its text is one sentence."""
+    """A store that can't be reached, read or written; its text is one sentence.
+
+    lasting: whether it is about the file, as a missing permission; else another attempt may do better.
+    """
 
     def __init__(self, number: int, reason: str, name: str) -> None:
         super().__init__(number, reason, name)
+        self.lasting = number in (errno.ENOENT, errno.EACCES, errno.ENOTSUP)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.errno, self.strerror, self.filename)
 
 
 def is_uri(path: str) -> bool:
@@ -100,6 +135,12 @@ class Store:
         with self._explained(path):
             return self.system.open_input_file(path)
 
+    def read(self, file: Any, path: str, size: int, at: int) -> bytes:
+        """Bytes of a file that `open` gave; fewer where it is shorter."""
+        with self._explained(path):
+            data: bytes = file.read_at(size, at)
+            return data
+
     def create(self, path: str) -> BinaryIO:
         """A file to write."""
         with self._explained(path):
@@ -135,18 +176,13 @@ class Store:
         with self._explained(path):
             found = self.system.open_input_file(path) if file is None else file
             size = found.size()
-            try:
-                said = found.metadata() or {}
-            except (OSError, NotImplementedError, AttributeError):
-                said = {}
-            marks = {str(key).lower(): value for key, value in said.items()}
-            mark = marks.get("etag") or marks.get("generation")
+            said = _metadata(found)
             if file is None:
                 found.close()
-            if mark is not None:
-                return size, mark
-            info = self.system.get_file_info(path)
-            return size, info.mtime_ns
+            changed = _seconds(said.get("last-modified"))
+            if changed is None:
+                changed = (self.system.get_file_info(path).mtime_ns or 0) // 1_000_000_000
+            return Identity(size, changed, said.get("etag") or said.get("generation"))
 
     @contextmanager
     def _explained(self, path: str) -> Iterator[None]:
@@ -159,6 +195,69 @@ class Store:
             raise FileNotFoundError(errno.ENOENT, "there is no such file", self.uri(path)) from error
         except (OSError, ValueError, ImportError, NotImplementedError) as error:
             raise _told(error, self.uri(path)) from error
+
+
+class RemoteStream(io.RawIOBase):
+    """An object from its start to its end. Each block is given on when it is seen, after it was fetched, that
+    the object is still the one that was opened: no reader gets bytes of two. Raises `Replaced`."""
+
+    BLOCK = 8 << 20
+
+    def __init__(self, uri: str) -> None:
+        super().__init__()
+        self._uri = uri
+        self._store, self._path = store_of(uri)
+        self._file = self._store.open(self._path)
+        self._identity = self._store.identity(self._path, self._file)
+        self._at = 0
+        self._block = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._block:
+            size = min(self.BLOCK, self._identity.size - self._at)
+            if not size:
+                return 0
+            self._block = memoryview(self._fetch(size))
+            self._at += size
+        target = memoryview(buffer).cast("B")
+        count = min(len(target), len(self._block))
+        target[:count] = self._block[:count]
+        self._block = self._block[count:]
+        return count
+
+    def _fetch(self, size: int) -> bytes:
+        try:
+            data = self._store.read(self._file, self._path, size, self._at)
+        except OSError:
+            data = b""
+            if self._store.identity(self._path) == self._identity:
+                raise
+        if len(data) != size or self._store.identity(self._path) != self._identity:
+            raise Replaced(self._uri)
+        return data
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+def _metadata(file: Any) -> dict[str, bytes]:
+    """What a store says of an object that was opened, by lower-case names."""
+    try:
+        return {str(name).lower(): bytes(value) for name, value in (file.metadata() or {}).items()}
+    except (OSError, TypeError, NotImplementedError, AttributeError):
+        return {}
+
+
+def _seconds(stamp: bytes | None) -> int | None:
+    try:
+        return None if stamp is None else int(datetime.fromisoformat(stamp.decode()).timestamp())
+    except ValueError:
+        return None
 
 
 class _Writing:
@@ -233,6 +332,17 @@ def store_of(uri: str) -> tuple[Store, str]:
     return store, (base + rest.rstrip("/")).strip("/") if base else rest.rstrip("/") or "/"
 
 
+def is_there(uri: str) -> bool:
+    """Whether a store has a file of this URI, as far as it can be seen."""
+    from pyarrow import fs
+
+    try:
+        store, path = store_of(uri)
+        return bool(store.info(path).type == fs.FileType.File)
+    except (OSError, CoordwireError):
+        return False
+
+
 def _environment() -> tuple[str | None, ...]:
     """What a file system is made from beside its URI."""
     env = os.environ.get
@@ -255,7 +365,8 @@ def _s3(scheme: str, bucket: str, environment: tuple[str | None, ...]) -> tuple[
             region = fs.resolve_s3_region(bucket)
         except OSError:  # it isn't there, or isn't to be seen: what is tried next says which
             region = None
-    options: dict[str, Any] = {"allow_delayed_open": True}  # a small object is one put
+    # A small object is one put; a store with much to do may be silent for longer than the default of 3 s.
+    options: dict[str, Any] = {"allow_delayed_open": True, "request_timeout": 60, "connect_timeout": 10}
     if region is not None:
         options["region"] = region
     if endpoint is not None:
