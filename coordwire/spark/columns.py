@@ -48,9 +48,9 @@ _BROKER = (
     Column(
         "file_state",
         "string",
-        "What its name says: live; deleted, cleaned or swap by the file's suffix; deleted, future or stray by "
-        "the folder's; checkpoint (a snapshot of the cluster's metadata, with offsets of its own); remote; "
-        "null for a name of another form.",
+        "What its name says: live; deleted, cleaned or swap by the file's suffix; deleted, future or stray "
+        "by the folder's; checkpoint (a snapshot of the cluster's metadata, with offsets of its own); "
+        "remote; null for a name of another form.",
     ),
 )
 _PRODUCER = (

@@ -15,7 +15,7 @@ from coordwire.records import Record, encode_batch
 from coordwire.spark.options import Options
 from coordwire.spark.readers.dispatch import SOURCES, plan, read
 from coordwire.spark.readers.files import File, find_files
-from coordwire.spark.readers.origins import Origin, Origins
+from coordwire.spark.readers.origins import FileOrigin, Origins
 from tests.broker_sample import broker_sample
 from tests.spark import plain
 from tests.spark.data import START, partition, segment
@@ -28,7 +28,7 @@ def meta(folder: Path, text: str) -> None:
     (folder / "meta.properties").write_text(text)
 
 
-def origins(folder: Path) -> dict[str, Origin]:
+def origins(folder: Path) -> dict[str, FileOrigin]:
     files = find_files([str(folder)])
     found = Origins(files)
     return {os.path.relpath(file.path, folder): found.of(file) for file in files if file.kind() == "segment"}
@@ -58,13 +58,13 @@ def test_brokers_by_their_meta_properties(tmp_path: Path) -> None:
     (tmp_path / "none" / "bootstrap.checkpoint").write_bytes(data)
     found = origins(tmp_path)
     assert found == {
-        "b1/bootstrap.checkpoint": Origin(None, None, "1", "c-1", "checkpoint"),
-        f"b1/orders-0/{LOG}": Origin("orders", 0, "1", "c-1", "live"),
-        f"b2/orders-0/{LOG}": Origin("orders", 0, "2", "c-2", "live"),
-        "none/bootstrap.checkpoint": Origin(None, None, None, None, "checkpoint"),
-        f"none/orders-0/{LOG}": Origin("orders", 0, str(tmp_path / "none"), None, "live"),
-        f"odd/orders-0/{LOG}": Origin("orders", 0, str(tmp_path / "odd"), None, "live"),
-        f"old/orders-0/{LOG}": Origin("orders", 0, "7", None, "live"),
+        "b1/bootstrap.checkpoint": FileOrigin(None, None, "1", "c-1", "checkpoint"),
+        f"b1/orders-0/{LOG}": FileOrigin("orders", 0, "1", "c-1", "live"),
+        f"b2/orders-0/{LOG}": FileOrigin("orders", 0, "2", "c-2", "live"),
+        "none/bootstrap.checkpoint": FileOrigin(None, None, None, None, "checkpoint"),
+        f"none/orders-0/{LOG}": FileOrigin("orders", 0, str(tmp_path / "none"), None, "live"),
+        f"odd/orders-0/{LOG}": FileOrigin("orders", 0, str(tmp_path / "odd"), None, "live"),
+        f"old/orders-0/{LOG}": FileOrigin("orders", 0, "7", None, "live"),
     }
     named = find_files([str(tmp_path / "b1" / "orders-0" / LOG)])
     assert Origins(named).of(named[0]).broker == "1"  # though the listing doesn't have meta.properties

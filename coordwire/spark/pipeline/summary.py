@@ -14,7 +14,7 @@ from coordwire.spark.columns import TABLES, arrow_schema
 from coordwire.spark.pipeline.notes import Manifest, Notes, Proof, load
 from coordwire.spark.pipeline.output import Output, UnitFiles
 from coordwire.spark.readers.files import File
-from coordwire.spark.readers.origins import Origin, Origins
+from coordwire.spark.readers.origins import FileOrigin, Origins
 
 FILES_UNIT = sha256(b"the table of files").hexdigest()[:24]
 """What the table of files has in the place of a unit's name."""
@@ -110,7 +110,7 @@ def write_files(
 
 def _file_row(
     file: File,
-    origin: Origin,
+    origin: FileOrigin,
     found: dict[str, Counter[str]],
     joined: dict[str, str],
     files: dict[str, File],

@@ -1,14 +1,14 @@
 """Where a segment is from: topic, partition, broker, cluster, and what the broker was doing with it.
 
-Strategy: names say topic, partition and state (`coordwire.segments.names`, `remote_names`); broker and cluster
-are in `meta.properties` of the log folder, which is read once a folder. Rules: a log folder without
+Strategy: names say topic, partition and state (`coordwire.segments.names`, `remote_names`); broker and
+cluster are in `meta.properties` of the log folder, which is read once a folder. Rules: a log folder without
 `meta.properties` counts as a broker of its own, by its path, so that two brokers' copies are never taken for
 one; what isn't known is null, never guessed.
 """
 
 from __future__ import annotations
 
-__all__ = ["Origin", "Origins"]
+__all__ = ["FileOrigin", "Origins"]
 
 import re
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ _PROPERTY = re.compile(r"\s*(node\.id|broker\.id|cluster\.id)\s*[=:]\s*(\S+)\s*"
 _NUMBER = re.compile(r"[0-9]{1,10}")
 
 
-class Origin(NamedTuple):
+class FileOrigin(NamedTuple):
     """state: as `file_state` has it, or remote; None where the name says nothing."""
 
     topic: str | None
@@ -53,7 +53,7 @@ class Origins:
         self._brokers: dict[str, _Broker | None] = {}
         self._lookups = 0
 
-    def of(self, file: File) -> Origin:
+    def of(self, file: File) -> FileOrigin:
         """A segment's, or another file's as far as it has any."""
         if remote_name(file.name) is not None and file_name(file.name) is None:
             return self._remote(file)
@@ -62,10 +62,10 @@ class Origins:
         if found is None and file.topic is not None:
             found = _Broker(folder.rpartition("/")[0] or "/", None)
         broker, cluster = found or (None, None)
-        return Origin(file.topic, file.partition, broker, cluster, file_state(file.path))
+        return FileOrigin(file.topic, file.partition, broker, cluster, file_state(file.path))
 
-    def _remote(self, file: File) -> Origin:
-        return Origin(file.topic, file.partition, None, None, "remote")
+    def _remote(self, file: File) -> FileOrigin:
+        return FileOrigin(file.topic, file.partition, None, None, "remote")
 
     def _broker(self, folder: str) -> _Broker | None:
         """What the log folder's `meta.properties` says; None if there is none."""

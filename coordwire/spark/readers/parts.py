@@ -32,7 +32,7 @@ class Part:
 
     kind: segment or capture. start, end: bytes; what begins there is this part's. size: the file's; of
     captures all files'.
-    rest: the rotated capture's further files, in order. broker, cluster_id, state: see `Origin`.
+    rest: the rotated capture's further files, in order. broker, cluster_id, state: see `FileOrigin`.
     """
 
     kind: Kind
