@@ -24,8 +24,11 @@ from coordwire.spark.options import Options
 from coordwire.spark.pipeline.job import REPORT, check
 from coordwire.spark.pipeline.job import run as run_pipeline
 from coordwire.spark.pipeline.summary import PipelineSummary
+from coordwire.spark.pipeline.table_formats import FORMATS
 from coordwire.spark.pipeline.tables import tables_named
 from coordwire.spark.pipeline.units import cause
+
+SUMMARIES = ("text", "json")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +36,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="DIR", help="output folder, or a URI")
     parser.add_argument("--master", default="local[*]", help="Spark master URL (default: local[*])")
     parser.add_argument("--tables", metavar="NAME,…", help="write only these tables (default: all)")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="format of the summary")
+    parser.add_argument(
+        "--format",
+        action="append",
+        default=[],
+        choices=(*FORMATS, *SUMMARIES),
+        metavar="|".join(FORMATS),
+        help="format of the tables (default: what they are in, parquet for new ones)",
+    )
+    parser.add_argument("--summary", choices=SUMMARIES, help="format of the summary (default: text)")
     parser.add_argument(
         "--split-size",
         type=int,
@@ -55,9 +66,10 @@ def run(options: argparse.Namespace) -> int:
     if options.split_size < 1:
         raise Failure("--split-size must be at least 1")
     config = dict(_setting(text) for text in options.conf)
+    table_format, options.summary = _formats(options)
     try:
         tables = tables_named(options.tables.split(",") if options.tables else None)
-        check(options.inputs, options.out)  # Spark takes seconds to start
+        check(options.inputs, options.out, table_format)  # Spark takes seconds to start
         from coordwire.spark.session import session
 
         with terminable(), quiet_gateway():
@@ -70,6 +82,7 @@ def run(options: argparse.Namespace) -> int:
                         show_secrets=options.show_secrets,
                     ),
                     report=not options.no_report, progress=_Progress() if sys.stderr.isatty() else None,
+                    format=table_format,
                 )  # fmt: skip
             finally:
                 with suppress(Exception):  # Spark may have ended before us
@@ -86,6 +99,16 @@ def run(options: argparse.Namespace) -> int:
         print(f"coordwire: {shown(notice)}", file=sys.stderr)
     _tell(summary, options)
     return 1 if summary.errors else 0
+
+
+def _formats(options: argparse.Namespace) -> tuple[str | None, str]:
+    """The tables' format, None if it was not named, and the summary's, which --format may name too."""
+    tables = {name for name in options.format if name in FORMATS}
+    summaries = {name for name in (*options.format, options.summary) if name in SUMMARIES}
+    for name, found in (("tables", tables), ("summary", summaries)):
+        if len(found) > 1:
+            raise Failure(f"expected one format of the {name}, got {' and '.join(sorted(found))}")
+    return next(iter(tables), None), next(iter(summaries), "text")
 
 
 @contextmanager
@@ -130,7 +153,7 @@ class _Progress:
 
 
 def _tell(summary: PipelineSummary, options: argparse.Namespace) -> None:
-    if options.format == "json":
+    if options.summary == "json":
         print(json.dumps(asdict(summary)))
         return
     rate = summary.bytes / summary.seconds / 1e6 if summary.seconds else 0.0
