@@ -88,6 +88,10 @@ FRAMES = (
     Column("capture", "string", "The file; of several that were joined, the first."),
     Column("frame", "bigint", "Its number in the capture, from 1, in the order of last bytes."),
     Column("flow", "string", "Direction and connection, 'client:port > broker:port'."),
+    Column(
+        "client", "string", "The connection's client, 'host:port'; null where the input has no connections."
+    ),
+    Column("broker", "string", "The connection's other side, 'host:port'."),
     Column("time", "timestamp", "Of its last byte; null where the capture has no times."),
     Column("time_ns", "bigint", "The same in nanoseconds since 1970."),
     Column("direction", "string", "request or response."),
@@ -101,6 +105,13 @@ FRAMES = (
     Column("latency_ms", "double", "From the request's last byte to the response's."),
     Column("dialect", "string", "The dialect: kafka, or one older than 0.8."),
     Column("token", "boolean", "Whether it is a bare SASL token, without a header."),
+    Column(
+        "error_code",
+        "int",
+        "The response's own error code, or the first nested one that is not 0 where that is 0; 0 for none. "
+        "Null for requests, and for responses that have no error codes, were refused, or are withheld.",
+    ),
+    Column("error_name", "string", "Kafka's name for it; NONE for 0."),
     Column("error_reason", "string", "Why it was refused; null if it wasn't."),
     Column("error_position", "bigint", "The refusal's position, in bytes after the size prefix."),
     Column("error_path", "string", "The refused field, as a path."),
@@ -109,6 +120,26 @@ FRAMES = (
     Column("raw", "binary", "Its bytes, if it was refused, deviates, or would be written differently."),
     Column("redacted", "array<string>", "Paths of withheld fields; showSecrets includes them."),
     Column("deviations", "string", "Deviations from the protocol that were tolerated, JSON."),
+)
+
+ERRORS = (
+    Column("capture", "string", "The file; of several that were joined, the first."),
+    Column("frame", "bigint", "The response's number in the capture."),
+    Column("time", "timestamp", "Of its last byte; null where the capture has no times."),
+    Column("api", "string", "The api key's name."),
+    Column("api_version", "int", "The request's."),
+    Column("client_id", "string", "The client id of the request."),
+    Column(
+        "client", "string", "The connection's client, 'host:port'; null where the input has no connections."
+    ),
+    Column("broker", "string", "The connection's other side, 'host:port'."),
+    Column("path", "string", "The field that holds the error code."),
+    Column("error_code", "int", "Not 0."),
+    Column("error_name", "string", "Kafka's name for it."),
+    Column("error_message", "string", "The broker's words for it; null for none."),
+    Column("topic", "string", "The topic that it is about, if the response names one."),
+    Column("partition", "int", "The partition that it is about."),
+    Column("group_id", "string", "The group that it is about, by the response or the request."),
 )
 
 OFFSETS = (
@@ -238,6 +269,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "batches": BATCHES,
     "records": RECORDS,
     "frames": FRAMES,
+    "errors": ERRORS,
     "offset_commits": OFFSET_COMMITS,
     "groups": GROUPS,
     "lag": LAG,
@@ -249,6 +281,7 @@ PARTITIONS: dict[str, tuple[str | None, str | None]] = {
     "batches": ("time", "topic"),
     "records": ("timestamp", "topic"),
     "frames": ("time", None),
+    "errors": ("time", None),
     "offset_commits": ("time", "topic"),
     "groups": ("time", None),
     "lag": ("time", "topic"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import struct
@@ -188,6 +189,39 @@ def test_local_tables_are_the_pipelines_row_for_row(
             row.pop("date", None)  # of the folder
         assert sorted(map(repr, ours)) == sorted(map(repr, theirs)), table
         assert ours or table == "quarantine"
+
+
+def _comparable(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(map(repr, rows))
+
+
+def test_without_spark_everything_is_the_same(
+    spark: SparkSession, done: tuple[Path, PipelineSummary], inputs: Path, tmp_path: Path
+) -> None:
+    """Rows, summary and report; and each engine finishes what the other one began."""
+    from coordwire.spark import pipeline
+    from coordwire.spark.columns import TABLES
+    from coordwire.spark.options import Options
+
+    options = Options(split_size=3000)
+    local, out = pipeline.LocalEngine(2), str(tmp_path)
+    summary = pipeline.run(local, [str(inputs)], out, options=options)
+    for name in TABLES:
+        assert _comparable(rows(tmp_path, name)) == _comparable(rows(done[0], name)), name
+    times = re.compile(r"<b>[^<]*</b>to read it|\d{4}-\d\d-\d\d \d\d:\d\d UTC")
+    ours, theirs = (times.sub("", (out / "report.html").read_text()) for out in (tmp_path, done[0]))
+    assert ours == theirs
+    for field in ("frames", "records", "batches", "refused", "bad_ranges", "units", "apis", "error_codes"):
+        assert getattr(summary, field) == getattr(done[1], field)
+
+    assert pipeline.run(local, [str(inputs)], str(done[0]), options=options).reused == done[1].units
+    found = sorted((tmp_path / "records").rglob("*.parquet"))[:3]
+    for path in found:
+        path.unlink()
+    again = pipeline.run(spark, [str(inputs)], out, options=options)
+    assert summary.units - len(found) <= again.reused < summary.units
+    for name in TABLES:
+        assert _comparable(rows(tmp_path, name)) == _comparable(rows(done[0], name)), name
 
 
 def test_tables_have_the_types_documented(spark: SparkSession, done: tuple[Path, PipelineSummary]) -> None:

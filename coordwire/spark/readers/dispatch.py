@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
-from coordwire.spark.columns import BATCHES, FRAMES, OFFSETS, QUARANTINE, RECORDS, Column
+from coordwire.spark.columns import BATCHES, ERRORS, FRAMES, OFFSETS, QUARANTINE, RECORDS, Column
 from coordwire.spark.options import Options
 from coordwire.spark.readers.files import File, find_files
 from coordwire.spark.readers.parts import Part, capture_parts, grouped, segment_parts
@@ -48,6 +48,7 @@ SOURCES = {
         SourceDefinition("kafka-segment", RECORDS, {"segment": RECORD_READER}),
         SourceDefinition("kafka-segment-batches", BATCHES, {"segment": "segments:read_batches"}),
         SourceDefinition("kafka-capture", FRAMES, {"capture": FRAME_READER}),
+        SourceDefinition("kafka-errors", ERRORS, {"capture": "captures:read_errors"}),
         SourceDefinition("kafka-offsets", OFFSETS, {"segment": "coordinator_logs:read_offsets"}),
         SourceDefinition(
             "kafka-quarantine",
