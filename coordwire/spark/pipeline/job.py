@@ -150,7 +150,7 @@ def _locked(
     else:
         manifest = load(output) or Manifest()
         table_files = unless_same(output, table_files, manifest.files)
-        notes, log = next_log(manifest, notes, found.keys() - held.keys(), table_files)
+        notes, log = next_log(manifest, notes, notes.keys() & (found.keys() - held.keys()), table_files)
         commit(output, notes, files=table_files, log=log)
         bring_up(output, wanted, create=True)
     _clear(output, notes)

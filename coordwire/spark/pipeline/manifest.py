@@ -20,6 +20,7 @@ __all__ = [
     "foreign_files",
     "named_files",
     "remove_orphans",
+    "table_format",
 ]  # fmt: skip
 
 import json
@@ -75,6 +76,11 @@ def chosen_format(output: Output, wanted: str | None) -> str:
     name = found or wanted or PARQUET
     check_format(name)
     return name
+
+
+def table_format(output: Output) -> str:
+    """The format of the folder's tables."""
+    return (load(output) or Manifest()).log.format
 
 
 def check_tables(output: Output, tables: Iterable[str]) -> None:
