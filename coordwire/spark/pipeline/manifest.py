@@ -74,7 +74,7 @@ def chosen_format(output: Output, wanted: str | None) -> str:
             "--format, or choose another --out"
         )
     name = found or wanted or PARQUET
-    check_format(name)
+    check_format(name, output.shown)
     return name
 
 

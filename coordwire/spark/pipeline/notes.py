@@ -8,7 +8,8 @@ folder can write a manifest, so that each value is checked, and names that no pi
 from __future__ import annotations
 
 __all__ = [
-    "FORMAT", "MADE_BY", "Manifest", "Notes", "Proof", "TableLog", "all_notes", "as_proofs", "load", "read_note",
+    "FORMAT", "MADE_BY", "Manifest", "Notes", "Proof", "TableLog", "all_notes", "as_proofs", "load",
+    "read_note",
 ]  # fmt: skip
 
 import json
@@ -154,7 +155,7 @@ def load(output: Output) -> Manifest | None:
         units = {unit: _as_note(unit, note) for unit, note in found["units"].items()}
         files, removing = as_proofs(found.get("files")), as_proofs(found.get("removing"))
         log = _as_log(found.get("log"))
-        if log.format == TableLog.format:
+        if log.format == TableLog().format:
             _without_commits(units.values())
         return Manifest(units, files, removing, log)
     except CoordwireError as error:

@@ -55,8 +55,9 @@ class VersionedTable(Protocol):
         """
 
 
-def check_format(name: str) -> None:
-    """Raises `CoordwireError` for an unknown format, and for one whose package is missing."""
+def check_format(name: str, place: str = "") -> None:
+    """Raises `CoordwireError` for an unknown format, one whose package is missing, and a place for which
+    the format has no name."""
     if name not in FORMATS:
         raise CoordwireError(f"no such format of tables: {name}; there are {', '.join(FORMATS)}")
     if name not in _PACKAGES:
@@ -74,6 +75,10 @@ def check_format(name: str) -> None:
         raise CoordwireError(
             f"tables in the format {name} need {package} {wanted} or newer, and {found} is installed: "
             f"pip install --upgrade 'coordwire[{name}]'"
+        )
+    if name == "iceberg" and (bad := sorted(set(place) & set("#?%"))):
+        raise CoordwireError(
+            f"Iceberg's readers take {' and '.join(bad)} in a path for more than a name: choose another --out"
         )
 
 

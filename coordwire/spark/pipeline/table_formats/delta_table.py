@@ -117,9 +117,7 @@ class DeltaTableFiles:
         return [(name, delta_statistics(found)) for name, found in footers(self._output, sorted(names))]
 
     def _added(self, name: str, size: int, stats: str) -> AddAction:
-        return AddAction(
-            name.removeprefix(f"{self._table}/"), size, self._values(name), _now(), True, stats
-        )
+        return AddAction(name.removeprefix(f"{self._table}/"), size, self._values(name), _now(), True, stats)
 
     def _removed(self, name: str) -> RemoveAction:
         return RemoveAction(

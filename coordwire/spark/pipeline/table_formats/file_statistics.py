@@ -76,7 +76,7 @@ def delta_statistics(metadata: FileMetaData) -> str:
 
 def _as_json(low: Any, high: Any) -> tuple[Any, Any] | None:
     """Bounds as Delta writes them, times in whole milliseconds; None for what has none."""
-    if isinstance(low, bool) or isinstance(low, bytes):
+    if isinstance(low, bool | bytes):
         return None
     if isinstance(low, int):
         return low, high

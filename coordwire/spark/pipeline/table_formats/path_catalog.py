@@ -122,7 +122,7 @@ class PathCatalog(NoopCatalog):
 
     def find_table(self, name: str) -> Table | None:
         """A table as it is now; None where there is none."""
-        version, file = self._newest(name)
+        _, file = self._newest(name)
         if file is None:
             return None
         location = f"{name}/{METADATA}/{file}"

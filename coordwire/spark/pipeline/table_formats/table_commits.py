@@ -24,7 +24,9 @@ TRIES = 5
 """How often a commit is tried that conflicts with others', as of a compaction."""
 
 
-def next_log(manifest: Manifest, notes: Notes, gone: Collection[str], files: dict[str, Proof] | None) -> tuple[Notes, TableLog]:
+def next_log(
+    manifest: Manifest, notes: Notes, gone: Collection[str], files: dict[str, Proof] | None
+) -> tuple[Notes, TableLog]:
     """The notes and the log with which a run ends: one number more, if anything is new or goes.
 
     notes: of all units that are complete; gone: those of them that others replace; files: the table of files.
