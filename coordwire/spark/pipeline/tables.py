@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
 from coordwire.spark.columns import TABLES, ddl
-from coordwire.spark.pipeline.manifest import named_files
+from coordwire.spark.pipeline.manifest import named_files, table_format
 from coordwire.spark.pipeline.output import Output, table_schema
+from coordwire.spark.pipeline.table_formats import PARQUET
+from coordwire.spark.readers.files import is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,18 +32,24 @@ def table(
 ) -> DataFrame:
     """One of the tables in `out`, with the column types that are documented, whatever is in it.
 
-    Reads what the manifest and the notes name, and nothing else that is in the folder. A store is read
-    by Spark itself where Hadoop has a file system for the URI's scheme, else by pyarrow on the executors.
-    columns: the only ones wanted. hadoop: False for pyarrow in any case.
+    Reads what the manifest and the notes name, and nothing else that is in the folder. A table in Delta or
+    Iceberg is read by the format's own reader, where the session has it; where not, its files are, which its
+    log names. A store is read by Spark itself where Hadoop has a file system for the URI's scheme, else by
+    pyarrow on the executors. columns: the only ones wanted. hadoop: False for pyarrow in any case. Raises
+    `CoordwireError` where files alone don't make the rows.
     """
     tables_named([name])
     output = Output(out)
     wanted = [one for one in table_schema(name) if columns is None or one.name in columns]
     schema = ddl(wanted)
+    by_spark = output.local or (hadoop and _hadoop_reads(spark, out))
+    format_name = table_format(output)
+    if by_spark and format_name != PARQUET and (found := _read(spark, output, name, format_name)) is not None:
+        return found
     names, alone = named_files(output, name)
     if not names:
         return spark.createDataFrame([], schema)
-    if not output.local and not (hadoop and _hadoop_reads(spark, out)):
+    if not by_spark:
         from coordwire.spark.pipeline.stored_tables import by_pyarrow
 
         return by_pyarrow(spark, out, name, schema)
@@ -50,7 +58,9 @@ def table(
     if alone:
         return reader.parquet(place)
     base = f"{'file://' if output.local else ''}{output.root}/{name}" if output.local else place
-    return reader.option("basePath", base).parquet(*(f"{output.uri}/{file}" for file in names))
+    return reader.option("basePath", base).parquet(
+        *(file if is_uri(file) else f"{output.uri}/{file}" for file in names)
+    )
 
 
 def _hadoop_reads(spark: SparkSession, out: str) -> bool:
@@ -62,3 +72,19 @@ def _hadoop_reads(spark: SparkSession, out: str) -> bool:
     except Exception:  # Java says no, or the session is a remote one
         return False
     return True
+
+
+def _read(spark: SparkSession, output: Output, name: str, format_name: str) -> DataFrame | None:
+    """The table by its format's own reader; None where the session has none, or none that is set up."""
+    from pyspark.errors import PySparkException
+
+    place = f"file://{output.root}/{name}" if output.local else f"{output.shown.rstrip('/')}/{name}"
+    try:
+        found = spark.read.format(format_name).load(place)
+        there = set(found.columns)
+    except PySparkException:
+        return None
+    return found.selectExpr(*(
+        f"CAST({f'`{column.name}`' if column.name in there else 'NULL'} AS {column.type}) AS `{column.name}`"
+        for column in table_schema(name)
+    ))  # fmt: skip

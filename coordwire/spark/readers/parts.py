@@ -11,12 +11,13 @@ from __future__ import annotations
 
 __all__ = ["Part", "capture_parts", "grouped", "segment_parts"]
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from coordwire.capture.rotation import rotated
 from coordwire.spark.options import MEBI, Options
 from coordwire.spark.readers.files import File, Kind
+from coordwire.spark.readers.origins import Origins
 from coordwire.spark.readers.stores import is_there, is_uri
 
 OPENING = MEBI
@@ -32,7 +33,8 @@ class Part:
 
     kind: segment or capture. start, end: bytes; what begins there is this part's. size: the file's; of
     captures all files'.
-    rest: the rotated capture's further files, in order. modified: the file's time, as it was listed.
+    rest: the rotated capture's further files, in order. broker, cluster_id, state: see `FileOrigin`.
+    modified: the file's time, as it was listed.
     """
 
     kind: Kind
@@ -45,34 +47,40 @@ class Part:
     index: str | None = None
     rest: tuple[str, ...] = ()
     trouble: str = ""
+    broker: str | None = None
+    cluster_id: str | None = None
+    state: str | None = None
     modified: int = 0
 
 
-def segment_parts(files: Iterable[File], options: Options, beside: Iterable[File] = ()) -> list[Part]:
+def segment_parts(files: Iterable[File], options: Options, origins: Origins | None = None) -> list[Part]:
     """The parts of these segments: of the topics and partitions that are wanted.
 
-    beside: all files that were listed, of which indexes are known.
+    origins: of all files that were listed; left out, these are all.
     """
     parts = []
-    there = {file.path for file in beside}
+    files = list(files)
+    origins = origins or Origins(files)
     for file in files:
-        if not options.wants(file.topic, file.partition):
+        origin = origins.of(file)
+        if not options.wants(origin.topic, origin.partition):
             continue
         # Without an index each part would walk a store's object from its start, at a request a header.
-        alone = file.size > options.split_size and is_uri(file.path) and not _has_index(file, there)
+        alone = file.size > options.split_size and is_uri(file.path) and not _has_index(file, origins)
         step = max(file.size, 1) if alone else options.split_size
         for start in range(0, max(file.size, 1), step):
             end = min(start + step, file.size)
             parts.append(
-                Part("segment", file.path, file.size, start, end, file.topic, file.partition, file.index,
-                     trouble=file.trouble, modified=file.modified)
+                Part("segment", file.path, file.size, start, end, origin.topic, origin.partition, file.index,
+                     trouble=file.trouble, broker=origin.broker, cluster_id=origin.cluster_id,
+                     state=origin.state, modified=file.modified)
             )  # fmt: skip
     return parts
 
 
-def _has_index(file: File, there: Collection[str]) -> bool:
-    """Whether a store has the index of a segment. there: what was listed."""
-    if file.index is None or file.index in there:
+def _has_index(file: File, origins: Origins) -> bool:
+    """Whether a store has the index of a segment."""
+    if file.index is None or file.index in origins.indexes:
         return file.index is not None
     return file.named and is_there(file.index)
 

@@ -207,7 +207,7 @@ class FetchingSearch(Search):
         self._content: int | None = None
 
     @property
-    def _content_end(self) -> int:  # type: ignore[override]
+    def _content_end(self) -> int:
         """Where the zeros begin that the object ends with: fetched from its end, as far as they go."""
         if self._content is None:
             end, size = len(self.view), LEAST
