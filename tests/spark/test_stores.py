@@ -16,10 +16,12 @@ pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire
 from coordwire.cli.__main__ import main
 from coordwire.errors import CoordwireError
 from coordwire.spark.columns import TABLES, arrow_schema
+from coordwire.spark.pipeline.attempts import Attempt
 from coordwire.spark.pipeline.job import check
 from coordwire.spark.pipeline.manifest import named_files
 from coordwire.spark.pipeline.output import Output
 from coordwire.spark.pipeline.stored_tables import read_rows
+from coordwire.spark.pipeline.units import run_unit
 from coordwire.spark.readers.files import find_files, open_bytes, open_stream
 from coordwire.spark.readers.stores import Store, canonical, is_uri, local_path, store_of
 from tests.spark import plain
@@ -183,3 +185,44 @@ def test_a_run_that_ends_at_any_step(s3: LocalS3, tmp_path: Path, last: int) -> 
     plain.run(tmp_path, out, tables=["records"])
     found = sorted((row["topic"], row["partition"], row["offset"]) for row in stored_rows(out, "records"))
     assert found == [("orders", number, offset) for number in range(2) for offset in range(3)]
+
+
+def test_of_two_attempts_the_last_note_counts(s3: LocalS3, tmp_path: Path) -> None:
+    """One's look comes before the other's put, its own put after it: the first takes its files back."""
+    plain.put_segment(tmp_path, "orders", 0, range(3))
+    s3.put("attempts", {})
+    out, beside = "s3://attempts/x", True
+    create = Output.create
+
+    def written(self: Output, name: str, data: bytes) -> bool:
+        self.write(name, data)
+        return True
+
+    def racing(self: Output, name: str, data: bytes) -> bool:
+        nonlocal beside
+        if beside and "/runs/" not in name:
+            beside = False
+            assert create(self, name, data)  # ours; then the other's, which had looked before
+            with mock.patch.object(Output, "create", written):
+                run_unit(*arguments)
+            return True
+        return create(self, name, data)
+
+    def work(*given: Any) -> object:
+        arguments[:] = given
+        with mock.patch.object(Attempt, "_claimed", claimed):
+            return run_unit(*given)
+
+    arguments: list[Any] = []
+    inner, looks = Attempt._claimed, 0
+
+    def claimed(self: Attempt, own: str | None = None) -> Any:
+        nonlocal looks
+        looks += 1
+        return None if own is None else inner(self, own)  # nobody sees a note before its put
+
+    with mock.patch.object(Output, "create", racing):
+        plain.run(tmp_path, out, work=work, tables=["records"])
+    assert looks == 4
+    assert [row["offset"] for row in stored_rows(out, "records")] == [0, 1, 2]
+    assert len([key for key in s3.keys("attempts") if key.endswith(".parquet")]) == 1
