@@ -24,22 +24,33 @@ FRAME = 256
 
 
 class Share:
-    """One share of several, and how far the frames have been dealt out. index: from 0."""
+    """One share of several, and how far the frames have been dealt out.
 
-    __slots__ = ("_dealt", "count", "index")
+    index: from 0. stories: whether whoever has the first share tells the stories of groups too, for which it
+    reads all frames: it then gets one stripe of four of two shares, and of more shares none.
+    """
 
-    def __init__(self, index: int, count: int) -> None:
+    __slots__ = ("_dealt", "_turns", "index")
+
+    def __init__(self, index: int, count: int, *, stories: bool = False) -> None:
         if not 0 <= index < count:
             raise ValueError(f"expected a share from 0 to {count - 1}, got {index}")
         self.index = index
-        self.count = count
+        self._turns = _turns(count) if stories else tuple(range(count))
         self._dealt = 0
 
     def takes(self, size: int) -> bool:
         """Whether the next frame, which has so many bytes, is in this share."""
         turn = self._dealt // STRIPE
         self._dealt += FRAME + size
-        return turn % self.count == self.index
+        return self._turns[turn % len(self._turns)] == self.index
+
+
+def _turns(count: int) -> tuple[int, ...]:
+    """Whose the stripes are where the first share is the dearest."""
+    if count <= 2:
+        return (0, 1, 1, 1) if count == 2 else (0,)
+    return tuple(range(1, count))
 
 
 def shared(entries: Iterable[Entry], share: Share, *, dealt: bool) -> Iterator[Entry]:
