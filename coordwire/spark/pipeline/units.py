@@ -234,7 +234,8 @@ class _Work:
                     found.extend(("errors", batch) for batch in batches)
 
         def tell(entry: Entry) -> None:
-            found.extend(stories.add(timeline.feed(entry)))
+            if events := timeline.feed(entry):
+                found.extend(stories.add(events))
 
         columns = [column.name for column in TABLES["frames"]]
         if "frames" not in self.tables:
