@@ -26,24 +26,32 @@ FRAME = 256
 class Share:
     """One share of several, and how far the frames have been dealt out.
 
-    index: from 0. stories: whether whoever has the first share tells the stories of groups too, for which it
-    reads all frames: it then gets one stripe of four of two shares, and of more shares none.
+    index: from 0. is_next: whether the next frame is in it. stories: whether whoever has the first share
+    tells the stories of groups too, for which it reads all frames: it then gets one stripe of four of two
+    shares, and of more shares none.
     """
 
-    __slots__ = ("_dealt", "_turns", "index")
+    __slots__ = ("_left", "_turn", "_turns", "index", "is_next")
 
     def __init__(self, index: int, count: int, *, stories: bool = False) -> None:
         if not 0 <= index < count:
             raise ValueError(f"expected a share from 0 to {count - 1}, got {index}")
         self.index = index
         self._turns = _turns(count) if stories else tuple(range(count))
-        self._dealt = 0
+        self._turn = 0
+        self._left = STRIPE
+        self.is_next = self._turns[0] == index
 
     def takes(self, size: int) -> bool:
-        """Whether the next frame, which has so many bytes, is in this share."""
-        turn = self._dealt // STRIPE
-        self._dealt += FRAME + size
-        return self._turns[turn % len(self._turns)] == self.index
+        """Whether the next frame, which has so many bytes, is in this share, as `is_next` said."""
+        found = self.is_next
+        self._left -= FRAME + size
+        if self._left <= 0:
+            turns = -self._left // STRIPE + 1
+            self._left += turns * STRIPE
+            self._turn = (self._turn + turns) % len(self._turns)
+            self.is_next = self._turns[self._turn] == self.index
+        return found
 
 
 def _turns(count: int) -> tuple[int, ...]:

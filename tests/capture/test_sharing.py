@@ -164,6 +164,20 @@ def test_the_first_share_is_smaller_where_it_tells_stories() -> None:
         assert least <= sum(share.takes(sharing.STRIPE - sharing.FRAME) for _ in range(100)) <= most
 
 
+def test_frames_are_dealt_out_in_stripes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "STRIPE", 1_000)
+    rng = random.Random(5)
+    for count in (1, 2, 3, 7):
+        sizes = [rng.choice((0, 1, 744, 1_744, 5_000, rng.randrange(3_000))) for _ in range(300)]
+        for index in range(count):
+            share, dealt = Share(index, count), 0
+            for size in sizes:
+                expected = dealt // 1_000 % count == index
+                assert share.is_next == expected
+                assert share.takes(size) == expected
+                dealt += sharing.FRAME + size
+
+
 @pytest.mark.parametrize(("index", "count"), [(-1, 2), (2, 2), (0, 0)])
 def test_no_such_share(index: int, count: int) -> None:
     with pytest.raises(ValueError, match="expected a share from 0"):
