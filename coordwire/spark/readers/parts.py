@@ -3,7 +3,7 @@
 Strategy: a local segment larger than `splitSize` is cut into ranges of bytes; a part owns the batches that
 begin in its range, and its worker finds the first of them (see `segments`). Small files go together until
 they make up a part. A capture, or all files of a rotated one, as connections run across them, is one part
-up to `splitSize` bytes; beyond that it is shared (`coordwire.capture.sharing`). Rules: a plan is a function
+or has a share for about each `splitSize` bytes (`coordwire.capture.sharing`). Rules: a plan is a function
 of the listing and the options alone; ranges of one file join without a gap, so that every batch has one
 owner, whatever the size.
 """
@@ -107,7 +107,7 @@ def capture_parts(files: Iterable[File], options: Options, *, shared: bool = Tru
 
 def shares_of(size: int, split_size: int) -> int:
     """How many shares a capture of so many bytes has: a function of its size alone, whatever reads it."""
-    return min(MOST_SHARES, max(1, -(-size // split_size)))
+    return min(MOST_SHARES, max(1, (size + split_size // 2) // split_size))
 
 
 def grouped(parts: Sequence[Part], options: Options) -> list[tuple[Part, ...]]:
