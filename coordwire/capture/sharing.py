@@ -26,9 +26,9 @@ FRAME = 256
 class Share:
     """One share of several, and how far the frames have been dealt out.
 
-    index: from 0. is_next: whether the next frame is in it. stories: whether whoever has the first share
-    tells the stories of groups too, for which it reads all frames: it then gets one stripe of four of two
-    shares, and of more shares none.
+    index: from 0. is_next: whether the next frame is in it. stories: whether the reader of the first share
+    makes the stories of groups too, for which it reads all frames: its share is then one stripe of four of
+    two shares, and of more shares none.
     """
 
     __slots__ = ("_left", "_turn", "_turns", "index", "is_next")

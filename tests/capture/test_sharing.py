@@ -158,7 +158,7 @@ def test_hex_and_frames_have_shares_too() -> None:
         check(data)
 
 
-def test_the_first_share_is_smaller_where_it_tells_stories() -> None:
+def test_the_first_share_is_smaller_where_stories_are_made() -> None:
     for count, least, most in ((1, 100, 100), (2, 20, 30), (3, 0, 0)):
         share = Share(0, count, stories=True)
         assert least <= sum(share.takes(sharing.STRIPE - sharing.FRAME) for _ in range(100)) <= most

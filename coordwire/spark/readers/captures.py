@@ -80,8 +80,8 @@ def read_frames(
     """The frames of the capture, or of the part's share of it, in batches of these columns of the frames
     table, and what couldn't be read.
 
-    see: is shown every entry of the share. stories: whether the first share's reader tells the stories of
-    groups; tell: is then shown every entry of the capture. Raises `OSError` where a file can't be read; in
+    see: is shown every entry of the share. stories: whether the reader of the first share makes the stories
+    of groups; tell: is then shown every entry of the capture. Raises `OSError` where a file can't be read; in
     failfast mode `DecodeError` for what couldn't be read or was refused.
     """
     schema = arrow_schema([column for name in columns for column in FRAMES if column.name == name])
