@@ -46,9 +46,12 @@ class Snapshots:
         self.epoch = epoch
 
     def _undo(self) -> None:
+        """Take back one epoch. What comes back is the newest in its table, as in Apache Kafka's."""
         changed = self._changed[-1][1]
-        for table, key in reversed(changed):
-            table._undo(key)
+        before = [(table, key, table._undo(key)) for table, key in changed]
+        for table, key, value in before:
+            if value is not None:
+                table._values[key] = value
         changed.clear()
 
     def commit(self, epoch: int) -> None:
@@ -59,12 +62,13 @@ class Snapshots:
 
 
 class SnapshotDict(Generic[K, V]):
-    """A dictionary under a shard's `Snapshots`."""
+    """A dictionary under a shard's `Snapshots`. peak: how many keys it had at most."""
 
-    __slots__ = ("_before", "_snapshots", "_values")
+    __slots__ = ("_before", "_snapshots", "_values", "peak")
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
+        self.peak = 0
         self._values: dict[K, V] = {}
         self._before: dict[K, list[tuple[int, V | None]]] = {}
 
@@ -89,6 +93,8 @@ class SnapshotDict(Generic[K, V]):
     def __setitem__(self, key: K, value: V) -> None:
         self._keep(key)
         self._values[key] = value
+        if len(self._values) > self.peak:
+            self.peak = len(self._values)
 
     def pop(self, key: K) -> V | None:
         if key not in self._values:
@@ -114,14 +120,13 @@ class SnapshotDict(Generic[K, V]):
             before.append((epoch, self._values.get(key)))
             self._snapshots.changed(self, key)
 
-    def _undo(self, key: K) -> None:
+    def _undo(self, key: K) -> V | None:
+        """Take the key out, and give the value that it had when the epoch began."""
         _, value = self._before[key].pop()
         if not self._before[key]:
             del self._before[key]
-        if value is None:
-            self._values.pop(key, None)
-        else:
-            self._values[key] = value
+        self._values.pop(key, None)
+        return value
 
     def _forget(self, key: K) -> None:
         before = self._before[key]

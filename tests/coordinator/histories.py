@@ -8,6 +8,7 @@ step) are sorted on both sides.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -86,6 +87,7 @@ class Replayer:
         self.log: list[Record] = []
         self.topics: dict[str, TopicImage] = {}
         self.now = START
+        self._version = 0
         self._tickets: dict[int, int] = {}
         self._held = False
         self._pending: list[int] = []
@@ -138,9 +140,11 @@ class Replayer:
         number = int(ticket)
         self.requests[number] = (int(api), int(version))
         request = find_message(int(api), "request").decode(bytes.fromhex(body), version=int(version))
-        uuid = UUID(int=int(new_id, 16), version=4)
+        ids = itertools.count(int(new_id, 16))
         context = RequestContext(
-            client_id=bytes.fromhex(client).decode(), client_host=HOST, new_id=lambda: str(uuid)
+            client_id=bytes.fromhex(client).decode(),
+            client_host=HOST,
+            new_id=lambda: str(UUID(int=next(ids), version=4)),
         )
         # Tickets count from 1, so that this one is known before an answer comes.
         self._tickets[self.shard.handle(request, version=int(version), context=context)] = number
@@ -164,7 +168,8 @@ class Replayer:
                 self.topics[topic_id] = TopicImage(_uuid(topic_id), rest[1], int(rest[0]))
             else:
                 del self.topics[topic_id]
-        self.shard.set_topics(TopicsImage(self.topics.values()))
+        self._version += 1
+        self.shard.set_topics(TopicsImage(self.topics.values(), version=self._version))
 
     def _unload(self) -> None:
         self._pending.clear()

@@ -8,10 +8,10 @@ import pytest
 
 from tests.coordinator.compare import first_difference
 from tests.coordinator.coverage import TRANSITIONS, Coverage
-from tests.coordinator.generator import SETTINGS
 from tests.coordinator.histories import Replayer
 from tests.coordinator.kept import checksum, read_kept
 from tests.coordinator.oracle import oracle
+from tests.coordinator.settings import settings
 from tests.interop.conftest import give_up
 from tests.interop.maven import Unavailable
 
@@ -33,7 +33,7 @@ def replayed() -> _Replayed:
     found = _Replayed()
     for seed, steps in read_kept():
         found.count += 1
-        replayer = Replayer(SETTINGS)
+        replayer = Replayer(settings(seed))
         for number, (expected, step) in enumerate(steps):
             outcome = replayer.run(step)
             if checksum(outcome.sorted(replayer.requests)) != expected:
