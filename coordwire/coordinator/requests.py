@@ -265,7 +265,10 @@ def _fetch(call: IncomingRequest) -> None:
 
     def operation() -> Result:
         found.extend(fetch(call.state, asked, version, stable=True) for asked in groups)
-        return Result(response=fetch_response(found, version))
+        response = fetch_response(found, version)
+        if found and all(group.error_code for group in found):
+            call.reply.send(response)  # a refusal needs no durable state
+        return Result(response=response)
 
     call.write(
         operation,

@@ -19,6 +19,7 @@ from coordwire.coordinator import Append, CoordinatorConfig, RequestContext, Sha
 from coordwire.enums import ErrorCode
 from coordwire.logs import decode_log_record
 from coordwire.messages import (
+    ConsumerGroupDescribeResponse,
     DeleteGroupsResponse,
     DescribeGroupsResponse,
     GroupMetadataValue,
@@ -229,6 +230,7 @@ def _sort_fetched(response: Any) -> None:
 _SORT = {
     JoinGroupResponse: _sort_join,
     DescribeGroupsResponse: _sort_described,
+    ConsumerGroupDescribeResponse: _sort_described,
     ListGroupsResponse: _sort_listed,
     DeleteGroupsResponse: _sort_deleted,
     OffsetFetchResponse: _sort_fetched,

@@ -94,10 +94,13 @@ class TargetTable:
 
     def add(self, topic: UUID, partition: int, capacity: int = MIN_CAPACITY) -> None:
         """capacity: of the set for a topic that is new."""
+        # Java's computeIfAbsent makes room first, for what is there, whether or not it adds a topic; and what
+        # it adds comes before the other keys of its bucket.
+        self._capacity = capacity_for(len(self._topics), self._capacity)
         partitions = self._topics.get(topic)
         if partitions is None:
-            partitions = self._topics[topic] = _PartitionSet(capacity=capacity)
-            self._capacity = capacity_for(len(self._topics), self._capacity)
+            partitions = _PartitionSet(capacity=capacity)
+            self._topics = {topic: partitions, **self._topics}
         partitions.add(partition)
 
     def remove(self, topic: UUID, partition: int) -> None:

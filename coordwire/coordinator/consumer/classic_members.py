@@ -86,7 +86,8 @@ def join_classic(
     subscription = _subscription(request)
     new = _updated(old, request, context, subscription)
     renamed = record_member(group, old, new, records)
-    changed = renamed or update_pattern(state, group, old, new, records) is not PatternChange.NONE
+    pattern = update_pattern(state, group, old, new, records)
+    changed = renamed or pattern is not PatternChange.NONE
     epoch, homogeneous = refresh_epoch(state, group, old, new, records, changed=changed)
     reported = subscription.reported(state.topics)
     if downgrades:

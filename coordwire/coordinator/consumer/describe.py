@@ -52,7 +52,10 @@ def _member(image: TopicsImage, group: ConsumerGroupModel, member: ConsumerMembe
     held: dict[UUID, list[int]] = {}
     for part in (member.owned, member.revoking):
         for topic, partitions in part.items():
-            held.setdefault(topic, []).extend(partitions)
+            if topic in held:
+                held[topic] += partitions
+            else:  # Java's computeIfAbsent adds before the other keys of a bucket
+                held = {topic: list(partitions), **held}
     return Member(
         member_id=member.member_id,
         instance_id=member.instance_id,

@@ -93,8 +93,11 @@ def downgrade(
             one.assignment = written_assignment(
                 group.target(of), state.topics, one.metadata(classic.protocol)
             )
-        except Malformed:
-            raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND) from None
+        except Malformed as error:
+            raise OperationRefused(
+                ErrorCode.GROUP_ID_NOT_FOUND,
+                f"Cannot downgrade the classic group {group.group_id}: {error.reason}.",
+            ) from None
     assignments = {one.member_id: one.assignment for one in classic.members.values()}
     records.append(group_metadata(classic, assignments))
     state.groups[group.group_id] = classic

@@ -39,6 +39,10 @@ _INT32 = 4
 class Malformed(Exception):
     """Bytes that end early, or of a negative version: what Apache Kafka calls a schema error."""
 
+    def __init__(self, reason: str = "Buffer underflow while parsing consumer protocol's header") -> None:
+        super().__init__(reason)
+        self.reason = reason
+
 
 @dataclass(frozen=True, slots=True)
 class OwnedTopic:
@@ -78,7 +82,7 @@ class _Reader:
         self._at = 0
         self.version = self._number(">h", 2)
         if self.version < 0:
-            raise Malformed
+            raise Malformed(f"Unsupported assignment version: {self.version}")
         self.version = min(self.version, _NEWEST)
 
     def _number(self, layout: str, size: int) -> int:

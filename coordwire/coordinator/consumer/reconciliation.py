@@ -116,7 +116,10 @@ class _Step:
             owned = topics_in_order(left, copied_capacity(len(member.owned)))
             given_up = dict(member.revoking)
             for topic in gone:
-                given_up[topic] = _merged(given_up.get(topic), member.owned[topic])
+                if topic in given_up:
+                    given_up[topic] = _merged(given_up[topic], member.owned[topic])
+                else:  # Java's merge adds before the other keys of a bucket
+                    given_up = {topic: member.owned[topic], **given_up}
             capacity = capacity_for(len(given_up), copied_capacity(len(member.revoking)))
             revoking = topics_in_order(given_up, capacity)
         if revoking and self.reports(revoking):
@@ -155,7 +158,10 @@ class _Step:
             return self._at(epoch, MemberState.UNREVOKED_PARTITIONS, _tables(owned), _tables(revoking))
         for topic in topics_in_order(taken, capacity_for(len(taken))):
             new = dict.fromkeys(taken[topic], self._target.epoch)
-            owned[topic] = {**owned.get(topic, _NONE), **new}
+            if topic in owned:
+                owned[topic] = {**owned[topic], **new}
+            else:  # Java's computeIfAbsent adds before the other keys of a bucket
+                owned = {topic: new, **owned}
         for topic, partitions in owned.items():
             size = len(member.owned.get(topic, _NONE))
             owned[topic] = _ordered(partitions, capacity_for(len(partitions), copied_capacity(size)))
@@ -182,9 +188,7 @@ class _Step:
         )
 
 
-def _merged(known: Mapping[int, int] | None, more: Mapping[int, int]) -> Mapping[int, int]:
-    if known is None:
-        return more
+def _merged(known: Mapping[int, int], more: Mapping[int, int]) -> Mapping[int, int]:
     both = {**known, **more}
     return _ordered(both, capacity_for(len(both), copied_capacity(len(known))))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from coordwire.coordinator.hash_order import MIN_CAPACITY, in_hash_order, in_timeline_order
+from coordwire.coordinator.hash_order import capacity_for, copied_capacity, in_hash_order, in_timeline_order
 from coordwire.coordinator.model.assignment import NO_TARGET, Owned, Target
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.model.consumer_states import ConsumerGroupState, MemberState
@@ -178,11 +178,19 @@ class ConsumerGroupModel:
 
     def preferred_assignor(self, old: ConsumerMember, new: ConsumerMember) -> str | None:
         """The assignor that most members will prefer when one changes; a tie goes by Java's HashMap."""
-        counts = dict(self.assignors.items())
+        ordered = in_timeline_order(self.assignors, self.assignors.peak)
+        counts = {name: self.assignors.get(name) or 0 for name in ordered}
+        capacity = copied_capacity(len(counts))
         for member, by in ((old, -1), (new, 1)):
-            if member.assignor is not None and (by > 0 or member.assignor in counts):
-                counts[member.assignor] = counts.get(member.assignor, 0) + by
-        return _most(in_hash_order(counts, MIN_CAPACITY), counts)
+            name = member.assignor
+            if name in counts:
+                counts[name] += by
+                if not counts[name]:
+                    del counts[name]
+            elif name is not None and by > 0:
+                capacity = capacity_for(len(counts), capacity)
+                counts = {name: 1, **counts}  # Java's compute adds before the other keys of a bucket
+        return _most(in_hash_order(counts, capacity), counts)
 
     # --- the metadata's refresh ---
 

@@ -55,12 +55,12 @@ def validate_consumer_fetch(
     group: ConsumerGroupModel, member_id: str | None, epoch: int, *, stable: bool
 ) -> None:
     """stable: whether what is not durable counts. Without a member id it is an operator who asks."""
-    if member_id is None and epoch < 0:
-        return
+    if member_id is None:
+        if epoch < 0:
+            return
+        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     members = group.members
-    member = None
-    if member_id is not None:
-        member = members.get(member_id) if stable else members.committed(member_id)
+    member = members.get(member_id) if stable else members.committed(member_id)
     if member is None:
         raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
     if member.epoch != epoch:
