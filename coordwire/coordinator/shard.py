@@ -109,15 +109,14 @@ class Shard:
         """Take the partition with all records of its log; members' sessions begin now."""
         state = self._state = self._new_state()
         state.new_topics_version = state.topics_version
-        count = peak = 0
+        count = 0
         for record in records:
             replay(state, record)
             count += 1
-            peak = max(peak, len(state.groups))
         self._writes = Writes(state, self._effects, count)
         state.snapshots.commit(count)
         self.status = ShardStatus.ACTIVE
-        for group_id in in_timeline_order(state.groups, peak):
+        for group_id in in_timeline_order(state.groups, state.groups.peak):
             group = state.groups.get(group_id)
             assert group is not None
             if isinstance(group, ConsumerGroupModel):

@@ -62,7 +62,11 @@ class Snapshots:
 
 
 class SnapshotDict(Generic[K, V]):
-    """A dictionary under a shard's `Snapshots`. peak: how many keys it had at most."""
+    """A dictionary under a shard's `Snapshots`.
+
+    peak: how many keys it had at most, or made room for: Apache Kafka's table makes room for one more
+    before it looks whether the key is there.
+    """
 
     __slots__ = ("_before", "_snapshots", "_values", "peak")
 
@@ -92,9 +96,9 @@ class SnapshotDict(Generic[K, V]):
 
     def __setitem__(self, key: K, value: V) -> None:
         self._keep(key)
+        if len(self._values) >= self.peak:
+            self.peak = len(self._values) + 1
         self._values[key] = value
-        if len(self._values) > self.peak:
-            self.peak = len(self._values)
 
     def pop(self, key: K) -> V | None:
         if key not in self._values:

@@ -202,8 +202,10 @@ def _sort_join(response: Any) -> None:
 
 
 def _sort_described(response: Any) -> None:
+    # Kafka lists a member of a consumer group twice that appends on their way replaced twice.
     for group in response.groups:
-        group.members.sort(key=lambda member: member.member_id)
+        members = {member.member_id: member for member in group.members}
+        group.members = [members[member_id] for member_id in sorted(members)]
 
 
 def _sort_listed(response: Any) -> None:
