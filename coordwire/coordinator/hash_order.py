@@ -80,11 +80,15 @@ def topics_in_order(topics: Mapping[UUID, V], capacity: int) -> dict[UUID, V]:
 
 
 def in_timeline_order(keys: Iterable[str], peak: int) -> list[str]:
-    """The order of Kafka's TimelineHashMap, whose size peaked at this: timers are set in it on loading."""
+    """The order of Kafka's TimelineHashMap, whose size peaked at this: timers are set in it on loading.
+
+    Keys of one slot come last in, first out.
+    """
     bits = 1
     while peak * 3 > 4 << bits:
         bits += 1
-    return sorted(keys, key=lambda key: (_signed_hash(key) * _FIBONACCI & _INT64) >> (64 - bits))
+    last_first = list(keys)[::-1]
+    return sorted(last_first, key=lambda key: (_signed_hash(key) * _FIBONACCI & _INT64) >> (64 - bits))
 
 
 _FIBONACCI = 0x9E3779B97F4A7C15

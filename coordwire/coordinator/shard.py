@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from enum import Enum
 
 from coordwire.codec import Message
 from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.classic.rebalancing import keep_alive, prepare_rebalance
-from coordwire.coordinator.config import CoordinatorConfig
+from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig
 from coordwire.coordinator.consumer.leaving import SESSIONS
 from coordwire.coordinator.effects import Answer, Effect, RequestContext
 from coordwire.coordinator.hash_order import in_timeline_order
@@ -187,6 +188,15 @@ class Shard:
                 return False
         state.now = max(state.now, now)
         return True
+
+    def set_group_config(self, group_id: str, config: ConsumerGroupConfig | None) -> None:
+        """What an operator sets for one consumer group from now on; None for what all groups have."""
+        known = dict(self._state.config.consumer_groups)
+        if config is None:
+            known.pop(group_id, None)
+        else:
+            known[group_id] = config
+        self._state.config = replace(self._state.config, consumer_groups=known)
 
     def set_topics(self, topics: TopicsImage) -> None:
         """The cluster's topics are these now; the offsets of those that are gone are removed."""

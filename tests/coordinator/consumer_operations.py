@@ -70,12 +70,15 @@ class ConsumerOperations:
         return [
             (self._join_consumer, 14), (self._beat, 44), (self._change, 6), (self._rejoin, 4),
             (self._leave_consumer, 6), (self._commit_consumer, 6), (self._fetch_consumer, 3),
-            (self._describe_consumer, 3), (self._topics_change, 2),
+            (self._describe_consumer, 3), (self._topics_change, 2), (self._configure, 0.7),
         ]  # fmt: skip
 
     # --- what the rest of the generator has ---
 
     def _send(self, message: Message, version: int) -> int:
+        raise NotImplementedError
+
+    def _step(self, step: str) -> None:
         raise NotImplementedError
 
     def _change_topics(self) -> None:
@@ -327,6 +330,16 @@ class ConsumerOperations:
     def _describe_consumer(self) -> None:
         groups = self.random.sample([*_GROUPS, "offsets-only", "nowhere", ""], self.random.randint(1, 3))
         self._send(ConsumerGroupDescribeRequest(group_ids=groups), self.random.randint(0, 1))
+
+    def _configure(self) -> None:
+        pairs = []
+        if self._likely(0.7):
+            pairs = [
+                f"consumer.session.timeout.ms={self.random.choice([45_000, 50_000])}",
+                f"consumer.heartbeat.interval.ms={self.random.choice([5_000, 7_000])}",
+                f"consumer.assignment.interval.ms={self.random.choice([0, 2_000])}",
+            ]
+        self._step(" ".join(["config", self.random.choice(_GROUPS), *pairs]))
 
     def _topics_change(self) -> None:
         self._change_topics()

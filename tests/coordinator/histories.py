@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -36,6 +36,12 @@ START = 1_000
 """The oracle's first moment."""
 
 Record = tuple[bytes, bytes | None]
+
+_CONFIGS = {
+    "consumer.session.timeout.ms": "session_timeout_ms",
+    "consumer.heartbeat.interval.ms": "heartbeat_interval_ms",
+    "consumer.assignment.interval.ms": "assignment_interval_ms",
+}
 
 
 @dataclass(slots=True)
@@ -82,7 +88,8 @@ class Replayer:
     """Runs steps on a shard of ours."""
 
     def __init__(self, config: CoordinatorConfig | None = None) -> None:
-        self.shard = Shard(now=START, config=config)
+        self.config = config or CoordinatorConfig()
+        self.shard = Shard(now=START, config=self.config)
         self.shard.load([])
         self.requests: dict[int, tuple[int, int]] = {}
         self.log: list[Record] = []
@@ -171,6 +178,12 @@ class Replayer:
                 del self.topics[topic_id]
         self._version += 1
         self.shard.set_topics(TopicsImage(self.topics.values(), version=self._version))
+
+    def _config(self, group_id: str, *pairs: str) -> None:
+        """A group's own configuration, by Kafka's names; none takes it back."""
+        given = {_CONFIGS[name]: int(value) for name, value in (pair.split("=") for pair in pairs)}
+        config = replace(self.config.consumer, **given) if given else None
+        self.shard.set_group_config(group_id, config)
 
     def _unload(self) -> None:
         self._pending.clear()
