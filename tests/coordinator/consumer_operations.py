@@ -1,4 +1,4 @@
-"""What members of consumer groups do in a random history: mostly what KIP-848 asks for, and some of it wrong."""
+"""What members of consumer groups do in a random history: mostly what KIP-848 asks for, some wrong."""
 
 from __future__ import annotations
 
@@ -119,10 +119,10 @@ class ConsumerOperations:
         self._consumers.append(consumer)
 
     def _learn_sync(self, response: SyncGroupResponse) -> None:
-        if len(response.assignment) > 6 and self._likely(0.7):  # noqa: PLR2004
+        if len(response.assignment) > 6 and self._likely(0.7):
             try:
                 assigned = ConsumerProtocolAssignment.decode(response.assignment[2:], version=0)
-            except Exception:  # noqa: BLE001 (some assignments are bytes of no meaning)
+            except Exception:
                 return
             self._classic_owned = [(one.topic, one.partitions) for one in assigned.assigned_partitions]
 
@@ -138,7 +138,7 @@ class ConsumerOperations:
                 ConsumerProtocolSubscriptionTopicPartition(topic=topic, partitions=list(partitions))
                 for topic, partitions in self._classic_owned
             ]
-        if known >= 3 and self._likely(0.3):  # noqa: PLR2004
+        if known >= 3 and self._likely(0.3):
             message.rack_id = self.random.choice(["r1", ""])
         return struct.pack(">h", version) + message.encode(version=known)
 
@@ -202,14 +202,14 @@ class ConsumerOperations:
 
     def _subscribe(self, request: ConsumerGroupHeartbeatRequest) -> None:
         way = self.random.random()
-        if way < 0.72:  # noqa: PLR2004
+        if way < 0.72:
             names = self.random.choice([1, 2, 2, 3, 3, 3, 0])
             request.subscribed_topic_names = self.random.sample([*_TOPICS, "missing"], names)
-        if way > 0.65:  # noqa: PLR2004
+        if way > 0.65:
             (request.subscribed_topic_regex,) = self.random.choices(_PATTERNS, _PATTERN_WEIGHTS)
 
     def _join_consumer(self) -> None:
-        if len(self._consumers) >= 6 and self._likely(0.7):  # noqa: PLR2004
+        if len(self._consumers) >= 6 and self._likely(0.7):
             self._beat()
             return
         instance = self.random.choice(_INSTANCES) if self._likely(0.35) else None
@@ -302,7 +302,7 @@ class ConsumerOperations:
         )
         for name in self.random.sample(_TOPICS, self.random.randint(1, 2)):
             topic = OffsetCommitRequestTopic(name=name)
-            if version >= 10:  # noqa: PLR2004
+            if version >= 10:
                 topic.name, topic.topic_id = "", self._topic_id(name)
             for index in self.random.sample(range(4), self.random.randint(1, 2)):
                 topic.partitions.append(

@@ -39,8 +39,8 @@ from coordwire.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
-from tests.coordinator.coverage import Coverage
 from tests.coordinator.consumer_operations import ConsumerOperations
+from tests.coordinator.coverage import Coverage
 from tests.coordinator.histories import Outcome, Replayer, request_step
 from tests.coordinator.settings import settings
 
@@ -81,7 +81,7 @@ class Generator(ConsumerOperations):
         self._ticket = 0
         self._topics = 0
         self._loaded = True
-        self._kinds: list[tuple[Callable[[], None], int]] = [
+        self._kinds: list[tuple[Callable[[], None], float]] = [
             (self._join, 30), (self._sync, 22), (self._heartbeat, 8), (self._leave, 6), (self._advance, 12),
             (self._commit, 10), (self._fetch, 5), (self._delete_offsets, 2), (self._describe, 2),
             (self._list, 1), (self._delete_groups, 2), (self._fail, 2), (self._hold, 1), (self._release, 2),

@@ -18,21 +18,35 @@ __all__ = ["range_targets"]
 
 def range_targets(spec: GroupSpec) -> Mapping[str, Target]:
     members = sorted(spec.members, key=lambda member_id: _rank(spec, member_id))
-    subscribers: dict[UUID, int] = {}
-    first = next(iter(members), None)
+    found: dict[str, dict[UUID, tuple[int, ...]]] = {member_id: {} for member_id in members}
+    for topic, subscribers in _subscribers(spec, members).items():
+        shares = _shares(spec.partitions[topic], len(subscribers))
+        for member_id, share in zip(subscribers, shares, strict=False):
+            found[member_id][topic] = share
+    return {member_id: _in_order(spec, member_id, target) for member_id, target in found.items()}
+
+
+def _subscribers(spec: GroupSpec, members: list[str]) -> dict[UUID, list[str]]:
+    """By topic, in the order of the members; all have the first one's topics if they all have the same."""
+    if spec.homogeneous:
+        return {topic: members for member_id in members[:1] for topic in spec.members[member_id].topics}
+    found: dict[UUID, list[str]] = {}
     for member_id in members:
-        of = member_id if not spec.homogeneous or first is None else first
-        for topic in spec.members[of].topics:
-            subscribers[topic] = subscribers.get(topic, 0) + 1
-    shares = {topic: _shares(spec.partitions[topic], count) for topic, count in subscribers.items()}
-    found: dict[str, Target] = {}
-    for member_id in members:
-        member = spec.members[member_id if not spec.homogeneous or first is None else first]
-        target = {topic: share for topic in member.topics if (share := next(shares[topic]))}
-        known = len(member.topics) if spec.homogeneous else member.subscribed
-        capacity = capacity_for(len(target), initial_capacity(int(known / 0.75) + 1))
-        found[member_id] = topics_in_order(target, capacity)
+        for topic in spec.members[member_id].topics:
+            found.setdefault(topic, []).append(member_id)
     return found
+
+
+def _in_order(spec: GroupSpec, member_id: str, target: dict[UUID, tuple[int, ...]]) -> Target:
+    if not target:
+        return target
+    member = spec.members[member_id]
+    if spec.homogeneous:
+        known = len(next(iter(spec.members.values())).topics)
+    else:
+        known = member.subscribed
+        target = {topic: target[topic] for topic in member.topics if topic in target}
+    return topics_in_order(target, capacity_for(len(target), initial_capacity(int(known / 0.75) + 1)))
 
 
 def _rank(spec: GroupSpec, member_id: str) -> tuple[bool, bytes]:
@@ -42,10 +56,10 @@ def _rank(spec: GroupSpec, member_id: str) -> tuple[bool, bytes]:
 
 
 def _shares(partitions: int, members: int) -> Iterator[tuple[int, ...]]:
-    """Each member's part: as equal as can be, the larger ones first."""
+    """Each member's part: as equal as can be, the larger ones first; nothing for those who get nothing."""
     least, extra = divmod(partitions, members)
     start = 0
-    for index in range(members):
+    for index in range(min(partitions, members)):
         end = start + least + (index < extra)
         yield tuple(range(start, end))
         start = end

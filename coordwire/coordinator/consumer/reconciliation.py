@@ -115,12 +115,14 @@ class _Step:
             left = {topic: partitions for topic, partitions in member.owned.items() if topic not in gone}
             owned = topics_in_order(left, copied_capacity(len(member.owned)))
             given_up = dict(member.revoking)
+            capacity = copied_capacity(len(given_up))
             for topic in gone:
+                # Java's merge makes room first, and adds before the other keys of a bucket.
+                capacity = capacity_for(len(given_up), capacity)
                 if topic in given_up:
                     given_up[topic] = _merged(given_up[topic], member.owned[topic])
-                else:  # Java's merge adds before the other keys of a bucket
+                else:
                     given_up = {topic: member.owned[topic], **given_up}
-            capacity = capacity_for(len(given_up), copied_capacity(len(member.revoking)))
             revoking = topics_in_order(given_up, capacity)
         if revoking and self.reports(revoking):
             return self._at(member.epoch, MemberState.UNREVOKED_PARTITIONS, owned, revoking)
@@ -156,17 +158,20 @@ class _Step:
             for topic, kept_here in owned.items():
                 owned[topic] = _ordered(kept_here, copied_capacity(len(member.owned[topic])))
             return self._at(epoch, MemberState.UNREVOKED_PARTITIONS, _tables(owned), _tables(revoking))
+        capacity = capacity_for(len(owned))
         for topic in topics_in_order(taken, capacity_for(len(taken))):
+            # Java's computeIfAbsent makes room first, and adds before the other keys of a bucket.
+            capacity = capacity_for(len(owned), capacity)
             new = dict.fromkeys(taken[topic], self._target.epoch)
             if topic in owned:
                 owned[topic] = {**owned[topic], **new}
-            else:  # Java's computeIfAbsent adds before the other keys of a bucket
+            else:
                 owned = {topic: new, **owned}
         for topic, partitions in owned.items():
             size = len(member.owned.get(topic, _NONE))
             owned[topic] = _ordered(partitions, capacity_for(len(partitions), copied_capacity(size)))
         state = MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE
-        return self._at(self._target.epoch, state, _tables(owned), NOTHING_OWNED)
+        return self._at(self._target.epoch, state, topics_in_order(owned, capacity), NOTHING_OWNED)
 
     def _free(self, topic: UUID, wanted: Iterable[int], has: Mapping[int, int]) -> tuple[list[int], bool]:
         """What of a topic's target can be taken now, and whether there is more that can't."""
