@@ -28,12 +28,14 @@ from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_states import MemberState
 from coordwire.coordinator.offsets.expiry import remove_topics, schedule_expiry
+from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.requests import IncomingRequest, route
 from coordwire.coordinator.state import GroupModel, Result, State
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.coordinator.writes import WRITE_TIMER, Writes
 from coordwire.enums import ErrorCode
+from coordwire.errors import Malformed
 from coordwire.logs import LogRecord
 from coordwire.messages import JoinGroupResponse, SyncGroupResponse
 
@@ -107,12 +109,21 @@ class Shard:
             self.status = ShardStatus.LOADING
 
     def load(self, records: Iterable[LogRecord]) -> None:
-        """Take the partition with all records of its log; members' sessions begin now."""
+        """Take the partition with all records of its log; members' sessions begin now.
+
+        Raises `Malformed` for records that contradict each other, with the number of the one that does; the
+        shard is without a partition then, as Apache Kafka's is.
+        """
         state = self._state = self._new_state()
         state.new_topics_version = state.topics_version
         count = 0
         for record in records:
-            replay(state, record)
+            try:
+                replay(state, record)
+            except OperationRefused:
+                self._state, self.status = self._new_state(), ShardStatus.ABSENT
+                key = type(record.key).__name__
+                raise Malformed(f"record {count} ({key}) contradicts those before it", count) from None
             count += 1
         self._writes = Writes(state, self._effects, count)
         state.snapshots.commit(count)
