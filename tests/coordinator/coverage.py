@@ -29,9 +29,12 @@ class Coverage:
         self.transitions: Counter[tuple[str, str]] = Counter()
         self.member_states: Counter[tuple[str, str]] = Counter()
         self._seen: dict[str, str] = {}
+        self._replayer: Replayer | None = None
 
     def add(self, replayer: Replayer, outcome: Outcome) -> None:
         """Count one step: what came out, and the states that groups are in after it."""
+        if replayer is not self._replayer:
+            self._replayer, self._seen = replayer, {}
         for ticket, data in outcome.answers.items():
             api, version = replayer.requests[ticket]
             response = find_message(api, "response").decode(data, version=version)
