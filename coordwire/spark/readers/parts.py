@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 from coordwire.capture.rotation import rotated
 from coordwire.spark.options import MEBI, Options
-from coordwire.spark.readers.files import File, Kind, is_uri
+from coordwire.spark.readers.files import File, Kind
 from coordwire.spark.readers.origins import Origins
+from coordwire.spark.readers.stores import is_there, is_uri
 
 OPENING = MEBI
 """What opening a file counts for, in bytes."""
@@ -39,6 +40,7 @@ class Part:
     only say how much work it is. size: the file's; of captures all files'.
     share: of the capture's frames, from 0; shares: how many there are.
     rest: the rotated capture's further files, in order. broker, cluster_id, state: see `FileOrigin`.
+    modified: the file's time, as it was listed.
     """
 
     kind: Kind
@@ -54,6 +56,7 @@ class Part:
     broker: str | None = None
     cluster_id: str | None = None
     state: str | None = None
+    modified: int = 0
     share: int = 0
     shares: int = 1
 
@@ -70,15 +73,24 @@ def segment_parts(files: Iterable[File], options: Options, origins: Origins | No
         origin = origins.of(file)
         if not options.wants(origin.topic, origin.partition):
             continue
-        step = max(file.size, 1) if is_uri(file.path) else options.split_size
+        # Without an index each part would walk a store's object from its start, at a request a header.
+        alone = file.size > options.split_size and is_uri(file.path) and not _has_index(file, origins)
+        step = max(file.size, 1) if alone else options.split_size
         for start in range(0, max(file.size, 1), step):
             end = min(start + step, file.size)
             parts.append(
                 Part("segment", file.path, file.size, start, end, origin.topic, origin.partition, file.index,
                      trouble=file.trouble, broker=origin.broker, cluster_id=origin.cluster_id,
-                     state=origin.state)
+                     state=origin.state, modified=file.modified)
             )  # fmt: skip
     return parts
+
+
+def _has_index(file: File, origins: Origins) -> bool:
+    """Whether a store has the index of a segment."""
+    if file.index is None or file.index in origins.indexes:
+        return file.index is not None
+    return file.named and is_there(file.index)
 
 
 def capture_parts(files: Iterable[File], options: Options, *, shared: bool = True) -> list[Part]:
