@@ -8,7 +8,8 @@
     startingTimestamp, endingTimestamp    milliseconds since 1970, or ISO 8601 (UTC unless it says otherwise);
                                           batches that headers or the index exclude by these four are not
                                           looked into, and what is wrong in them is not reported
-    splitSize                             bytes of a part that one task reads (default 128 MB)
+    splitSize                             bytes of a part that one task reads (default 128 MB); a capture has
+                                          a share for about each, at most 16
     checksums                             for kafka-segment-batches: whether bodies are read and their
                                           checksums compared (default false: headers alone)
     batchSize                             bytes of keys and values in one Arrow batch (default 8 MB)
