@@ -61,6 +61,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--show-secrets", action="store_true", help="keep passwords, tokens and keys in the tables"
     )
+    parser.add_argument(
+        "--prune", action="store_true", help="remove the rows of files that were below IN and are gone"
+    )
     parser.add_argument("--no-report", action="store_true", help="do not write report.html")
     parser.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting; repeat for several"
@@ -79,6 +82,7 @@ def run(options: argparse.Namespace) -> int:
                     split_size=options.split_size, strict=options.strict, show_secrets=options.show_secrets
                 ),
                 report=not options.no_report, progress=_Progress() if sys.stderr.isatty() else None,
+                prune=options.prune,
             )  # fmt: skip
     except CoordwireError as error:
         raise Failure(shown(error.reason)) from None

@@ -19,6 +19,7 @@ __all__ = [
     "foreign_files",
     "named_files",
     "remove_orphans",
+    "write_mounts",
 ]  # fmt: skip
 
 import json
@@ -123,15 +124,22 @@ def named_files(output: Output, table: str) -> tuple[list[str], bool]:
     return sorted(names), set(output.names(table)) == names
 
 
-def remove_orphans(output: Output, notes: Notes, planned: Collection[str], paths: Collection[str]) -> Notes:
+def remove_orphans(
+    output: Output,
+    notes: Notes,
+    planned: Collection[str],
+    paths: Collection[str],
+    gone: Collection[str] = (),
+) -> Notes:
     """The notes that still hold; the files of the others are removed.
 
-    planned: the units of this run; paths: its files. A unit of other files is none of its business.
+    planned: the units of this run; paths: its files; gone: units of files that are no longer there. A unit of
+    other files is none of its business.
     """
     held = {
         name: note
         for name, note in notes.items()
-        if name in planned or not any(path in paths for path in note["paths"])
+        if name in planned or not (name in gone or any(path in paths for path in note["paths"]))
     }
     doomed, dropped = _doomed(output, notes, held)
     if doomed or dropped:  # what is removed isn't complete any more
@@ -165,15 +173,17 @@ def commit(
     files: dict[str, Proof] | None = None,
     removing: dict[str, Proof] | None = None,
     dropped: Collection[str] = (),
+    mounts: Iterable[str] | None = None,
 ) -> None:
     """Write the manifest, and remove the notes that it holds, and those of the units dropped.
 
-    files: the table of files, if it is new; removing: what is to go.
+    files: the table of files, if it is new; removing: what is to go; mounts: see `Manifest`, if they are new.
     """
-    if files is None:
-        files = (load(output) or Manifest()).files
+    before = load(output) or Manifest()
     form = {
-        "format": FORMAT, "made_by": MADE_BY, "units": notes, "files": files, "removing": removing or {},
+        "format": FORMAT, "made_by": MADE_BY, "units": notes,
+        "files": before.files if files is None else files, "removing": removing or {},
+        "mounts": before.mounts if mounts is None else sorted(mounts),
     }  # fmt: skip
     output.write(MANIFEST, json.dumps(form, indent=0, sort_keys=True).encode())
     going = set(removing or {})
@@ -182,6 +192,13 @@ def commit(
         same = unit in notes and notes[unit]["proofs"] == note["proofs"]
         if same or unit in dropped or (unit in notes and going.issuperset(note["proofs"])):
             output.delete(name)
+
+
+def write_mounts(output: Output, mounts: Collection[str]) -> None:
+    """Remember the mount points that inputs are below, beside those of runs before."""
+    before = load(output) or Manifest()
+    if not set(before.mounts).issuperset(mounts):
+        commit(output, before.units, removing=before.removing, mounts={*before.mounts, *mounts})
 
 
 def foreign_files(output: Output, notes: Iterable[dict[str, Any]]) -> list[str]:

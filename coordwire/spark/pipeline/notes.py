@@ -36,11 +36,13 @@ _COUNTS = ("units_rows", "read_bytes", "quarantined_bytes", "bad_ranges", "refus
 
 @dataclass(slots=True)
 class Manifest:
-    """units: the notes of complete units; files: the table of files; removing: files that are to go."""
+    """units: the notes of complete units; files: the table of files; removing: files that are to go; mounts:
+    the mount points that inputs were below when they were read."""
 
     units: Notes = field(default_factory=dict)
     files: dict[str, Proof] = field(default_factory=dict)
     removing: dict[str, Proof] = field(default_factory=dict)
+    mounts: list[str] = field(default_factory=list)
 
 
 def as_proofs(found: object) -> dict[str, Proof]:
@@ -68,6 +70,7 @@ def _as_note(unit: str, note: object) -> dict[str, Any]:
         and all(type(note.get(name)) is int for name in _COUNTS)
         and _all_of(apis, [str, bool, int])
         and _all_of(note.get("error_codes", []), [str, int, int])
+        and isinstance(note.get("segment"), list | None)
     )  # fmt: skip
     if not good:
         raise CoordwireError(f"the note of unit {unit} is not as the pipeline writes it")
@@ -102,7 +105,10 @@ def load(output: Output) -> Manifest | None:
         if found.get("made_by") != MADE_BY:
             raise CoordwireError(f"expected made_by to be {MADE_BY!r}")
         units = {unit: _as_note(unit, note) for unit, note in found["units"].items()}
-        return Manifest(units, as_proofs(found.get("files")), as_proofs(found.get("removing")))
+        mounts = found.get("mounts")
+        if not isinstance(mounts, list) or not all(isinstance(mount, str) for mount in mounts):
+            raise CoordwireError("expected mounts to be a list of paths")
+        return Manifest(units, as_proofs(found.get("files")), as_proofs(found.get("removing")), mounts)
     except CoordwireError as error:
         raise CoordwireError(
             f"{shown} is not as this pipeline writes it: {error.reason}; nothing was changed; "

@@ -22,6 +22,7 @@ from coordwire import __version__
 from coordwire.errors import CoordwireError, DecodeError
 from coordwire.spark.columns import TABLES, arrow_schema, default_columns
 from coordwire.spark.options import Options
+from coordwire.spark.pipeline.gone import segment_identity
 from coordwire.spark.pipeline.notes import FORMAT
 from coordwire.spark.pipeline.output import Output, UnitFiles
 from coordwire.spark.pipeline.places import NOTES
@@ -149,6 +150,7 @@ class _Work:
         part = self.unit.part
         return {
             "unit": self.unit.name, "kind": "story" if self.unit.story else part.kind,
+            "segment": segment_identity(part),
             "paths": [part.path, *part.rest], "start": part.start, "end": part.end,
             "files": sorted(self.files.names), "rows": dict(self.files.rows), "units_rows": self.rows,
             "read_bytes": self.read_bytes, "quarantined_bytes": self.quarantined,
