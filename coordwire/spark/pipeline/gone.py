@@ -3,8 +3,8 @@
 Strategy: a segment that has another name now (`.log.deleted`, another folder of the same broker) is read
 under that name, and the rows of its old name go; the rows of files that are gone stay until the user asks to
 prune. Rules: a unit goes only if all of its files are proven gone, each by a look of its own. What an
-unmounted disk looks like is refused: a folder that can't be listed or has nothing in it any more, and a mount point
-that was one when its files were read.
+unmounted disk looks like is refused: a folder that can't be listed or has nothing in it any more, and a
+mount point that was one when its files were read.
 """
 
 from __future__ import annotations

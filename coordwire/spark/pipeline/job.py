@@ -49,7 +49,7 @@ from coordwire.spark.pipeline.tables import tables_named
 from coordwire.spark.pipeline.units import Unit, as_units, printable, story_units
 from coordwire.spark.readers.files import File, find_files, is_uri
 from coordwire.spark.readers.origins import Origins
-from coordwire.spark.readers.parts import Part, capture_parts, segment_parts
+from coordwire.spark.readers.parts import Part, capture_parts, lag_parts, segment_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -227,4 +227,6 @@ def plan(files: dict[str, File], options: Options, tables: Sequence[str]) -> lis
     units = as_units(parts, files, options, tables)
     if {"groups", "offset_commits"} & set(tables):
         units += story_units(segments, files, options, tables)
+    if "lag" in tables:
+        units += as_units(lag_parts(segments, origins), files, options, tables)
     return units

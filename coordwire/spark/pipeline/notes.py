@@ -64,7 +64,7 @@ def _as_note(unit: str, note: object) -> dict[str, Any]:
     rows, paths, apis = note.get("rows"), note.get("paths"), note.get("apis")
     good = (
         note.get("files") == sorted(proofs)
-        and note.get("kind") in ("capture", "segment", "story")
+        and note.get("kind") in ("capture", "segment", "story", "lag")
         and isinstance(rows, dict) and all(type(count) is int for count in rows.values())
         and isinstance(paths, list) and bool(paths) and all(isinstance(path, str) for path in paths)
         and all(type(note.get(name)) is int for name in _COUNTS)

@@ -92,7 +92,7 @@ def write_files(
     joined: dict[str, str] = {}
     for note in notes.values():
         first, *rest = note["paths"]
-        if note["kind"] == "story":
+        if note["kind"] in ("story", "lag"):
             continue
         numbers = found.setdefault(first, Counter())
         numbers.update({key: note[key] for key in ("units_rows", "read_bytes", "quarantined_bytes")})

@@ -48,6 +48,11 @@ class Unit:
     part: Part
     story: bool = False
 
+    @property
+    def kind(self) -> str:
+        """capture, segment, story or lag."""
+        return "lag" if self.part.lag is not None else "story" if self.story else self.part.kind
+
 
 def as_units(
     parts: Iterable[Part],
@@ -65,8 +70,9 @@ def _name(part: Part, files: Mapping[str, File], options: Options, tables: Seque
     chosen = asdict(options) | {"paths": None, "split_size": None}
     prints = [(path, files[path].size, files[path].modified) for path in (part.path, *part.rest)]
     origin = [part.topic, part.partition, part.broker, part.cluster_id, part.state]
+    whole = [story, part.lag is not None]
     facts = json.dumps(
-        [FORMAT, __version__, prints, part.start, part.end, origin, story, sorted(tables), chosen]
+        [FORMAT, __version__, prints, part.start, part.end, origin, whole, sorted(tables), chosen]
     )
     return sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
@@ -149,8 +155,7 @@ class _Work:
         """What became of it."""
         part = self.unit.part
         return {
-            "unit": self.unit.name, "kind": "story" if self.unit.story else part.kind,
-            "segment": segment_identity(part),
+            "unit": self.unit.name, "kind": self.unit.kind, "segment": segment_identity(part),
             "paths": [part.path, *part.rest], "start": part.start, "end": part.end,
             "files": sorted(self.files.names), "rows": dict(self.files.rows), "units_rows": self.rows,
             "read_bytes": self.read_bytes, "quarantined_bytes": self.quarantined,
@@ -161,9 +166,8 @@ class _Work:
 
     def run(self) -> None:
         """All of it."""
-        part = self.unit.part
-        items = self._story if self.unit.story else self._segment if part.kind == "segment" else self._capture
-        for table, batch in items():
+        items = {"story": self._story, "lag": self._lag, "segment": self._segment, "capture": self._capture}
+        for table, batch in items[self.unit.kind]():
             if table in self.tables:
                 self.files.add(table, batch)
         if self._bad and "quarantine" in self.tables:
@@ -265,3 +269,16 @@ class _Work:
                 raise
             self._quarantine(Bad(part.path, 0, 0, f"its timeline can't be reconstructed: {reason_of(error)}"))
         yield from stories.finish()
+
+    def _lag(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        from coordwire.spark.readers.disk_lag import read_lag
+
+        part = self.unit.part
+        try:
+            for batch in read_lag(part, self.options, [column.name for column in TABLES["lag"]]):
+                assert not isinstance(batch, Bad)
+                yield "lag", batch
+        except Exception as error:
+            if self.options.failfast:
+                raise
+            self._quarantine(Bad(part.path, 0, 0, f"lag can't be found from it: {reason_of(error)}"))

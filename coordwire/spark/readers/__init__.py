@@ -7,6 +7,7 @@ dispatch.py          which reader reads what
 captures.py          captures to frames
 segments.py          segments to records and batches
 coordinator_logs.py  segments of a coordinator's log to its records
+log_copies.py        which files lag follows from; disk_lag.py: the lag
 group_stories.py     captures and coordinator logs to the events of groups
 rows.py              values to Arrow batches
 """

@@ -16,11 +16,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
-from coordwire.spark.columns import BATCHES, ERRORS, FRAMES, OFFSETS, QUARANTINE, RECORDS, Column
+from coordwire.spark.columns import BATCHES, ERRORS, FRAMES, LAG, OFFSETS, QUARANTINE, RECORDS, Column
 from coordwire.spark.options import Options
 from coordwire.spark.readers.files import File, find_files
 from coordwire.spark.readers.origins import Origins
-from coordwire.spark.readers.parts import Part, capture_parts, grouped, segment_parts
+from coordwire.spark.readers.parts import Part, capture_parts, grouped, lag_parts, segment_parts
 from coordwire.spark.readers.rows import Bad, quarantine_batch
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ SOURCES = {
         SourceDefinition("kafka-segment-batches", BATCHES, {"segment": "segments:read_batches"}),
         SourceDefinition("kafka-capture", FRAMES, {"capture": FRAME_READER}),
         SourceDefinition("kafka-errors", ERRORS, {"capture": "captures:read_errors"}),
+        SourceDefinition("kafka-lag", LAG, {"segment": "disk_lag:read_lag"}),
         SourceDefinition("kafka-offsets", OFFSETS, {"segment": "coordinator_logs:read_offsets"}),
         SourceDefinition(
             "kafka-quarantine",
@@ -80,6 +81,8 @@ def plan_files(source: SourceDefinition, files: Iterable[File], options: Options
         from coordwire.spark.readers.coordinator_logs import offset_parts
 
         return grouped(offset_parts(kinds["segment"], options), options)
+    if source.name == "kafka-lag":
+        return [(part,) for part in lag_parts(kinds["segment"], Origins(files))]
     segments = segment_parts(kinds["segment"], options, Origins(files))
     return grouped([*segments, *capture_parts(kinds["capture"], options)], options)
 

@@ -9,7 +9,7 @@ file join without a gap, so that every batch has one owner, whatever the size.
 
 from __future__ import annotations
 
-__all__ = ["Part", "capture_parts", "grouped", "segment_parts"]
+__all__ = ["Part", "capture_parts", "grouped", "lag_parts", "segment_parts"]
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from coordwire.capture.rotation import rotated
 from coordwire.spark.options import MEBI, Options
 from coordwire.spark.readers.files import File, Kind, is_uri
+from coordwire.spark.readers.log_copies import OFFSETS_TOPIC, LagInputs, lag_inputs
 from coordwire.spark.readers.origins import Origins
 
 OPENING = MEBI
@@ -32,7 +33,8 @@ class Part:
 
     kind: segment or capture. start, end: bytes; what begins there is this part's. size: the file's; of
     captures all files'.
-    rest: the rotated capture's further files, in order. broker, cluster_id, state: see `FileOrigin`.
+    rest: the rotated capture's further files, in order. lag: what lag is read from, for a part that all of it
+    is read by. broker, cluster_id, state: see `FileOrigin`.
     """
 
     kind: Kind
@@ -48,6 +50,7 @@ class Part:
     broker: str | None = None
     cluster_id: str | None = None
     state: str | None = None
+    lag: LagInputs | None = None
 
 
 def segment_parts(files: Iterable[File], options: Options, origins: Origins | None = None) -> list[Part]:
@@ -85,6 +88,16 @@ def capture_parts(files: Iterable[File], options: Options) -> list[Part]:
         rest = tuple(file.path for file in chain[1:])
         parts.append(Part("capture", chain[0].path, size, 0, size, rest=rest, trouble=chain[0].trouble))
     return parts
+
+
+def lag_parts(files: Iterable[File], origins: Origins) -> list[Part]:
+    """The one part that all lag is read by; none if there is nothing to read it from."""
+    inputs = lag_inputs(files, origins)
+    if inputs is None:
+        return []
+    size = sum(file.size for copy in inputs.commits for file in copy.files)
+    path, *rest = inputs.paths
+    return [Part("segment", path, size, 0, size, OFFSETS_TOPIC, rest=tuple(rest), lag=inputs)]
 
 
 def grouped(parts: Sequence[Part], options: Options) -> list[tuple[Part, ...]]:
