@@ -139,7 +139,7 @@ def test_the_end_is_found_by_its_last_bytes(
         index.write_bytes(b"".join(struct.pack(">ii", 0, place) for place in places))
     copy = LogCopy(None, "orders", 0, (LogFile(str(path), len(data), 0, str(index)),))
     read_batches: list[int] = []
-    counted = disk_lag.batches
+    counted = batches
 
     def counting(*arguments: Any, **named: Any) -> Any:
         reader = counted(*arguments, **named)

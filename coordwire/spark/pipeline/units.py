@@ -198,7 +198,7 @@ class _Work:
 
         columns = [column.name for column in default_columns(TABLES["records"])]
         if "records" not in self.tables:
-            columns = ["offset"]
+            columns = ["topic"]
         for item in guarded_call(read_records, part, self.options, columns, see):
             if isinstance(item, Bad):
                 self._quarantine(item)

@@ -56,7 +56,7 @@ SOURCES = {
             "kafka-quarantine",
             QUARANTINE,
             {"segment": RECORD_READER, "capture": FRAME_READER},
-            {"segment": "offset", "capture": "frame"},
+            {"segment": "topic", "capture": "frame"},
         ),
     )
 }
