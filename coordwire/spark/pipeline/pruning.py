@@ -14,6 +14,7 @@ __all__ = ["prune"]
 from collections.abc import Collection, Sequence
 
 from coordwire.capture.jsonlines import text
+from coordwire.errors import CoordwireError
 from coordwire.spark.options import Options
 from coordwire.spark.pipeline.attempts import remove_ours
 from coordwire.spark.pipeline.gone import gone_units, paths_of
@@ -23,6 +24,7 @@ from coordwire.spark.pipeline.manifest import check_folder, commit, complete_uni
 from coordwire.spark.pipeline.notes import Manifest, load
 from coordwire.spark.pipeline.output import Output, UnitFiles
 from coordwire.spark.pipeline.summary import FILES_UNIT
+from coordwire.spark.pipeline.table_formats import PARQUET
 
 
 def prune(inputs: Sequence[str], out: str, *, options: Options | None = None) -> list[str]:
@@ -38,6 +40,10 @@ def prune(inputs: Sequence[str], out: str, *, options: Options | None = None) ->
     lock = Lock(output)
     lock.acquire()
     try:
+        if (load(output) or Manifest()).log.format != PARQUET:
+            raise CoordwireError(
+                f"{output.shown} has tables in another format than Parquet: prune them with a run, by --prune"
+            )
         notes = complete_units(output)
         clear_attempts(output, notes)
         gone = gone_units(output, notes, (), files, inputs)
