@@ -218,8 +218,8 @@ def commit(
 ) -> None:
     """Write the manifest, and remove the notes that it holds, and those of the units dropped.
 
-    files: the table of files, if it is new; removing: what is to go; log: of the tables, if it is new; mounts:
-    see `Manifest`, if they are new.
+    files: the table of files, if it is new; removing: what is to go; log: of the tables, if it is new;
+    mounts: see `Manifest`, if they are new.
     """
     before = load(output) or Manifest()
     files = before.files if files is None else files
