@@ -146,9 +146,7 @@ def _engine(options: argparse.Namespace, table_format: str | None) -> Iterator[E
         raise Failure("--workers is for --engine local; Spark's are set by --master, as in local[4]")
     if options.catalog is not None:
         if table_format not in (None, PARQUET):
-            raise Failure(
-                f"--catalog is for tables in Parquet; {table_format} tables have catalogs of their own"
-            )
+            raise Failure(f"--catalog is for tables in Parquet; those in {table_format} have their own")
         config = {CATALOG: "hive", **config}  # the other one is forgotten when this process ends
     check(options.inputs, options.out, table_format)  # Spark takes seconds to start
     from coordwire.spark.session import session

@@ -4,10 +4,10 @@
     once(spark.read.format("kafka-segment").load(["/backup/broker-1", "/backup/broker-2"])).count()
 
 Strategy: rows of one cluster, topic, partition and offset are one record, of which one row is kept. Rules:
-the copy of the latest leader counts, as in Kafka, where a replica drops what its new leader doesn't have; then
-a live file's before one that is about to go; then by broker and path, so that it is the same row each time. A
-snapshot of the cluster's metadata numbers its records for itself: its rows are left out. Rows without a topic
-are compared within their own file only.
+the copy of the latest leader counts, as in Kafka, where a replica drops what its leader doesn't have; then
+a live file's before one that is about to go; then the first by broker and path, so that it is always the same
+one. A snapshot of the cluster's metadata numbers its records for itself: its rows are left out. Rows without
+a topic are compared within their own file only.
 """
 
 from __future__ import annotations

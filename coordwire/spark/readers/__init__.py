@@ -2,6 +2,7 @@
 
 files.py             paths, globs and URIs to files; files to bytes
 origins.py           files to the topic, partition, broker and cluster that they are of
+remote_segments.py   segments that remote storage has in another form
 parts.py             files to parts, each of which one task reads
 dispatch.py          which reader reads what
 captures.py          captures to frames

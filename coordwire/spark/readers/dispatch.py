@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from coordwire.errors import CoordwireError
+from coordwire.errors import CoordwireError, CorruptBatch
 from coordwire.spark.columns import BATCHES, ERRORS, FRAMES, LAG, OFFSETS, QUARANTINE, RECORDS, Column
 from coordwire.spark.options import Options
 from coordwire.spark.readers.files import File, find_files
 from coordwire.spark.readers.origins import Origins
 from coordwire.spark.readers.parts import Part, capture_parts, grouped, lag_parts, segment_parts
+from coordwire.spark.readers.remote_segments import why_unreadable
 from coordwire.spark.readers.rows import Bad, quarantine_batch
 
 if TYPE_CHECKING:
@@ -118,12 +119,15 @@ def guarded_call(
 
     So is one that a reader fails over in an unforeseen way: one file must not end a job of a million.
     """
+    reason = None
     try:
+        if (reason := why_unreadable(part)) is not None:
+            raise CorruptBatch(f"{part.path}: {reason}", part.start)
         yield from reader(part, options, *arguments)
     except Exception as error:
         if options.failfast:
             raise
-        yield Bad(part.path, part.start, part.end, part.trouble or reason_of(error))
+        yield Bad(part.path, part.start, part.end, part.trouble or reason or reason_of(error))
 
 
 def reason_of(error: Exception) -> str:
