@@ -15,6 +15,7 @@
     sources/       PySpark's data source API over the readers
     pipeline/      captures and segments into tables, and the report
     plugins/       the top-level packages by which PySpark finds the sources, one each
+    replicas.py    each record once, of several brokers' copies
     session.py     a session with the Java that there is
     DESIGN.md      how it scales
 
