@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+
 import pyarrow as pa
 import pyarrow.parquet
-import pytest
 
 from coordwire.errors import CoordwireError
 from coordwire.spark import columns, pipeline
@@ -110,7 +114,7 @@ def assert_equal(out: Path, other: Path, table_format: str) -> None:
 def test_the_same_rows_as_in_parquet(logs: Path, tmp_path: Path, table_format: str) -> None:
     out, plain = tmp_path / "out", tmp_path / "plain"
     run(logs, plain, None, None, CAPTURE)
-    run(logs, out, table_format, None, CAPTURE)
+    assert run(logs, out, table_format, None, CAPTURE).frames == 230
     assert_equal(out, plain, table_format)
     assert {commits(out, name, table_format) for name in columns.TABLES} == {1}
 
@@ -387,6 +391,14 @@ def test_links_below_the_folder_are_not_followed(logs: Path, tmp_path: Path, tab
     (out / "records" / log).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(CoordwireError, match="symbolic link"):
         run(logs, out, table_format)
+
+
+def test_the_example_of_the_page() -> None:
+    pytest.importorskip("deltalake", reason="deltalake isn't installed: pip install 'coordwire[delta]'")
+    page = Path(__file__).parents[2] / "docs/table-formats.md"
+    blocks = re.findall(r"^```py\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    (code,) = (block for block in blocks if "LocalEngine" in block)
+    exec(compile(code, str(page), "exec"), {})
 
 
 def test_an_unknown_format() -> None:

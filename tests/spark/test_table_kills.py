@@ -12,8 +12,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+
+import pyarrow as pa
 
 from coordwire.records import batches
 from tests.spark.data import partition, segment

@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+
 from coordwire.spark import columns, pipeline
 from tests.spark.data import partition, segment
 from tests.spark.in_process import InProcess
