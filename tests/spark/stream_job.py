@@ -20,6 +20,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "table-formats.md"
 def example(table_format: str, folder: Path) -> str:
     """The page's code, with this folder in the place of its folders."""
     blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    code: str
     (code,) = (block for block in blocks if f'.format("{table_format}")' in block)
     for written in ('"/arriving"', '"/lake/'):
         assert written in code

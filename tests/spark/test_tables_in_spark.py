@@ -132,8 +132,10 @@ def test_a_stream_is_exact_when_killed(tmp_path: Path, table_format: str) -> Non
         os.killpg(running.pid, signal.SIGKILL)
         running.wait()
     (tmp_path / "stop").touch()
-    running = start(table_format, tmp_path)
-    assert running.wait(900) == 0, (tmp_path / "job.txt").read_text()[-3000:]
+    for _ in range(3):  # on a busy machine Spark may give up on a worker that is slow to start
+        if (status := start(table_format, tmp_path).wait(900)) == 0:
+            break
+    assert status == 0, (tmp_path / "job.txt").read_text()[-3000:]
     found = Counter(map(tuple, json.loads((tmp_path / "rows.json").read_text())))
     assert found == expected(tmp_path / "arriving")
 
