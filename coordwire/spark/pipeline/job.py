@@ -128,7 +128,7 @@ def _locked(
     if load(output) is None:
         commit(output, {}, log=TableLog(chosen, token_hex(16)))
     if chosen != PARQUET:  # a run that was killed may have left tables without its commit
-        bring_up(output, wanted)
+        bring_up(output, wanted, lock.run)
     found = complete_units(output)
     clear_attempts(output, found)
     units = plan(files, options, wanted)
@@ -166,7 +166,7 @@ def _locked(
         table_files = unless_same(output, table_files, manifest.files)
         notes, log = next_log(manifest, notes, notes.keys() & (found.keys() - held.keys()), table_files)
         commit(output, notes, files=table_files, log=log)
-        bring_up(output, wanted, create=True)
+        bring_up(output, wanted, lock.run, create=True)
     clear_attempts(output, notes)
     summary = summary_of(files, ours)
     summary.reused = len(units) - len(todo)
