@@ -5,6 +5,7 @@
     spark.read.format("kafka-segment-batches").load("/backup")          # batch headers
     spark.read.format("kafka-capture").load("captures/*.pcap")          # frames
     spark.read.format("kafka-errors").load("captures/*.pcap")           # error codes of responses
+    spark.read.format("kafka-lag").load("/backup")                      # what groups have left to read
     spark.read.format("kafka-offsets").load("/backup")                  # what coordinators wrote
     spark.read.format("kafka-quarantine").load("/backup")               # what none of them could read
 
@@ -14,6 +15,7 @@
     sources/       PySpark's data source API over the readers
     pipeline/      captures and segments into tables, and the report
     plugins/       the top-level packages by which PySpark finds the sources, one each
+    replicas.py    each record once, of several brokers' copies
     session.py     a session with the Java that there is
     DESIGN.md      how it scales
 
