@@ -1,25 +1,42 @@
 """The error codes that a response carries, by Kafka's names, and which of them are routine.
 
-Strategy: a response may carry a code for each topic, partition or member; each code is reported once, with
-the place where it is first and how often it is there. Rules: a code of 0 is none; a code that Kafka doesn't
-name is "UNKNOWN_" and its number; the codes of other dialects, whose meaning no document gives, too.
+Strategy: a response may carry a code for each topic, partition or member. `error_places` gives each with what
+it is about; `answer_errors` reports each code once, with the place where it is first and how often it is
+there. Rules: a code of 0 is none; a code that Kafka doesn't name is "UNKNOWN_" and its number; the codes of
+other dialects, whose meaning no document gives, too. What a code is about is said by its own struct, or by
+the nearest around it; its group by the request, where the response names none.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any, NamedTuple
 
 from coordwire.capture.entries import FrameEntry
-from coordwire.codec.entities import entity_places, entity_values
+from coordwire.codec.entities import entity_field, entity_places, entity_values
+from coordwire.codec.fields import Field
+from coordwire.codec.message import Struct
 from coordwire.enums import enum_of
 from coordwire.versions import ApiKey
 
-__all__ = ["ROUTINE", "AnswerError", "answer_errors", "is_routine"]
+__all__ = [
+    "ROUTINE",
+    "AnswerError",
+    "ErrorPlace",
+    "answer_errors",
+    "error_code",
+    "error_places",
+    "is_routine",
+]
 
 ROUTINE = frozenset({(ApiKey.JOIN_GROUP, 79), (ApiKey.API_VERSIONS, 35)})
 """API and code of answers that belong to the protocol's normal course and that clients act on by themselves:
 MEMBER_ID_REQUIRED gives a new member its id (KIP-394), and UNSUPPORTED_VERSION of ApiVersions gives a newer
 client the broker's versions (KIP-511)."""
+
+_CODE = "error_code"
+_PARTITIONS = ("partition_index", "partition", "partition_id", "index")
 
 
 class AnswerError(NamedTuple):
@@ -34,24 +51,142 @@ class AnswerError(NamedTuple):
     times: int
 
 
+class ErrorPlace(NamedTuple):
+    """One field with an error code.
+
+    message_path: of the field that has the broker's words for it. message, topic, partition, group: None
+    where neither the struct nor those around it say.
+    """
+
+    code: int
+    name: str
+    path: str
+    message_path: str
+    message: str | None
+    topic: str | None
+    partition: int | None
+    group: str | None
+
+
 def answer_errors(entry: FrameEntry) -> list[AnswerError]:
     """The error codes other than 0 that a response carries, each once, in the order of the message."""
     message = entry.message
-    if entry.direction != "response" or not any(entity_values(message, "error_code")):
+    if entry.direction != "response" or not any(entity_values(message, _CODE)):
         return []
     found: dict[int, AnswerError] = {}
-    for path, owner, code in entity_places(message, "error_code"):
+    for path, owner, code in entity_places(message, _CODE):
         if not code:
             continue
         before = found.get(code)
         if before is not None:
             found[code] = before._replace(times=before.times + 1)
         else:
-            field = path.rpartition(".")[2].partition("[")[0]
-            codes = enum_of(type(owner).__name__, field)
-            name = codes(code).name if codes else f"UNKNOWN_{code}"
-            found[code] = AnswerError(code, name, path, 1)
+            found[code] = AnswerError(code, _name_of(owner, path, code), path, 1)
     return list(found.values())
+
+
+def error_places(entry: FrameEntry) -> Iterator[ErrorPlace]:
+    """All error codes other than 0 that a response carries, in the order of the message."""
+    message, version = entry.message, entry.body_version
+    if entry.direction == "response" and version is not None and any(entity_values(message, _CODE)):
+        yield from _places(message, version, "", _About(None, None, _asked_group(entry)))
+
+
+class _About(NamedTuple):
+    topic: str | None
+    partition: int | None
+    group: str | None
+
+
+def _places(value: Any, version: int, path: str, about: _About) -> Iterator[ErrorPlace]:
+    """Those of a struct and of the structs in it. about: what those around it say."""
+    cls: Any = type(value)
+    fields = _fields(cls, version)
+    own: list[Any] = [
+        before if name is None or (found := getattr(value, name)) is None else found
+        for name, before in zip(fields.names, about, strict=True)
+    ]
+    about = _About(*own)
+    for field in fields.ways:
+        inside = getattr(value, field.name)
+        here = f"{path}.{field.name}" if path else field.name
+        for place, element in _elements(field, inside, here):
+            if field.struct is not None:
+                yield from _places(element, version, place, about)
+            elif element:
+                beside = field.name.replace(_CODE, "error_message")
+                said = None if field.array else getattr(value, beside, None)
+                name = _name_of(value, place, element)
+                yield ErrorPlace(element, name, place, f"{path}.{beside}" if path else beside, said, *about)
+
+
+def _elements(field: Field, inside: Any, path: str) -> Iterable[tuple[str, Any]]:
+    if inside is None:
+        return ()
+    if not field.array:
+        return ((path, inside),)
+    return ((f"{path}[{index}]", element) for index, element in enumerate(inside))
+
+
+class _Fields(NamedTuple):
+    """Of a class in a version: the fields that are or lead to error codes; those that name topic, partition
+    and group."""
+
+    ways: tuple[Field, ...]
+    names: tuple[str | None, str | None, str | None]
+
+
+@cache
+def _fields(cls: Any, version: int) -> _Fields:
+    fields = [field for field in cls._layout_.fields if field.exists(version)]
+    ways = tuple(
+        field
+        for field in fields
+        if (_fields(field.struct, version).ways if field.struct else field.entity == _CODE)
+    )
+    own = [field for field in fields if field.struct is None and not field.array]
+    entities = {field.entity: field.name for field in reversed(own)}
+    partition = next((name for name in _PARTITIONS if any(field.name == name for field in own)), None)
+    return _Fields(ways, (entities.get("topic_name"), partition, entities.get("group_id")))
+
+
+def _asked_group(entry: FrameEntry) -> str | None:
+    """The group that the request names, where it was read and is about one."""
+    asked = entry.request
+    if asked is None or asked.error is not None or asked.message is None or asked.body_version is None:
+        return None
+    cls: Any = type(asked.message)
+    name = _fields(cls, asked.body_version).names[2]
+    return None if name is None else getattr(asked.message, name)
+
+
+def _name_of(owner: Struct, path: str, code: int) -> str:
+    return _code_name(type(owner).__name__, path.rpartition(".")[2].partition("[")[0], code)
+
+
+def _code_name(owner: str, field: str, code: int) -> str:
+    codes = enum_of(owner, field)
+    return codes(code).name if codes else f"UNKNOWN_{code}"
+
+
+def error_code(entry: FrameEntry) -> tuple[int, str] | None:
+    """A response's error code and its name: the message's own, else the first one inside that is not 0.
+
+    (0, "NONE") where all are 0; None for requests, for responses without error codes, and for what was
+    refused before an error code other than 0.
+    """
+    message, version = entry.message, entry.body_version
+    if entry.direction != "response" or message is None or version is None:
+        return None
+    cls: Any = type(message)
+    if any(entity_values(message, _CODE)):
+        own = entity_field(cls, _CODE)
+        if own is not None and (code := getattr(message, own)):
+            return code, _code_name(cls.__name__, own, code)
+        return next(
+            (code, _name_of(owner, path, code)) for path, owner, code in entity_places(message, _CODE) if code
+        )
+    return None if entry.error is not None or not _fields(cls, version).ways else (0, "NONE")
 
 
 def is_routine(entry: FrameEntry, code: int) -> bool:

@@ -65,9 +65,13 @@ def entry_form(entry: Entry, digits: int, *, show_secrets: bool) -> dict[str, An
     return frame_form(entry, digits, show_secrets=show_secrets)
 
 
-def frame_form(entry: FrameEntry, digits: int, *, show_secrets: bool) -> dict[str, Any]:
-    """A frame's line as a dict, before it is written."""
-    return _form(entry, digits, show_secrets, NOTHING if show_secrets else withheld(entry))
+def frame_form(
+    entry: FrameEntry, digits: int, *, show_secrets: bool, hidden: Withheld | None = None
+) -> dict[str, Any]:
+    """A frame's line as a dict, before it is written. hidden: what isn't shown of it, where that is known."""
+    if hidden is None:
+        hidden = NOTHING if show_secrets else withheld(entry)
+    return _form(entry, digits, show_secrets, hidden)
 
 
 def _form(entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld) -> dict[str, Any]:

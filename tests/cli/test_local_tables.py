@@ -55,6 +55,25 @@ def test_frames_in_csv_are_those_of_json(run: Run, tmp_path: Path) -> None:
         assert row["raw"] == line.get("raw", "")
 
 
+def test_errors_have_a_table_of_their_own(run: Run, tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in run("decode", "--format", "json", GROUP).out.splitlines()]
+    run("decode", "--format", "csv", "--out", tmp_path, GROUP)
+    rows = read(tmp_path / "errors.csv")
+    assert list(rows[0]) == [column.name for column in TABLES["errors"]]
+    firsts: dict[tuple[str, str], dict[str, str]] = {}
+    for row in rows:
+        firsts.setdefault((row["frame"], row["error_code"]), row)
+    assert [(row["frame"], row["error_name"], row["path"], row["client"]) for row in firsts.values()] == [
+        (str(line["frame"]), error["error"], error["path"], line["client"])
+        for line in lines
+        for error in line.get("errors", ())
+    ]
+    frames = {row["frame"]: row for row in read(tmp_path / "frames.csv")}
+    assert {row["frame"] for row in rows} == {
+        frame for frame, row in frames.items() if row["error_code"] not in ("", "0")
+    }
+
+
 def test_stories_are_those_of_the_timeline(run: Run, tmp_path: Path) -> None:
     told = [json.loads(line) for line in run("timeline", "--format", "json", GROUP).out.splitlines()]
     run("decode", "--format", "csv", "--out", tmp_path, GROUP)

@@ -11,11 +11,18 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
+import pyarrow
+
+import coordwire
 from coordwire.errors import DecodeError
+from coordwire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from coordwire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from coordwire.records import Record, encode_batch
-from coordwire.spark.columns import FRAMES
+from coordwire.spark.columns import ERRORS, FRAMES
 from coordwire.spark.options import Options, parse_options
+from coordwire.spark.readers.captures import read_errors
 from coordwire.spark.readers.dispatch import SOURCES, plan, read
+from coordwire.spark.readers.parts import Part
 
 CAPTURES = Path(__file__).parents[1] / "data" / "captures"
 HEADER, PACKET = 24, 16
@@ -30,6 +37,64 @@ def frames(options: Options) -> list[dict[str, Any]]:
         for batch in read(source, group, options, NAMES)
         for row in batch.to_pylist()
     ]
+
+
+def errors(options: Options, names: list[str]) -> list[dict[str, Any]]:
+    source = SOURCES["kafka-errors"]
+    groups = plan(source, options)
+    return [
+        row for group in groups for batch in read(source, group, options, names) for row in batch.to_pylist()
+    ]
+
+
+def test_errors_are_those_of_the_frames() -> None:
+    options = Options(paths=(str(CAPTURES / "kpy__tansu__group-range.pcap"),))
+    rows = {row["frame"]: row for row in frames(options)}
+    found = errors(options, [column.name for column in ERRORS])
+    assert found
+    assert {row["frame"] for row in found} == {frame for frame, row in rows.items() if row["error_code"]}
+    for row in found:
+        frame = rows[row["frame"]]
+        assert all(row[name] == frame[name] for name in ("time", "api", "api_version", "client_id", "client"))
+        assert (row["error_code"], row["error_name"]) == (frame["error_code"], frame["error_name"])
+        assert frame["flow"] == f"{row['broker']} > {row['client']}"
+        assert row["group_id"] or row["api"] not in ("Heartbeat", "JoinGroup", "SyncGroup")
+    assert {row["error_name"] for row in rows.values()} > {None, "NONE"}
+    assert all(row["error_code"] is None for row in rows.values() if row["direction"] == "request")
+    middle = found[-1]["time"]
+    later = Options(paths=options.paths, starting_timestamp=int(middle.timestamp() * 1000))
+    assert errors(later, ["time"]) == [{"time": row["time"]} for row in found if row["time"] >= middle]
+
+
+def test_what_is_withheld_has_no_errors(tmp_path: Path) -> None:
+    request = SaslHandshakeRequest(mechanism="PLAIN")
+    asked = coordwire.encode_request(request, version=1, correlation_id=1, client_id="c")
+    response = SaslHandshakeResponse(error_code=33, mechanisms=["SCRAM-SHA-256"])
+    authenticate = SaslAuthenticateRequest(auth_bytes=b"\0user\0secret")
+    answer = SaslAuthenticateResponse(error_code=58, error_message="denied", auth_bytes=b"e=other-error")
+    (tmp_path / "frames").write_bytes(
+        asked
+        + coordwire.encode_response(response, version=1, correlation_id=1)
+        + coordwire.encode_request(authenticate, version=1, correlation_id=2, client_id="c")
+        + cut(coordwire.encode_response(answer, version=1, correlation_id=2))
+    )
+    for shown in (False, True):
+        part = Part("capture", str(tmp_path / "frames"), 0, 0, 0)
+        options = Options(show_secrets=shown)
+        (batch,) = read_errors(part, options, ["error_name", "error_message"])
+        assert isinstance(batch, pyarrow.RecordBatch)
+        assert (
+            batch.to_pylist()
+            == [
+                {"error_name": "UNSUPPORTED_SASL_MECHANISM", "error_message": None},
+                {"error_name": "SASL_AUTHENTICATION_FAILED", "error_message": "denied"},
+            ][: 1 + shown]
+        )
+
+
+def cut(frame: bytes) -> bytes:
+    """A frame without its last byte."""
+    return (int.from_bytes(frame[:4], "big") - 1).to_bytes(4, "big") + frame[4:-1]
 
 
 def rotated(folder: Path, names: list[str]) -> Path:

@@ -23,7 +23,7 @@ from tests.spark import plain
 ROOT = Path(__file__).parents[2]
 CAPTURE = ROOT / "tests" / "data" / "captures" / "kpy__tansu__group-range.pcap"
 LOG = f"{0:020}.log"
-ALL = ("files", "batches", "records", "frames", "offset_commits", "groups", "lag", "quarantine")
+ALL = ("files", "batches", "records", "frames", "errors", "offset_commits", "groups", "lag", "quarantine")
 
 
 @pytest.fixture

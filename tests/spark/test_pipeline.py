@@ -7,10 +7,7 @@ import os
 import random
 import re
 import shutil
-import signal
 import struct
-import subprocess
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -293,29 +290,6 @@ def test_a_file_that_grew_is_read_anew(spark: SparkSession, tmp_path: Path) -> N
     assert second.bad_ranges == 0
     wanted = [record.offset for batch in batches(data) for record in batch]
     assert sorted(row["offset"] for row in rows(out, "records")) == wanted
-
-
-class killed:
-    """Runs a command and kills it, with all that it started, once it has left a note."""
-
-    def __init__(self, command: list[str], notes: Path) -> None:
-        self.process = subprocess.Popen(
-            command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        self.notes = notes
-
-    def __enter__(self) -> None:
-        until = time.monotonic() + 120
-        while not list(self.notes.glob("*.json")):
-            assert self.process.poll() is None, "it ended before it could be killed"
-            assert time.monotonic() < until
-            time.sleep(0.01)
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        time.sleep(0.5)  # the workers notice that their output is no longer read
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 def test_a_job_that_fails_says_why(spark: SparkSession, tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         metavar="DIR",
-        help="write tables of frames, groups, commits, lag and quarantine into this folder, as --format "
-        "parquet (default) or csv; filters choose the frames",
+        help="write tables of frames, errors, groups, commits, lag and quarantine into this folder, as "
+        "--format parquet (default) or csv; filters choose the frames",
     )
 
 

@@ -1,9 +1,9 @@
-"""Entries to rows of the tables: frames, groups, offset_commits, lag, quarantine.
+"""Entries to rows of the tables: frames, errors, groups, offset_commits, lag, quarantine.
 
 Strategy: rows are made by the pipeline's own readers; each capture's events come from a timeline of its own.
-Filters choose the rows of frames and quarantine; the timelines of groups are made from all frames, since they
-would be wrong otherwise. Rules: rows go on to the writers at once; memory is that of the timeline and of one
-batch.
+Filters choose the rows of frames, errors and quarantine; the timelines of groups are made from all frames,
+since they would be wrong otherwise. Rules: rows go on to the writers at once; memory is that of the timeline
+and of one batch.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from coordwire.groups.capture_timeline import Timeline
 from coordwire.groups.timeline_events import GroupEvent
 from coordwire.quantities import counted
 from coordwire.spark.columns import TABLES
-from coordwire.spark.readers.captures import FrameRows, bad_of, row_size
+from coordwire.spark.readers.captures import ErrorRows, FrameRows, bad_of, row_size
 from coordwire.spark.readers.group_stories import STORIES, event_row, event_table
 from coordwire.spark.readers.rows import quarantine_row
 
-TABLES_OF_CAPTURES = ("frames", *STORIES, "quarantine")
+TABLES_OF_CAPTURES = ("frames", "errors", *STORIES, "quarantine")
 EVENT = 300
 """About how many bytes a row of any other table than frames has."""
 
@@ -47,6 +47,7 @@ class TablesFormat:
         self._writers = {table: _writer(files, table, name, format) for table, name in self._names.items()}
         self._columns = {table: [column.name for column in TABLES[table]] for table in TABLES_OF_CAPTURES}
         self._frames = FrameRows(self._columns["frames"], show_secrets=show_secrets)
+        self._errors = ErrorRows(self._columns["errors"], show_secrets=show_secrets)
         self._show_secrets = show_secrets
         self._timeline = Timeline()
         self._capture = ""
@@ -64,6 +65,8 @@ class TablesFormat:
         """An entry that the filters chose."""
         if isinstance(entry, FrameEntry):
             self._add("frames", self._frames.row(entry), row_size(entry))
+            for row in self._errors.rows(entry):
+                self._add("errors", row, EVENT)
         else:
             bad = bad_of(entry, entry.file, show_secrets=self._show_secrets)
             row = quarantine_row(bad, self._columns["quarantine"])

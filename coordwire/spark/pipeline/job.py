@@ -46,6 +46,7 @@ from coordwire.spark.pipeline.summary import PipelineSummary, summary_of, write_
 from coordwire.spark.pipeline.tables import tables_named
 from coordwire.spark.pipeline.units import Unit, as_units, printable, story_units
 from coordwire.spark.readers.files import File, find_files, is_uri
+from coordwire.spark.readers.origins import Origins
 from coordwire.spark.readers.parts import Part, capture_parts, segment_parts
 
 if TYPE_CHECKING:
@@ -209,7 +210,8 @@ def plan(files: dict[str, File], options: Options, tables: Sequence[str]) -> lis
     for file in files.values():
         kinds.setdefault(file.kind(), []).append(file)
     segments, captures = kinds.get("segment", []), kinds.get("capture", [])
-    parts: list[Part] = [*segment_parts(segments, options), *capture_parts(captures, options)]
+    origins = Origins(files.values())
+    parts: list[Part] = [*segment_parts(segments, options, origins), *capture_parts(captures, options)]
     units = as_units(parts, files, options, tables)
     if {"groups", "offset_commits"} & set(tables):
         units += story_units(segments, files, options, tables)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire import __version__
 from coordwire.errors import CoordwireError, DecodeError
-from coordwire.spark.columns import TABLES, default_columns
+from coordwire.spark.columns import TABLES, arrow_schema, default_columns
 from coordwire.spark.options import Options
 from coordwire.spark.pipeline.notes import FORMAT
 from coordwire.spark.pipeline.output import Output, UnitFiles
@@ -28,7 +28,7 @@ from coordwire.spark.pipeline.places import NOTES
 from coordwire.spark.readers.dispatch import guarded_call, reason_of
 from coordwire.spark.readers.files import File
 from coordwire.spark.readers.parts import Part
-from coordwire.spark.readers.rows import Bad, quarantine_batch
+from coordwire.spark.readers.rows import Bad, Builder, quarantine_batch
 
 if TYPE_CHECKING:
     import pyarrow
@@ -63,7 +63,10 @@ def as_units(
 def _name(part: Part, files: Mapping[str, File], options: Options, tables: Sequence[str], story: bool) -> str:
     chosen = asdict(options) | {"paths": None, "split_size": None}
     prints = [(path, files[path].size, files[path].modified) for path in (part.path, *part.rest)]
-    facts = json.dumps([FORMAT, __version__, prints, part.start, part.end, story, sorted(tables), chosen])
+    origin = [part.topic, part.partition, part.broker, part.cluster_id, part.state]
+    facts = json.dumps(
+        [FORMAT, __version__, prints, part.start, part.end, origin, story, sorted(tables), chosen]
+    )
     return sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
@@ -204,12 +207,15 @@ class _Work:
         from coordwire.capture.entries import FrameEntry
         from coordwire.codec.entities import entity_values
         from coordwire.groups.capture_timeline import Timeline
-        from coordwire.spark.readers.captures import read_frames
+        from coordwire.spark.readers.captures import ERROR_SIZE, ErrorRows, read_frames, wanted
         from coordwire.spark.readers.group_stories import STORIES, EventRows
 
         timeline = Timeline()
         stories = EventRows(self.tables, self.options.batch_size)
         found: list[tuple[str, pyarrow.RecordBatch]] = []
+        errors = Builder(arrow_schema(TABLES["errors"]), self.options.batch_size)
+        names = [column.name for column in TABLES["errors"]]
+        error_rows = ErrorRows(names, show_secrets=self.options.show_secrets)
         telling = any(name in self.tables for name in STORIES)
 
         def see(entry: Entry) -> None:
@@ -222,6 +228,9 @@ class _Work:
                 if entry.direction == "response" and entry.error is None:
                     for code in {*entity_values(entry.message, "error_code")} - {0}:
                         self.error_codes[name, code] += 1
+                if "errors" in self.tables and wanted(entry, self.options):
+                    batches = errors.add_all(error_rows.rows(entry), ERROR_SIZE)
+                    found.extend(("errors", batch) for batch in batches)
             if telling:
                 found.extend(stories.add(timeline.feed(entry)))
 
@@ -239,6 +248,8 @@ class _Work:
             found.extend(stories.add(timeline.finish()))
             yield from found
             yield from stories.finish()
+        if (rows := errors.take()) is not None:
+            yield "errors", rows
 
     def _story(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
         from coordwire.spark.readers.group_stories import EventRows, log_events

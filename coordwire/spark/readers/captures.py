@@ -8,19 +8,23 @@ The files of a rotated capture are read as one stream (`coordwire.capture.rotati
 
 from __future__ import annotations
 
-__all__ = ["FrameRows", "bad_of", "entries", "joined", "read_frames", "row_size"]
+__all__ = [
+    "ErrorRows", "FrameRows", "bad_of", "entries", "joined", "read_errors", "read_frames", "row_size",
+]  # fmt: skip
 
 import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from coordwire.capture.answer_errors import ErrorPlace, error_code, error_places
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.jsonlines import encode, frame_form, text
 from coordwire.capture.reader import Capture
+from coordwire.capture.redaction.withheld import NOTHING, Withheld, withheld
 from coordwire.capture.rotation import RotatedFiles
 from coordwire.errors import DecodeError, Malformed, UnreadableRange
-from coordwire.spark.columns import FRAMES, arrow_schema
+from coordwire.spark.columns import ERRORS, FRAMES, arrow_schema
 from coordwire.spark.options import Options
 from coordwire.spark.readers.files import open_stream
 from coordwire.spark.readers.parts import Part
@@ -31,6 +35,11 @@ if TYPE_CHECKING:
 
 NINE = 9
 """Decimals of a second; the JSON line's own time isn't used."""
+
+ERROR_SIZE = 300
+"""About how many bytes a row of the errors table has."""
+
+_NO_FORM: dict[str, Any] = {}
 
 
 Open = Callable[[str], BinaryIO]
@@ -83,7 +92,7 @@ def read_frames(
                 see(entry)
             if isinstance(entry, UnreadableRange):
                 yield _bad(entry, part, options)
-            elif _wanted(entry, options):
+            elif wanted(entry, options):
                 row = rows.row(entry)
                 if options.failfast and entry.error is not None:
                     raise Malformed(f"{part.path}: frame {entry.number}: {entry.error}", entry.error.position)
@@ -98,6 +107,28 @@ def read_frames(
         yield batch
 
 
+def read_errors(part: Part, options: Options, columns: Sequence[str]) -> Iterator[pyarrow.RecordBatch | Bad]:
+    """The error codes of the capture's responses in batches of these columns of the errors table, and what
+    couldn't be read. Raises as `read_frames` does."""
+    schema = arrow_schema([column for name in columns for column in ERRORS if column.name == name])
+    builder = Builder(schema, options.batch_size)
+    rows = ErrorRows(columns, show_secrets=options.show_secrets)
+    full: list[pyarrow.RecordBatch] = []
+
+    def see(entry: Entry) -> None:
+        if isinstance(entry, FrameEntry) and wanted(entry, options):
+            full.extend(builder.add_all(rows.rows(entry), ERROR_SIZE))
+
+    for item in read_frames(part, options, ["frame"], see):
+        if isinstance(item, Bad):
+            yield item
+        yield from full
+        full.clear()
+    yield from full
+    if (batch := builder.take()) is not None:
+        yield batch
+
+
 class FrameRows:
     """Frames as rows of the frames table. columns: those that are wanted, by name."""
 
@@ -108,8 +139,41 @@ class FrameRows:
 
     def row(self, entry: FrameEntry) -> list[Any]:
         """The values, in the order of the columns."""
-        form = frame_form(entry, NINE, show_secrets=self._show_secrets) if self._formed else {}
+        if not self._formed:
+            return [get(entry, _NO_FORM) for get in self._getters]
+        hidden = NOTHING if self._show_secrets else withheld(entry)
+        form = frame_form(entry, NINE, show_secrets=self._show_secrets, hidden=hidden)
+        form["answered"] = (None if hidden.body else error_code(entry)) or (None, None)
         return [get(entry, form) for get in self._getters]
+
+
+class ErrorRows:
+    """The error codes of responses as rows of the errors table. columns: those that are wanted, by name."""
+
+    def __init__(self, columns: Sequence[str], *, show_secrets: bool) -> None:
+        self._columns = columns
+        self._show_secrets = show_secrets
+
+    def rows(self, entry: FrameEntry) -> Iterator[list[Any]]:
+        """One for each error code that is not 0, in the order of the columns."""
+        hidden: Withheld | None = None
+        for place in error_places(entry):
+            if hidden is None:
+                hidden = NOTHING if self._show_secrets else withheld(entry)
+            if hidden.body:
+                return
+            row = _error_row(entry, place, hidden)
+            yield [row[name] for name in self._columns]
+
+
+def _error_row(entry: FrameEntry, place: ErrorPlace, hidden: Withheld) -> dict[str, Any]:
+    found = {name: _COLUMNS[name](entry, _NO_FORM) for name in _OF_FRAME}
+    return found | {
+        "client_id": None if hidden.client else entry.client_id, "path": place.path,
+        "error_code": place.code, "error_name": place.name,
+        "error_message": None if place.message_path in hidden.paths else place.message,
+        "topic": place.topic or None, "partition": place.partition, "group_id": place.group,
+    }  # fmt: skip
 
 
 def row_size(entry: FrameEntry) -> int:
@@ -136,7 +200,7 @@ def _bad(entry: UnreadableRange, part: Part, options: Options) -> Bad:
     return bad
 
 
-def _wanted(entry: FrameEntry, options: Options) -> bool:
+def wanted(entry: FrameEntry, options: Options) -> bool:
     """Whether its time is in the range asked for; a frame without a time is in none."""
     start, end = options.starting_timestamp, options.ending_timestamp
     if start is None and end is None:
@@ -174,7 +238,16 @@ def _latency(entry: FrameEntry, form: dict[str, Any]) -> float | None:
     return None if latency is None else round(latency / 1e6, 6)
 
 
+def _host(side: str) -> Getter:
+    def get(entry: FrameEntry, form: dict[str, Any]) -> str | None:
+        return None if entry.connection is None else str(getattr(entry.connection, side))
+
+    return get
+
+
 _FORMED: dict[str, Getter] = {
+    "error_code": lambda entry, form: form["answered"][0],
+    "error_name": lambda entry, form: form["answered"][1],
     "error_reason": _error("reason"),
     "error_position": _error("position"),
     "error_path": _error("path"),
@@ -190,6 +263,8 @@ _COLUMNS: dict[str, Getter] = {
     "capture": lambda entry, form: text(entry.capture),
     "frame": lambda entry, form: entry.number,
     "flow": lambda entry, form: entry.flow,
+    "client": _host("client"),
+    "broker": _host("broker"),
     "time": lambda entry, form: microseconds(entry.time_ns),
     "time_ns": lambda entry, form: entry.time_ns,
     "direction": lambda entry, form: entry.direction,
@@ -205,3 +280,5 @@ _COLUMNS: dict[str, Getter] = {
     "token": lambda entry, form: entry.token,
     **_FORMED,
 }
+_OF_FRAME = ("capture", "frame", "time", "api", "api_version", "client", "broker")
+"""Columns that the table of errors has from that of frames."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 __all__ = ["Bad", "Builder", "conform", "quarantine_batch", "quarantine_row"]
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,12 @@ class Builder:
         self._rows += 1
         self._used += size
         return self.take() if self._used >= self.most or self._rows >= MOST_ROWS else None
+
+    def add_all(self, rows: Iterable[Iterable[Any]], size: int) -> Iterator[pyarrow.RecordBatch]:
+        """Rows of about that many bytes each; the batches that have come together."""
+        for row in rows:
+            if (batch := self.add(row, size)) is not None:
+                yield batch
 
     def take(self) -> pyarrow.RecordBatch | None:
         """What is there, if anything."""

@@ -8,7 +8,9 @@ Spark still checks them all; rows come as Arrow batches in exactly the schema th
 
 from __future__ import annotations
 
-__all__ = ["KafkaCapture", "KafkaOffsets", "KafkaQuarantine", "KafkaSegment", "KafkaSegmentBatches"]
+__all__ = [
+    "KafkaCapture", "KafkaErrors", "KafkaOffsets", "KafkaQuarantine", "KafkaSegment", "KafkaSegmentBatches",
+]  # fmt: skip
 
 import sys
 from typing import TYPE_CHECKING, ClassVar
@@ -72,6 +74,12 @@ class KafkaCapture(_KafkaSource):
     source = SOURCES["kafka-capture"]
 
 
+class KafkaErrors(_KafkaSource):
+    """The error codes of recorded responses."""
+
+    source = SOURCES["kafka-errors"]
+
+
 class KafkaOffsets(_KafkaSource):
     """What coordinators wrote to their logs."""
 
@@ -85,7 +93,7 @@ class KafkaQuarantine(_KafkaSource):
 
 
 ALL: tuple[type[_KafkaSource], ...] = (
-    KafkaSegment, KafkaSegmentBatches, KafkaCapture, KafkaOffsets, KafkaQuarantine,
+    KafkaSegment, KafkaSegmentBatches, KafkaCapture, KafkaErrors, KafkaOffsets, KafkaQuarantine,
 )  # fmt: skip
 
 

@@ -20,7 +20,10 @@ from coordwire.spark.options import Options
 from coordwire.spark.sources.source_reader import BatchReader
 
 OFFSETS = {"kafka-segment": "offset", "kafka-offsets": "log_offset"}
-TIMES = {"kafka-segment": "timestamp", "kafka-capture": "time", "kafka-offsets": "timestamp"}
+TIMES = {
+    "kafka-segment": "timestamp", "kafka-capture": "time", "kafka-errors": "time",
+    "kafka-offsets": "timestamp",
+}  # fmt: skip
 TOPICS = ("kafka-segment", "kafka-segment-batches")
 """The sources whose topic and partition are those of the folder."""
 
