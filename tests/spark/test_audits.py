@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,20 +22,11 @@ from tests.broker_sample import broker_sample
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 TOPICS = ("codec-gzip-0", "codec-lz4-0", "codec-none-0", "codec-zstd-0", "compacted-0", "several.segments-0",
           "several.segments-1", "transactions-0", "__consumer_offsets-0")  # fmt: skip
 LAST = (1 << 31) - 1
-CODEGEN = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreted(spark: SparkSession) -> Iterator[None]:
-    """Compiling code for a few rows costs more than it saves."""
-    for name, value in CODEGEN.items():
-        spark.conf.set(name, value)
-    yield
-    for name in CODEGEN:
-        spark.conf.unset(name)
 
 
 def pieces(path: Path) -> list[bytes]:

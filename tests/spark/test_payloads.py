@@ -123,6 +123,7 @@ def cases() -> list[tuple[bytes | None, list[Header]]]:
     return found
 
 
+@pytest.mark.usefixtures("interpreted")
 def test_columns_are_those_of_a_plain_decoder(spark: SparkSession) -> None:
     import pyarrow as pa
 
