@@ -21,6 +21,7 @@ from __future__ import annotations
 
 __all__ = ["KEY_HEADER", "VALUE_HEADER", "registry_payload", "with_schemas"]
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -74,47 +75,53 @@ def registry_payload(
     """
     from pyspark.sql import functions as f
 
-    none = f.lit(None).cast("string")
-    by_prefix = f.when(
-        _byte(data, 1) == 0,
-        _payload(_id(data), none, *_rest(data, _ID, protobuf), data=None),
+    said = f.lit(None).cast("binary")
+    if headers is not None:
+        said = f.try_element_at(f.filter(headers, lambda one: one["key"] == header), f.lit(-1))["value"]
+    magic = _byte(f.coalesce(said, data), 1)
+    start = f.when(magic == 0, f.lit(_ID)).when(said.isNotNull() & (magic == 1), f.lit(_GUID))
+    found = f.struct(
+        f.coalesce(said, data).alias("head"), said.isNotNull().alias("in_header"), start.alias("start")
     )
-    if headers is None:
-        return _complete(by_prefix)
-    said = f.try_element_at(f.filter(headers, lambda one: one["key"] == header), f.lit(-1))["value"]
-    magic = _byte(said, 1)
-    by_header = f.when(magic == 0, _payload(_id(said), none, *_rest(said, _ID, protobuf), data=data)).when(
-        magic == 1,
-        _payload(f.lit(None).cast("int"), _guid(said), *_rest(said, _GUID, protobuf), data=data),
-    )
-    return f.when(said.isNotNull(), _complete(by_header)).otherwise(_complete(by_prefix))
+    return _let(found, lambda found: _read(found, data, protobuf))
 
 
-def _payload(number: Column, guid: Column, indexes: Column, rest: Column, *, data: Column | None) -> Column:
+def _let(value: Column, function: Callable[[Column], Column]) -> Column:
+    """The function of a value that is computed once, however often the function uses it."""
     from pyspark.sql import functions as f
 
-    return f.struct(
-        number.alias("id"), guid.alias("guid"), indexes.alias("message_indexes"),
-        (rest if data is None else data).alias("payload"),
-        # Read to its end, whatever of it is asked for.
-        rest.isNotNull().alias("is_whole"),
-    )  # fmt: skip
+    return f.get(f.transform(f.array(value), function), f.lit(0))
 
 
-def _complete(found: Column) -> Column:
-    """Nothing for one that lacks a part."""
+def _read(found: Column, data: Column, protobuf: bool) -> Column:
+    """The payload whose prefix or header is `head`, with the id or GUID before byte `start`."""
     from pyspark.sql import functions as f
 
-    whole = found["is_whole"] & (found["id"].isNotNull() | found["guid"].isNotNull())
-    fields = [found[name].alias(name) for name in ("id", "guid", "message_indexes", "payload")]
-    return f.when(whole, f.struct(*fields))
+    head, start = found["head"], found["start"]
+    there = start.isNotNull() & (f.length(head) >= start)
+    number = f.when(start == _ID, _number(f.substring(head, 2, 4)))
+    none = f.struct(f.lit(None).cast("array<int>").alias("out"), f.lit(0).alias("used"))
+
+    def whole(indexes: Column) -> Column:
+        rest = f.substr(head, start + indexes["used"] + 1)
+        return f.struct(
+            number.cast("int").alias("id"), f.when(start == _GUID, _guid(head)).alias("guid"),
+            indexes["out"].alias("message_indexes"),
+            f.when(found["in_header"], data).otherwise(rest).alias("payload"),
+        )  # fmt: skip
+
+    def complete(indexes: Column) -> Column:
+        return f.when(indexes["out"].isNotNull(), whole(indexes)) if protobuf else whole(indexes)
+
+    sound = there & ((start == _GUID) | (number < 1 << 31))
+    return f.when(sound, _let(_indexes(head, start) if protobuf else none, complete))
 
 
 def _byte(data: Column, at: int) -> Column:
     """An unsigned byte, counted from 1; null beyond the end."""
     from pyspark.sql import functions as f
 
-    return f.when(f.length(data) >= at, _number(f.substring(data, at, 1)).cast("int"))
+    return f.when(f.length(data) >= at, _number(f.substring(data, at, 1)))
 
 
 def _number(data: Column) -> Column:
@@ -124,51 +131,36 @@ def _number(data: Column) -> Column:
     return f.conv(f.hex(data), 16, 10).cast("bigint")
 
 
-def _id(data: Column) -> Column:
-    from pyspark.sql import functions as f
-
-    number = _number(f.substring(data, 2, 4))
-    return f.when((f.length(data) >= _ID) & (number < 1 << 31), number.cast("int"))
-
-
 def _guid(data: Column) -> Column:
     from pyspark.sql import functions as f
 
+    places = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
     digits = f.lower(f.hex(f.substring(data, 2, 16)))
-    parts = [f.substring(digits, start + 1, length) for start, length in
-             ((0, 8), (8, 4), (12, 4), (16, 4), (20, 12))]  # fmt: skip
-    return f.when(f.length(data) >= _GUID, f.concat_ws("-", *parts))
+    return f.concat_ws("-", *(f.substring(digits, at, length) for at, length in places))
 
 
-def _rest(data: Column, start: int, protobuf: bool) -> tuple[Column, Column]:
-    """The message indexes after `start` bytes, and what follows them."""
+def _indexes(data: Column, start: Column) -> Column:
+    """A struct of out, the indexes after `start` bytes, and used, how many bytes they take; out is null for
+    what is no such list."""
     from pyspark.sql import functions as f
 
-    if not protobuf:
-        there = f.when(f.length(data) >= start, f.substr(data, f.lit(start + 1)))
-        return f.lit(None).cast("array<int>"), there
-    first = _byte(data, start + 1)
-    read = _indexes(data, start)
-    only = f.struct(f.array(f.lit(0)).alias("out"), f.lit(1).alias("used"))
-    found = f.when(first == 0, only).otherwise(read)
-    return found["out"], f.when(found["out"].isNotNull(), f.substr(data, found["used"] + start + 1))
-
-
-def _indexes(data: Column, start: int) -> Column:
-    """A struct of out, the indexes, and used, how many bytes they take; null for what is no such list."""
-    from pyspark.sql import functions as f
-
-    length = f.least(f.length(data) - start, f.lit(_VARINT * (MOST_INDEXES + 1)))
-    places = f.when(length > 0, f.sequence(f.lit(1), length))
+    # Nearly all lists are a single 0.
+    length = f.when(_number(f.substr(data, start + 1, f.lit(1))) == 0, f.lit(1)).otherwise(
+        f.least(f.length(data) - start, f.lit(_VARINT * (MOST_INDEXES + 1)))
+    )
+    places = f.when(length > 0, f.sequence(f.lit(1), length)).otherwise(f.array().cast("array<int>"))
     numbers = f.transform(places, lambda at: _number(f.substr(data, at + start, f.lit(1))))
     begin = f.struct(
         f.lit(-1).cast("bigint").alias("size"), f.lit(0).cast("bigint").alias("value"),
         f.lit(0).alias("shift"), f.array().cast("array<int>").alias("out"), f.lit(0).alias("used"),
         f.lit(False).alias("bad"),
     )  # fmt: skip
-    state = f.reduce(numbers, begin, _step)
-    whole = ~state["bad"] & (state["size"] == f.size(state["out"]))
-    return f.when(whole, f.struct(state["out"].alias("out"), state["used"].alias("used")))
+
+    def whole(state: Column) -> Column:
+        sound = ~state["bad"] & (state["size"] == f.size(state["out"]))
+        return f.struct(f.when(sound, state["out"]).alias("out"), state["used"].alias("used"))
+
+    return _let(f.reduce(numbers, begin, _step), whole)
 
 
 def _step(state: Column, byte: Column) -> Column:
@@ -177,25 +169,26 @@ def _step(state: Column, byte: Column) -> Column:
     from pyspark.sql import functions as f
 
     over = state["bad"] | (state["size"] == f.size(state["out"]))
-    bits = byte.bitwiseAND(f.lit(0x7F))
+    bits = byte.bitwiseAND(f.lit(0x7F).cast("bigint"))
     value = state["value"].bitwiseOR(f.call_function("shiftleft", bits, state["shift"]))
-    more = byte >= 0x80
+    more = f.struct(
+        state["size"].alias("size"), value.alias("value"), (state["shift"] + 7).alias("shift"),
+        state["out"].alias("out"), (state["used"] + 1).alias("used"),
+        (state["shift"] >= 7 * (_VARINT - 1)).alias("bad"),
+    )  # fmt: skip
     unsigned = value.bitwiseAND(f.lit(0xFFFFFFFF))
-    number = f.shiftright(unsigned, 1).bitwiseXOR(-unsigned.bitwiseAND(f.lit(1)))
-    is_size = state["size"] == -1
-    # A list of size 0 is [0].
-    size = f.when(~is_size | more, state["size"]).when(number == 0, f.lit(1)).otherwise(number)
-    one = f.array(f.when(is_size, f.lit(0)).otherwise(number.cast("int")))
-    is_one = ~more & (~is_size | (number == 0))
-    bad = f.when(more, state["shift"] >= 7 * (_VARINT - 1)).otherwise(
-        (number < 0) | (is_size & (number > MOST_INDEXES))
-    )
-    after = f.struct(
-        size.cast("bigint").alias("size"),
-        f.when(more, value).otherwise(f.lit(0)).cast("bigint").alias("value"),
-        f.when(more, state["shift"] + 7).otherwise(f.lit(0)).cast("int").alias("shift"),
-        f.when(is_one, f.concat(state["out"], one)).otherwise(state["out"]).alias("out"),
-        (state["used"] + 1).cast("int").alias("used"),
-        bad.alias("bad"),
-    )
-    return f.when(over, state).otherwise(after)
+    number = f.shiftright(unsigned, 1).bitwiseXOR(-unsigned.bitwiseAND(f.lit(1).cast("bigint")))
+
+    def last(number: Column) -> Column:
+        is_size = state["size"] == -1
+        is_none = is_size & (number == 0)  # which means [0]
+        size = f.when(is_none, f.lit(1).cast("bigint")).when(is_size, number).otherwise(state["size"])
+        one = f.array(f.when(is_size, f.lit(0)).otherwise(number.cast("int")))
+        return f.struct(
+            size.alias("size"), f.lit(0).cast("bigint").alias("value"), f.lit(0).alias("shift"),
+            f.when(~is_size | is_none, f.concat(state["out"], one)).otherwise(state["out"]).alias("out"),
+            (state["used"] + 1).alias("used"),
+            ((number < 0) | (is_size & (number > MOST_INDEXES))).alias("bad"),
+        )  # fmt: skip
+
+    return f.when(over, state).when(byte >= 0x80, more).otherwise(_let(number, last))
