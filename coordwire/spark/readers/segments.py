@@ -10,10 +10,11 @@ parts are those of the whole file, and their bytes and the bad ones make up the 
 
 from __future__ import annotations
 
-__all__ = ["read_batches", "read_records"]
+__all__ = ["read_batches", "read_records", "resume_position"]
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from coordwire.capture.jsonlines import text
@@ -47,7 +48,7 @@ class _Reader:
     def __init__(self, part: Part, options: Options) -> None:
         self.part = part
         self.options = options
-        self.view = open_bytes(part.path)
+        self.view = open_bytes(part.path)[: part.size]  # as it was listed, though it may have grown
         self._judge = batches(self.view, on_error="report")
 
     def items(self) -> Iterator[RecordBatch | Bad]:
@@ -105,6 +106,15 @@ class _Reader:
         except CorruptBatch:
             return False
         return batch is not None
+
+
+def resume_position(part: Part, read: int) -> int:
+    """Where the first batch begins that wasn't all there when the file had `read` bytes. Raises `OSError`."""
+    reader = _Reader(replace(part, size=read, start=read), Options())
+    walk = batches(reader.view, on_error="report", check_records=False)
+    walk.position = reader._lead()
+    walk.advance(read)
+    return min(walk.position, read)
 
 
 def constants(part: Part) -> dict[str, str | int | None]:
