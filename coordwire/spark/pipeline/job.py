@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from coordwire.errors import CoordwireError
 from coordwire.spark.options import Options
 from coordwire.spark.pipeline.attempts import clear, remove_ours
+from coordwire.spark.pipeline.connect_tasks import ConnectEngine, is_connect
 from coordwire.spark.pipeline.engine import Engine, Progress
 from coordwire.spark.pipeline.locks import Lock
 from coordwire.spark.pipeline.manifest import (  # fmt: skip
@@ -95,7 +96,9 @@ def run(
 
 def as_engine(engine: SparkSession | Engine) -> Engine:
     """The engine, or the one of a Spark session."""
-    return engine if isinstance(engine, Engine) else SparkEngine(engine)
+    if isinstance(engine, Engine):
+        return engine
+    return ConnectEngine(engine) if is_connect(engine) else SparkEngine(engine)
 
 
 def _locked(
