@@ -61,7 +61,7 @@ def test_an_old_java_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_java_that_is_too_new_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session.metadata, "version", lambda name: "4.0.5")
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "4.0.5")
     monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "new", "25.0.1")))
     monkeypatch.setenv("PATH", str(fake_java(tmp_path / "jdk", "21.0.2") / "bin"))
     assert session.java_home() == str(tmp_path / "jdk")

@@ -35,12 +35,13 @@ def python(version: str) -> Path:
     interpreter = place / "bin" / "python"
     if not interpreter.exists():
         subprocess.run([sys.executable, "-m", "venv", place], check=True)
+        command: list[str | Path]
         command = [interpreter, "-m", "pip", "install", "--quiet", f"{ROOT}[spark]", f"pyspark=={version}.*"]
         subprocess.run(command, check=True)
     return interpreter
 
 
-def check(interpreter: Path, folder: Path, *arguments: str) -> dict[str, object]:
+def check(interpreter: str | Path, folder: Path, *arguments: str) -> dict[str, object]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
     environment["PYTHONPATH"] = os.pathsep.join(
         [str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]

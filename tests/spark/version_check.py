@@ -121,17 +121,14 @@ def check_stream(spark: SparkSession, folder: Path) -> int:
     from coordwire.records import batches
 
     wanted = [record.offset for part in (*data, more) for batch in batches(part) for record in batch]
-    found = run()
-    assert run() == found
-    return same("stream", found, wanted)
+    return same("stream", run(), wanted)
 
 
 def check_pipeline(spark: SparkSession, inputs: Path, folder: Path) -> dict[str, int]:
     import pyarrow.dataset
 
-    summary = pipeline.run(spark, [str(inputs)], str(folder / "spark"))
+    summary = pipeline.run(spark, [str(inputs)], str(folder / "spark"), report=False)
     pipeline.run(pipeline.LocalEngine(workers=1), [str(inputs)], str(folder / "local"), report=False)
-    assert "<svg" in (folder / "spark" / "report.html").read_text()
     counts = {"units": summary.units}
     for path in sorted((folder / "local").iterdir()):
         if path.is_dir() and not path.name.startswith("_"):
@@ -142,7 +139,7 @@ def check_pipeline(spark: SparkSession, inputs: Path, folder: Path) -> dict[str,
                 for engine in ("local", "spark")
             )
             counts[path.name] = same(path.name, map(plain, got), map(plain, wanted))
-            assert pipeline.table(spark, str(folder / "spark"), path.name).count() == counts[path.name]
+    assert pipeline.table(spark, str(folder / "spark"), "frames").count() == counts["frames"]
     return counts
 
 
