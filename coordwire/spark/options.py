@@ -6,7 +6,8 @@
     partitions                            numbers and ranges: 0,3-5
     startingOffset, endingOffset          records from the first, and before the second
     startingTimestamp, endingTimestamp    milliseconds since 1970, or ISO 8601 (UTC unless it says otherwise)
-    splitSize                             bytes of a part that one task reads (default 128 MB)
+    splitSize                             bytes of a part that one task reads (default 128 MB); a capture has
+                                          a share for about each, at most 16
     batchSize                             bytes of keys and values in one Arrow batch (default 8 MB)
     strict, showSecrets                   for captures, as `coordwire decode` has them
     joinRotated                           whether rotated captures are read as one (default true)

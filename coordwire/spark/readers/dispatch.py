@@ -81,7 +81,9 @@ def plan_files(source: SourceDefinition, files: Iterable[File], options: Options
 
         return grouped(offset_parts(kinds["segment"], options), options)
     segments = segment_parts(kinds["segment"], options, Origins(files))
-    return grouped([*segments, *capture_parts(kinds["capture"], options)], options)
+    # What can't be read is in a capture's first share, and the others have none of it.
+    captures = capture_parts(kinds["capture"], options, shared=source.least is None)
+    return grouped([*segments, *captures], options)
 
 
 def read(

@@ -2,7 +2,7 @@
 
 Strategy: a run ends with a number. The manifest has it first, and with it which units and files are new and
 which files go; then each table gets one transaction with that number. A table says which number it has last,
-so that whoever comes after a kill in between (the next run, first of all) commits what is missing and nothing
+so that the next run after a kill in between commits what is missing and nothing
 twice. Rules: what a table's log says counts, not which files are there, since Delta and Iceberg may compact
 and clean them; a table without anything new or gone gets no commit.
 """
