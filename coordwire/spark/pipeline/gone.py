@@ -26,9 +26,10 @@ from coordwire.quantities import counted
 from coordwire.segments.names import live_path
 from coordwire.spark.pipeline.notes import Manifest, Notes, load
 from coordwire.spark.pipeline.output import Output
-from coordwire.spark.readers.files import File, file_system, is_uri
+from coordwire.spark.readers.files import File
 from coordwire.spark.readers.origins import FileOrigin, Origins
 from coordwire.spark.readers.parts import Part
+from coordwire.spark.readers.stores import canonical, is_uri, local_path, store_of
 
 MOST_NAMED = 3
 ADVICE = "nothing was removed"
@@ -121,10 +122,10 @@ class _Place:
     """An input: a file, a folder, a glob, each here or in a store."""
 
     def __init__(self, path: str) -> None:
-        local = path.removeprefix("file://")
+        local = local_path(path)
         self.shown = path
         self.remote = is_uri(path)
-        full = path.rstrip("/") if self.remote else os.path.abspath(local)
+        full = canonical(path) if self.remote else os.path.abspath(local)
         wild = glob.has_magic(full) and (self.remote or not os.path.lexists(local))
         self._pattern = re.compile(_translated(full) if wild else re.escape(full), re.DOTALL)
 
@@ -151,9 +152,9 @@ def _is_gone(path: str) -> bool:
         if is_uri(path):
             from pyarrow import fs
 
-            system, inner = file_system(path)
-            return bool(system.get_file_info(inner).type == fs.FileType.NotFound)
-        os.lstat(path.removeprefix("file://"))
+            store, inner = store_of(path)
+            return bool(store.info(inner).type == fs.FileType.NotFound)
+        os.lstat(local_path(path))
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError as error:
@@ -184,7 +185,7 @@ def _check_places(
                 if place.holds(path):
                     raise CoordwireError(f"nothing is below {text(place.shown)} any more: {ADVICE}")
             continue
-        folder = os.path.dirname(path.removeprefix("file://"))
+        folder = os.path.dirname(local_path(path))
         while not os.path.lexists(folder):
             folder = os.path.dirname(folder)
         if entries(folder) == 0:
@@ -220,5 +221,5 @@ def mount_points(paths: Iterable[str]) -> set[str]:
         return folder if os.path.ismount(folder) else mount(os.path.dirname(folder))
 
     real = cache(os.path.realpath)
-    folders = {os.path.dirname(path.removeprefix("file://")) for path in paths if not is_uri(path)}
+    folders = {os.path.dirname(local_path(path)) for path in paths if not is_uri(path)}
     return {mount(str(real(folder))) for folder in folders} - {"/"}

@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -70,10 +71,9 @@ def _name(part: Part, files: Mapping[str, File], options: Options, tables: Seque
     chosen = asdict(options) | {"paths": None, "split_size": None}
     prints = [(path, files[path].size, files[path].modified) for path in (part.path, *part.rest)]
     origin = [part.topic, part.partition, part.broker, part.cluster_id, part.state]
+    place = [part.start, part.end, part.share, part.shares]
     whole = [story, part.lag is not None]
-    facts = json.dumps(
-        [FORMAT, __version__, prints, part.start, part.end, origin, whole, sorted(tables), chosen]
-    )
+    facts = json.dumps([FORMAT, __version__, prints, place, origin, whole, sorted(tables), chosen])
     return sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
@@ -222,7 +222,8 @@ class _Work:
         errors = Builder(arrow_schema(TABLES["errors"]), self.options.batch_size)
         names = [column.name for column in TABLES["errors"]]
         error_rows = ErrorRows(names, show_secrets=self.options.show_secrets)
-        telling = any(name in self.tables for name in STORIES)
+        told = any(name in self.tables for name in STORIES)
+        telling = told and self.unit.part.share == 0  # a group's members are on many connections
 
         def see(entry: Entry) -> None:
             if isinstance(entry, FrameEntry):
@@ -237,13 +238,16 @@ class _Work:
                 if "errors" in self.tables and wanted(entry, self.options):
                     batches = errors.add_all(error_rows.rows(entry), ERROR_SIZE)
                     found.extend(("errors", batch) for batch in batches)
-            if telling:
-                found.extend(stories.add(timeline.feed(entry)))
+
+        def tell(entry: Entry) -> None:
+            if events := timeline.feed(entry):
+                found.extend(stories.add(events))
 
         columns = [column.name for column in TABLES["frames"]]
         if "frames" not in self.tables:
             columns = ["frame"]
-        for item in guarded_call(read_frames, self.unit.part, self.options, columns, see):
+        reader = partial(read_frames, stories=told, tell=tell if telling else None)
+        for item in guarded_call(reader, self.unit.part, self.options, columns, see):
             if isinstance(item, Bad):
                 self._quarantine(item)
             else:

@@ -22,7 +22,8 @@ from coordwire.records import batches
 from coordwire.segments.names import file_name, file_state
 from coordwire.segments.remote_metadata import METADATA_TOPIC, RemoteSegment, remote_segment
 from coordwire.segments.remote_names import remote_name, remote_place
-from coordwire.spark.readers.files import File, is_uri, open_bytes, open_stream
+from coordwire.spark.readers.files import File, open_bytes, open_stream
+from coordwire.spark.readers.stores import is_uri
 
 META = "meta.properties"
 MOST_META = 64 << 10
@@ -51,11 +52,12 @@ class _Broker(NamedTuple):
 
 
 class Origins:
-    """The origins of files that were listed together."""
+    """The origins of files that were listed together. indexes: the paths of offset indexes among these."""
 
     def __init__(self, files: Iterable[File]) -> None:
         files = list(files)
         self._listed = {file.path for file in files if file.name == META}
+        self.indexes = {file.path for file in files if ".index" in file.name}
         self._brokers: dict[str, _Broker | None] = {}
         self._lookups = 0
         self._metadata = [file for file in files if file.topic == METADATA_TOPIC and file.kind() == "segment"]
