@@ -204,7 +204,8 @@ class _Work:
         from coordwire.capture.entries import FrameEntry
         from coordwire.codec.entities import entity_values
         from coordwire.groups.capture_timeline import Timeline
-        from coordwire.spark.readers.captures import ERROR_SIZE, ErrorRows, read_frames, wanted
+        from coordwire.spark.readers.captures import read_frames, wanted
+        from coordwire.spark.readers.frame_rows import ERROR_SIZE, ErrorRows
         from coordwire.spark.readers.group_stories import STORIES, EventRows
 
         timeline = Timeline()
