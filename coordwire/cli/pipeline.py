@@ -1,8 +1,9 @@
-"""`coordwire pipeline`: captures and segments into tables, with Spark.
+"""`coordwire pipeline`: captures and segments into tables, with Spark or processes of this machine.
 
 Strategy: options become those of `coordwire.spark.pipeline.job.run`; a session is made for it, or the
-cluster's is used. Rules: standard output has the summary and nothing else; progress goes to standard error,
-on a terminal only; what was refused is in the tables, and the status is 1.
+cluster's is used, unless `--engine local` asks for none. Rules: standard output has the summary and nothing
+else; progress goes to standard error, on a terminal only; what was refused is in the tables, and the status
+is 1.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 
 from coordwire.cli import Failure
@@ -21,17 +23,31 @@ from coordwire.cli.inputs import shown
 from coordwire.cli.termination import terminable
 from coordwire.errors import CoordwireError
 from coordwire.spark.options import Options
+from coordwire.spark.pipeline.engine import Engine
 from coordwire.spark.pipeline.job import REPORT, check
 from coordwire.spark.pipeline.job import run as run_pipeline
+from coordwire.spark.pipeline.local_tasks import LocalEngine
+from coordwire.spark.pipeline.spark_tasks import SparkEngine
 from coordwire.spark.pipeline.summary import PipelineSummary
 from coordwire.spark.pipeline.tables import tables_named
 from coordwire.spark.pipeline.units import cause
+
+MASTER = "local[*]"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("inputs", nargs="+", metavar="IN", help="captures, segments, folders, globs or URIs")
     parser.add_argument("--out", required=True, metavar="DIR", help="output folder, or a URI")
-    parser.add_argument("--master", default="local[*]", help="Spark master URL (default: local[*])")
+    parser.add_argument(
+        "--engine",
+        choices=("spark", "local"),
+        default="spark",
+        help="what runs the work: Spark (default), or processes of this machine, without Java",
+    )
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="processes of --engine local (default: one a processor)"
+    )
+    parser.add_argument("--master", help=f"Spark master URL (default: {MASTER})")
     parser.add_argument("--tables", metavar="NAME,…", help="write only these tables (default: all)")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="format of the summary")
     parser.add_argument(
@@ -54,26 +70,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.split_size < 1:
         raise Failure("--split-size must be at least 1")
-    config = dict(_setting(text) for text in options.conf)
     try:
         tables = tables_named(options.tables.split(",") if options.tables else None)
-        check(options.inputs, options.out)  # Spark takes seconds to start
-        from coordwire.spark.session import session
-
-        with terminable(), quiet_gateway():
-            spark = session(options.master, config=config)
-            try:
-                summary = run_pipeline(
-                    spark, options.inputs, options.out, tables=tables,
-                    options=Options(
-                        split_size=options.split_size, strict=options.strict,
-                        show_secrets=options.show_secrets,
-                    ),
-                    report=not options.no_report, progress=_Progress() if sys.stderr.isatty() else None,
-                )  # fmt: skip
-            finally:
-                with suppress(Exception):  # Spark may have ended before us
-                    spark.stop()
+        with _engine(options) as engine:
+            summary = run_pipeline(
+                engine, options.inputs, options.out, tables=tables,
+                options=Options(
+                    split_size=options.split_size, strict=options.strict, show_secrets=options.show_secrets
+                ),
+                report=not options.no_report, progress=_Progress() if sys.stderr.isatty() else None,
+            )  # fmt: skip
     except CoordwireError as error:
         raise Failure(shown(error.reason)) from None
     except OSError as error:
@@ -86,6 +92,33 @@ def run(options: argparse.Namespace) -> int:
         print(f"coordwire: {shown(notice)}", file=sys.stderr)
     _tell(summary, options)
     return 1 if summary.errors else 0
+
+
+@contextmanager
+def _engine(options: argparse.Namespace) -> Iterator[Engine]:
+    """What the options ask for, ready to work. Raises `Failure` for options of the other one."""
+    config = dict(_setting(text) for text in options.conf)
+    if options.engine == "local":
+        if options.master is not None or config:
+            raise Failure("--master and --conf are for Spark: leave them out, or leave out --engine local")
+        if find_spec("pyarrow") is None:
+            raise Failure("tables need pyarrow: pip install 'coordwire[arrow,compression]'")
+        check(options.inputs, options.out)
+        with terminable():
+            yield LocalEngine(options.workers)
+        return
+    if options.workers is not None:
+        raise Failure("--workers is for --engine local; Spark's are set by --master, as in local[4]")
+    check(options.inputs, options.out)  # Spark takes seconds to start
+    from coordwire.spark.session import session
+
+    with terminable(), quiet_gateway():
+        spark = session(options.master or MASTER, config=config)
+        try:
+            yield SparkEngine(spark)
+        finally:
+            with suppress(Exception):  # Spark may have ended before us
+                spark.stop()
 
 
 @contextmanager

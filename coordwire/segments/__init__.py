@@ -5,7 +5,7 @@
             for record in batch: record.offset, record.key, record.value
         segment.find(offset=4711); segment.find(timestamp=1_700_000_000_000)
 
-    names.py        what file and folder names say
+    names.py        what file and folder names say; remote_names.py: those in remote storage
     mapping.py      files as memory
     indexes.py      .index, .timeindex, .txnindex
     state_files.py  .snapshot, leader-epoch-checkpoint, partition.metadata

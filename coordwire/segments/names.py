@@ -8,7 +8,10 @@ while they come or go. A name of another form says nothing, and is not an error.
 
 from __future__ import annotations
 
-__all__ = ["FileKind", "FileName", "file_name", "log_name", "topic_partition"]
+__all__ = [
+    "FileKind", "FileName", "FileState", "file_name", "file_state", "live_path", "log_name",
+    "topic_partition",
+]  # fmt: skip
 
 import re
 from typing import Literal, NamedTuple, get_args
@@ -16,10 +19,17 @@ from typing import Literal, NamedTuple, get_args
 FileKind = Literal["log", "index", "timeindex", "txnindex", "snapshot", "checkpoint"]
 """What is in a file: record batches (log, checkpoint) or what a broker keeps beside them."""
 
+FileState = Literal["live", "deleted", "cleaned", "swap", "future", "stray", "checkpoint"]
+"""What a broker does with a file of records: it is read from and appended to (live), about to be removed
+(deleted), being written by the cleaner (cleaned), about to take its place (swap), being moved to another of
+the broker's folders (future), of a partition that the broker no longer has (stray), or of a snapshot of the
+cluster's metadata (checkpoint)."""
+
 _FOLDER = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]{1,10})", re.DOTALL)
-_MOVED = re.compile(r"(\S+-\S+)\.\S+-(?:delete|future|stray)")
+_MOVED = re.compile(r"(?P<folder>\S+-\S+)\.\S+-(?P<state>delete|future|stray)")
 _KINDS = "|".join(get_args(FileKind)[:-1])
 _FILE = re.compile(rf"([0-9]{{1,20}})\.({_KINDS})(?:\.(?:deleted|cleaned|swap))?")
+_SUFFIX = re.compile(rf"(?P<name>[0-9]{{1,20}}\.(?:{_KINDS}))\.(?P<state>deleted|cleaned|swap)")
 _CHECKPOINT = re.compile(r"([0-9]{20})-([0-9]{10})(?:\.checkpoint(?:\.deleted)?|-.*\.checkpoint\.part)")
 _BOOTSTRAP = "bootstrap.checkpoint"
 _INT32, _INT64 = 1 << 31, 1 << 63
@@ -60,6 +70,38 @@ def file_name(name: str) -> FileName | None:
 
 def _kind(word: str) -> FileKind:
     return next(kind for kind in get_args(FileKind) if kind == word)
+
+
+def file_state(path: str) -> FileState | None:
+    """What a file's name and its folder's say that the broker does with it; None for a name of another form.
+
+    The file's own suffix counts for more than the folder's.
+    """
+    folder, _, name = path.rpartition("/")
+    said = file_name(name)
+    if said is None:
+        return None
+    if said.kind == "checkpoint":
+        return "checkpoint"
+    if found := _SUFFIX.fullmatch(name):
+        return _state(found["state"])
+    moved = _MOVED.fullmatch(folder.rpartition("/")[2])
+    return _state(moved["state"]) if moved else "live"
+
+
+def live_path(path: str) -> str:
+    """The path that a segment's file has while it is live: without the suffixes of `file_state`."""
+    folder, slash, name = path.rpartition("/")
+    if found := _SUFFIX.fullmatch(name):
+        name = found["name"]
+    above, other, last = folder.rpartition("/")
+    if file_name(name) is not None and (moved := _MOVED.fullmatch(last)):
+        folder = f"{above}{other}{moved['folder']}"
+    return f"{folder}{slash}{name}"
+
+
+def _state(word: str) -> FileState:
+    return next(state for state in get_args(FileState) if state.startswith(word))
 
 
 def log_name(offset: int, kind: FileKind = "log") -> str:

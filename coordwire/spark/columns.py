@@ -29,10 +29,35 @@ class Column(NamedTuple):
 HEADERS = "array<struct<key:string,value:binary>>"
 
 _PLACE = (
-    Column("topic", "string", "From the folder's name, TOPIC-PARTITION; null where it is of another form."),
-    Column("partition", "int", "From the folder's name."),
+    Column(
+        "topic",
+        "string",
+        "From the folder's name, TOPIC-PARTITION, or as remote storage has it; null where it says nothing.",
+    ),
+    Column("partition", "int", "The same."),
 )
 _PATH = Column("path", "string", "The file.")
+_BROKER = (
+    Column(
+        "broker",
+        "string",
+        "The broker whose file it is: node.id of meta.properties in its log folder; without one, the log "
+        "folder's path. Null in remote storage, and where there is no log folder.",
+    ),
+    Column("cluster_id", "string", "The cluster's id, of meta.properties; null if unknown."),
+    Column(
+        "file_state",
+        "string",
+        "What its name says: live; deleted, cleaned or swap by the file's suffix; deleted, future or stray "
+        "by the folder's; checkpoint (a snapshot of the cluster's metadata, with offsets of its own); "
+        "remote; null for a name of another form.",
+    ),
+)
+_PRODUCER = (
+    Column("producer_id", "bigint", "Of its batch; -1 for none."),
+    Column("producer_epoch", "smallint", "-1 for none."),
+)
+_LEADER = Column("partition_leader_epoch", "int", "The epoch of the leader that appended it; -1 for none.")
 
 RECORDS = (
     *_PLACE,
@@ -42,17 +67,17 @@ RECORDS = (
     Column("value", "binary", "Null for a tombstone."),
     Column("headers", HEADERS, "In order; keys may repeat."),
     Column("is_control", "boolean", "Whether it is a transaction marker or another control record."),
-    Column("path", "string", "The file.", True),
+    _PATH,
+    *_BROKER,
+    *_PRODUCER,
+    Column("base_sequence", "int", "Of its batch; -1 for none."),
+    _LEADER,
     Column("timestamp_ms", "bigint", "Milliseconds since 1970; -1 for none.", True),
     Column("batch_position", "bigint", "The byte in the file at which its batch begins.", True),
     Column("batch_size", "int", "Bytes of its batch, header included.", True),
     Column("magic", "tinyint", "The format of its batch: 0, 1 or 2.", True),
     Column("codec", "string", "none, gzip, snappy, lz4 or zstd.", True),
     Column("timestamp_type", "string", "CreateTime, LogAppendTime or NoTimestampType.", True),
-    Column("partition_leader_epoch", "int", "The epoch of the leader that appended it.", True),
-    Column("producer_id", "bigint", "-1 for none.", True),
-    Column("producer_epoch", "smallint", "-1 for none.", True),
-    Column("base_sequence", "int", "Of its batch; -1 for none.", True),
     Column("transactional", "boolean", "Whether it is part of a transaction.", True),
 )
 
@@ -68,9 +93,8 @@ BATCHES = (
     Column("max_timestamp", "bigint", "Milliseconds since 1970; -1 for none."),
     Column("time", "timestamp", "The max timestamp as a time; null for none."),
     Column("checksum", "bigint", "CRC-32C (magic 2) or CRC-32, as stated and verified."),
-    Column("partition_leader_epoch", "int", "The epoch of the leader that appended it."),
-    Column("producer_id", "bigint", "-1 for none."),
-    Column("producer_epoch", "smallint", "-1 for none."),
+    _LEADER,
+    *_PRODUCER,
     Column("base_sequence", "int", "-1 for none."),
     Column("last_sequence", "int", "-1 for none."),
     Column("transactional", "boolean", "Whether it is part of a transaction."),
@@ -82,6 +106,7 @@ BATCHES = (
     ),
     Column("count", "int", "Its header's record count; null for a compressed message set."),
     _PATH,
+    *_BROKER,
 )
 
 FRAMES = (
@@ -251,6 +276,7 @@ FILES = (
     _PATH,
     Column("kind", "string", "segment, capture, index (of a segment) or other."),
     *_PLACE,
+    *_BROKER,
     Column("size", "bigint", "Bytes."),
     Column("modified", "timestamp", "The time of its last change."),
     Column("rows", "bigint", "Batches of a segment, frames of a capture."),

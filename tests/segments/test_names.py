@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordwire.segments.names import FileName, file_name, log_name, topic_partition
+from coordwire.segments.names import FileName, file_name, file_state, live_path, log_name, topic_partition
+from coordwire.segments.remote_names import RemoteName, RemotePlace, remote_name, remote_place
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,77 @@ def test_folders(folder: str, wanted: tuple[str, int] | None) -> None:
 )
 def test_files(name: str, wanted: FileName | None) -> None:
     assert file_name(name) == wanted
+
+
+LOG = "00000000000000000000.log"
+MOVED = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("path", "state", "live"),
+    [
+        (f"/d/orders-0/{LOG}", "live", f"/d/orders-0/{LOG}"),
+        (f"/d/orders-0/{LOG}.deleted", "deleted", f"/d/orders-0/{LOG}"),
+        (f"/d/orders-0/{LOG}.cleaned", "cleaned", f"/d/orders-0/{LOG}"),
+        (f"s3://b/orders-0/{LOG}.swap", "swap", f"s3://b/orders-0/{LOG}"),
+        (f"/d/orders-0.{MOVED}-delete/{LOG}", "deleted", f"/d/orders-0/{LOG}"),
+        (f"/d/orders-0.{MOVED}-future/{LOG}", "future", f"/d/orders-0/{LOG}"),
+        (f"orders-0.{MOVED}-stray/{LOG}", "stray", f"orders-0/{LOG}"),
+        (f"orders-0.{MOVED}-future/{LOG}.deleted", "deleted", f"orders-0/{LOG}"),
+        ("orders-0/00000000000000000010-0000000003.checkpoint", "checkpoint", None),
+        ("00000000000000000010-0000000003.checkpoint.deleted", "checkpoint", None),
+        (LOG, "live", LOG),
+        (f"/d/orders-0/{LOG}.gz", None, None),
+        (f"/d/x-1.{MOVED}-delete/notes.deleted", None, None),
+        ("", None, None),
+    ],
+)
+def test_states_and_the_path_of_a_live_file(path: str, state: str | None, live: str | None) -> None:
+    assert file_state(path) == state
+    assert live_path(path) == (path if live is None else live)
+
+
+ID, SEGMENT = "MWJ6FHTfRYy67jzwZdeqSQ", "tqimKeZwStOEOwRzT3L5oQ"
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        (f"00000000000000001234-{SEGMENT}.log", RemoteName("log", SEGMENT, 1234)),
+        (f"1234-{SEGMENT}.log", RemoteName("log", SEGMENT, 1234)),
+        (f"{SEGMENT}.log", RemoteName("log", SEGMENT, None)),
+        (f"00000000000000001234-{SEGMENT}.rsm-manifest", RemoteName("index", SEGMENT, 1234)),
+        (f"00000000000000001234-{SEGMENT}.indexes", RemoteName("index", SEGMENT, 1234)),
+        (f"0-{SEGMENT}.leader_epoch_checkpoint", RemoteName("index", SEGMENT, 0)),
+        (f"0-{SEGMENT[:-1]}R.log", None),  # not what 16 bytes give
+        (f"0-{SEGMENT[1:]}.log", None),
+        (f"9223372036854775808-{SEGMENT}.log", None),
+        (f"0-{SEGMENT}.log.deleted", None),
+        (LOG, None),
+    ],
+)
+def test_files_in_remote_storage(name: str, wanted: RemoteName | None) -> None:
+    assert remote_name(name) == wanted
+
+
+@pytest.mark.parametrize(
+    ("folder", "wanted"),
+    [
+        (f"some/prefix/or-ders.1-{ID}/7", RemotePlace("or-ders.1", 7, ID)),
+        (f"s3://b/orders-{ID}/0", RemotePlace("orders", 0, ID)),
+        (f"/tier/or-ders-3-{ID}", RemotePlace("or-ders", 3, ID)),
+        (f"orders-3-{ID[:20]}-A", RemotePlace("orders", 3, f"{ID[:20]}-A")),
+        (f"/tier/{ID}/3", RemotePlace(None, 3, ID)),
+        (f"/tier/orders-{ID}/2147483648", None),
+        (f"/tier/orders-{ID}/x", None),
+        (f"/tier/orders-{ID}", None),
+        (f"/tier/no topic-{ID}/0", None),
+        ("orders-0", None),
+        ("", None),
+    ],
+)
+def test_folders_in_remote_storage(folder: str, wanted: RemotePlace | None) -> None:
+    assert remote_place(folder) == wanted
 
 
 def test_names_to_write() -> None:

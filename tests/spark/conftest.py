@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.spark.class_archive import OPTIONS, make_archive
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# These jobs are short: the optimizing compiler and several collectors cost more than they save.
-for name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
-    os.environ.setdefault(name, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+CAPTURE = Path(__file__).parents[1] / "data" / "captures" / "kpy__tansu__group-range.pcap"
+
+for name, value in OPTIONS.items():
+    os.environ.setdefault(name, value)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -31,3 +35,18 @@ def spark() -> Iterator[SparkSession]:
     spark = session("local[2]", name="tests", config=small)
     yield spark
     spark.stop()
+
+
+@pytest.fixture(scope="session")
+def class_archive(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """For tests that start several Javas of their own, and those after them."""
+    from coordwire.spark import pipeline
+
+    folder = tmp_path_factory.mktemp("classes")
+    pipeline.run(spark, [str(CAPTURE)], str(folder / "out"), report=False)
+    before = os.environ.get("SPARK_SUBMIT_OPTS", "")
+    archive = folder / "spark.jsa"
+    make_archive(spark, archive)
+    yield
+    os.environ["SPARK_SUBMIT_OPTS"] = before
+    archive.unlink(missing_ok=True)  # 120 MB

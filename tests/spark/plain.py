@@ -13,8 +13,8 @@ from unittest import mock
 from coordwire.records import Record, encode_batch
 from coordwire.spark import pipeline
 from coordwire.spark.options import Options
-from coordwire.spark.pipeline import job as pipeline_job
 from coordwire.spark.pipeline import output_folder
+from coordwire.spark.pipeline.engine import Progress
 from coordwire.spark.pipeline.manifest import named_files
 from coordwire.spark.pipeline.output import Output
 from coordwire.spark.pipeline.units import Unit, run_unit
@@ -134,16 +134,28 @@ def run(
     inputs: Path | str, out: Path | str, *, work: Work = run_unit, **named: Any
 ) -> pipeline.PipelineSummary:
     """The pipeline; `work` does one unit."""
+    named.setdefault("tables", TABLES)
+    return pipeline.run(_Here(work), [str(inputs)], str(out), report=False, **named)
 
-    def job(
-        spark: object, units: Any, out: str, options: Options, tables: Any, progress: object, run: str
+
+class _Here(pipeline.LocalEngine):
+    """Runs units in this process."""
+
+    def __init__(self, work: Work) -> None:
+        super().__init__()
+        self._work_one = work
+
+    def run_units(
+        self,
+        units: Sequence[Unit],
+        out: str,
+        options: Options,
+        tables: tuple[str, ...],
+        progress: Progress | None,
+        run: str | None = None,
     ) -> None:
         for unit in units:
-            work(unit, out, options, tables, run)
-
-    named.setdefault("tables", TABLES)
-    with mock.patch.object(pipeline_job, "run_units", job):
-        return pipeline.run(None, [str(inputs)], str(out), report=False, **named)  # type: ignore[arg-type]
+            self._work_one(unit, out, options, tables, run)
 
 
 def segment(offsets: Sequence[int]) -> bytes:

@@ -1,8 +1,10 @@
-"""The command, ended by signals in the midst of its work, and run again; workers killed; two at once."""
+"""The command, ended by signals in the midst of its work; workers killed; two at once.
+
+What runs afterwards or meanwhile does so in the tests' own Spark, which is there at once.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -13,17 +15,23 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
 
+from coordwire.errors import CoordwireError
 from coordwire.records import batches
+from coordwire.spark import pipeline
+from coordwire.spark.pipeline.summary import PipelineSummary
 from tests.spark import plain
 from tests.spark.data import partition, segment
 
-pytestmark = pytest.mark.spark
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("class_archive")]
 
 PARTITIONS = 10
 TIMES = int(os.environ.get("COORDWIRE_KILLS", "1"))
@@ -71,13 +79,11 @@ def wait_for(what: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
     return found
 
 
-def run_again(logs: tuple[Path, int], out: Path) -> dict[str, Any]:
+def run_again(spark: SparkSession, logs: tuple[Path, int], out: Path) -> PipelineSummary:
     """It goes on, each record is there once, and nothing is left of what was ended."""
-    done = subprocess.run(command(logs[0], out), capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
+    summary = pipeline.run(spark, [str(logs[0])], str(out), report=False)
     assert_whole(logs, out)
-    summary: dict[str, Any] = json.loads(done.stdout)
-    assert summary["records"] == logs[1]
+    assert summary.records == logs[1]
     return summary
 
 
@@ -123,7 +129,7 @@ def kill_workers(process: subprocess.Popen[str]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def test_kill_of_everything(logs: tuple[Path, int], tmp_path: Path) -> None:
+def test_kill_of_everything(spark: SparkSession, logs: tuple[Path, int], tmp_path: Path) -> None:
     for number, wait in enumerate(moments()):
         out = tmp_path / str(number)
         running = Running(logs[0], out)
@@ -131,12 +137,12 @@ def test_kill_of_everything(logs: tuple[Path, int], tmp_path: Path) -> None:
         os.killpg(running.process.pid, signal.SIGKILL)
         running.end()
         noted = len(list((out / "_manifest").glob("*.json")))
-        summary = run_again(logs, out)
-        assert summary["reused"] >= noted > 0 or wait
-        assert wait or "ended without finishing (its process is gone)" in summary["notices"][0]
+        summary = run_again(spark, logs, out)
+        assert summary.reused >= noted > 0 or wait
+        assert wait or "ended without finishing (its process is gone)" in summary.notices[0]
 
 
-def test_kill_of_the_driver_alone(logs: tuple[Path, int], tmp_path: Path) -> None:
+def test_kill_of_the_driver_alone(spark: SparkSession, logs: tuple[Path, int], tmp_path: Path) -> None:
     """Its Java and its workers may work on for a while, beside the run that follows at once."""
     for number, wait in enumerate(moments()):
         out = tmp_path / str(number)
@@ -144,11 +150,13 @@ def test_kill_of_the_driver_alone(logs: tuple[Path, int], tmp_path: Path) -> Non
         time.sleep(wait)
         running.process.kill()
         running.process.wait()
-        run_again(logs, out)
+        run_again(spark, logs, out)
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_asked_to_end(logs: tuple[Path, int], tmp_path: Path, number: signal.Signals, status: int) -> None:
+def test_asked_to_end(
+    spark: SparkSession, logs: tuple[Path, int], tmp_path: Path, number: signal.Signals, status: int
+) -> None:
     for count, wait in enumerate(moments()):
         out = tmp_path / str(count)
         running = Running(logs[0], out)
@@ -160,10 +168,10 @@ def test_asked_to_end(logs: tuple[Path, int], tmp_path: Path, number: signal.Sig
         assert code == status, err
         assert "Traceback" not in err
         assert plain.leftovers(out) == []
-        assert run_again(logs, out)["notices"] == []
+        assert run_again(spark, logs, out).notices == []
 
 
-def test_kill_of_a_worker(logs: tuple[Path, int], tmp_path: Path) -> None:
+def test_kill_of_a_worker(spark: SparkSession, logs: tuple[Path, int], tmp_path: Path) -> None:
     for number, _ in enumerate(moments()):
         out = tmp_path / str(number)
         running = Running(logs[0], out)
@@ -176,7 +184,7 @@ def test_kill_of_a_worker(logs: tuple[Path, int], tmp_path: Path) -> None:
         assert "Traceback" not in err
         assert "\tat org.apache" not in err
         assert plain.leftovers(out) == []
-        run_again(logs, out)
+        run_again(spark, logs, out)
 
 
 def test_kill_of_a_worker_that_spark_replaces(logs: tuple[Path, int], tmp_path: Path) -> None:
@@ -189,19 +197,16 @@ def test_kill_of_a_worker_that_spark_replaces(logs: tuple[Path, int], tmp_path: 
     assert_whole(logs, out)
 
 
-def test_two_at_once(logs: tuple[Path, int], tmp_path: Path) -> None:
+def test_two_at_once(spark: SparkSession, logs: tuple[Path, int], tmp_path: Path) -> None:
     out = tmp_path / "out"
     running = Running(logs[0], out)
     os.kill(running.process.pid, signal.SIGSTOP)  # or it might end before the second one has begun
     try:
-        second = subprocess.run(
-            command(logs[0], out), capture_output=True, text=True, timeout=600, check=False
-        )
+        with pytest.raises(CoordwireError, match="is in use by run ") as refused:
+            pipeline.run(spark, [str(logs[0])], str(out), report=False)
     finally:
         os.kill(running.process.pid, signal.SIGCONT)
-    assert second.returncode == 2
-    assert "is in use by run " in second.stderr
-    assert f"process {running.process.pid} on" in second.stderr
+    assert f"process {running.process.pid} on" in str(refused.value)
     code, _, err = running.end()
     assert code == 0, err
     assert_whole(logs, out)

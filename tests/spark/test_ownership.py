@@ -81,10 +81,10 @@ def test_the_command_line_refuses_before_spark_starts(
     [
         ("{", "is not a manifest of this pipeline"),
         ('{"name": "my web app", "icons": []}', "is not a manifest of this pipeline"),
-        ('{"format": 1, "units": {}}', "is of format 1, expected 2"),
+        ('{"format": 1, "units": {}}', "is of format 1, expected 3"),
         ("[" * 5000, "is not a manifest of this pipeline"),
-        ('{"format": 2, "units": {}, "files": {}, "removing": {}}', "expected made_by"),
-        ('{"format": 2, "made_by": "coordwire pipeline", "units": {"u": 1}, "files": {}, "removing": {}}',
+        ('{"format": 3, "units": {}, "files": {}, "removing": {}}', "expected made_by"),
+        ('{"format": 3, "made_by": "coordwire pipeline", "units": {"u": 1}, "files": {}, "removing": {}}',
          "expected the note of unit 'u'"),
     ],
 )  # fmt: skip

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
-import signal
 import struct
-import subprocess
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -190,6 +188,39 @@ def test_local_tables_are_the_pipelines_row_for_row(
         assert ours or table == "quarantine"
 
 
+def _comparable(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(map(repr, rows))
+
+
+def test_without_spark_everything_is_the_same(
+    spark: SparkSession, done: tuple[Path, PipelineSummary], inputs: Path, tmp_path: Path
+) -> None:
+    """Rows, summary and report; and each engine finishes what the other one began."""
+    from coordwire.spark import pipeline
+    from coordwire.spark.columns import TABLES
+    from coordwire.spark.options import Options
+
+    options = Options(split_size=3000)
+    local, out = pipeline.LocalEngine(2), str(tmp_path)
+    summary = pipeline.run(local, [str(inputs)], out, options=options)
+    for name in TABLES:
+        assert _comparable(rows(tmp_path, name)) == _comparable(rows(done[0], name)), name
+    times = re.compile(r"<b>[^<]*</b>to read it|\d{4}-\d\d-\d\d \d\d:\d\d UTC")
+    ours, theirs = (times.sub("", (out / "report.html").read_text()) for out in (tmp_path, done[0]))
+    assert ours == theirs
+    for field in ("frames", "records", "batches", "refused", "bad_ranges", "units", "apis", "error_codes"):
+        assert getattr(summary, field) == getattr(done[1], field)
+
+    assert pipeline.run(local, [str(inputs)], str(done[0]), options=options).reused == done[1].units
+    found = sorted((tmp_path / "records").rglob("*.parquet"))[:3]
+    for path in found:
+        path.unlink()
+    again = pipeline.run(spark, [str(inputs)], out, options=options)
+    assert summary.units - len(found) <= again.reused < summary.units
+    for name in TABLES:
+        assert _comparable(rows(tmp_path, name)) == _comparable(rows(done[0], name)), name
+
+
 def test_tables_have_the_types_documented(spark: SparkSession, done: tuple[Path, PipelineSummary]) -> None:
     from coordwire.spark import pipeline
     from coordwire.spark.columns import TABLES
@@ -259,29 +290,6 @@ def test_a_file_that_grew_is_read_anew(spark: SparkSession, tmp_path: Path) -> N
     assert second.bad_ranges == 0
     wanted = [record.offset for batch in batches(data) for record in batch]
     assert sorted(row["offset"] for row in rows(out, "records")) == wanted
-
-
-class killed:
-    """Runs a command and kills it, with all that it started, once it has left a note."""
-
-    def __init__(self, command: list[str], notes: Path) -> None:
-        self.process = subprocess.Popen(
-            command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        self.notes = notes
-
-    def __enter__(self) -> None:
-        until = time.monotonic() + 120
-        while not list(self.notes.glob("*.json")):
-            assert self.process.poll() is None, "it ended before it could be killed"
-            assert time.monotonic() < until
-            time.sleep(0.01)
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        time.sleep(0.5)  # the workers notice that their output is no longer read
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 def test_a_job_that_fails_says_why(spark: SparkSession, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ class Tables:
     def __init__(self, **tables: list[SimpleNamespace]) -> None:
         self._tables = tables
 
-    def rows(self, name: str, columns: str, query: str, order: str, most: int) -> list[Any]:
+    def rows(self, name: str, columns: str, order: str, most: int, **chosen: object) -> list[Any]:
         found = self._tables.get(name, [])
         for row in found:
             assert set(columns.split()) <= set(vars(row)), name

@@ -1,7 +1,8 @@
 """The pipeline: captures and segments into tables, with everything accounted for.
 
-job.py            inputs -> units of work -> a Spark job -> manifest and report
-spark_tasks.py    units of work as the tasks of a Spark job; summary.py: what became of the inputs
+job.py            inputs -> units of work -> a job -> manifest and report
+engine.py         who runs units: spark_tasks.py, the tasks of a Spark job; local_tasks.py and local_rows.py,
+                  processes of this machine; summary.py: what became of the inputs
 tables.py         the tables in the folder, read
 units.py          one unit of work to rows
 output.py         rows to Parquet, in folders by date and topic
@@ -12,8 +13,14 @@ report.py         the HTML report: report_groups.py, report_errors.py and report
                   escaping.py are its parts
 """
 
+from coordwire.spark.pipeline.engine import Engine
 from coordwire.spark.pipeline.job import REPORT, check, inputs_of, plan, run
+from coordwire.spark.pipeline.local_tasks import LocalEngine
+from coordwire.spark.pipeline.spark_tasks import SparkEngine
 from coordwire.spark.pipeline.summary import PipelineSummary
 from coordwire.spark.pipeline.tables import table, tables_named
 
-__all__ = ["REPORT", "PipelineSummary", "check", "inputs_of", "plan", "run", "table", "tables_named"]
+__all__ = [
+    "REPORT", "Engine", "LocalEngine", "PipelineSummary", "SparkEngine", "check", "inputs_of", "plan", "run",
+    "table", "tables_named",
+]  # fmt: skip

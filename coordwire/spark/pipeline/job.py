@@ -1,10 +1,11 @@
-"""Inputs to tables: inventory, units of work, a Spark job over them, manifest, report.
+"""Inputs to tables: inventory, units of work, a job over them, manifest, report.
 
     from coordwire.spark import pipeline
     summary = pipeline.run(spark, ["/backup", "captures/*.pcap"], "tables")
     pipeline.table(spark, "tables", "records").where("topic = 'orders'")
+    pipeline.run(pipeline.LocalEngine(workers=4), ["/backup"], "tables")  # without Spark
 
-Strategy: the driver lists files and plans units; one job runs them, and the workers write. Units that the
+Strategy: the driver lists files and plans units; an `Engine` runs them, and the workers write. Units that the
 manifest knows are left out. Rules: a job that was killed goes on where it was; what can't be read is in
 `quarantine`, and no file fails the job; the manifest, the table `files` and the report are the driver's.
 """
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING
 from coordwire.errors import CoordwireError
 from coordwire.spark.options import Options
 from coordwire.spark.pipeline.attempts import clear, remove_ours
+from coordwire.spark.pipeline.engine import Engine, Progress
 from coordwire.spark.pipeline.locks import Lock
 from coordwire.spark.pipeline.manifest import (  # fmt: skip
     check_folder,
@@ -38,12 +40,13 @@ from coordwire.spark.pipeline.manifest import (  # fmt: skip
 from coordwire.spark.pipeline.notes import Notes, Proof, load
 from coordwire.spark.pipeline.output import Output
 from coordwire.spark.pipeline.places import REPORT
-from coordwire.spark.pipeline.report import build
-from coordwire.spark.pipeline.spark_tasks import Progress, run_units
+from coordwire.spark.pipeline.report import page
+from coordwire.spark.pipeline.spark_tasks import SparkEngine
 from coordwire.spark.pipeline.summary import PipelineSummary, summary_of, write_files
 from coordwire.spark.pipeline.tables import tables_named
 from coordwire.spark.pipeline.units import Unit, as_units, printable, story_units
 from coordwire.spark.readers.files import File, find_files, is_uri
+from coordwire.spark.readers.origins import Origins
 from coordwire.spark.readers.parts import Part, capture_parts, segment_parts
 
 if TYPE_CHECKING:
@@ -51,7 +54,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    spark: SparkSession,
+    engine: SparkSession | Engine,
     inputs: Sequence[str],
     out: str,
     *,
@@ -62,9 +65,10 @@ def run(
 ) -> PipelineSummary:
     """Read captures and segments into tables in the folder `out`, which may be a URI.
 
-    inputs: files, folders, globs, URIs. tables: their names, by default all. progress: gets how many tasks
-    are done, of how many. Raises `FileNotFoundError` for an input that isn't there, `CoordwireError` for an
-    unknown table, `OSError` where `out` can't be written.
+    engine: a Spark session, or another `Engine`. inputs: files, folders, globs, URIs. tables: their names,
+    by default all. progress: gets how many tasks are done, of how many. Raises `FileNotFoundError` for an
+    input that isn't there, `CoordwireError` for an unknown table or a job that failed, `OSError` where `out`
+    can't be written.
     """
     began = time.monotonic()
     options = options or Options()
@@ -75,15 +79,20 @@ def run(
     lock = Lock(output)
     lock.acquire()
     try:
-        summary = _locked(spark, output, lock, files, wanted, options, report, progress)
+        summary = _locked(as_engine(engine), output, lock, files, wanted, options, report, progress)
     finally:
         lock.release()
     summary.seconds = time.monotonic() - began
     return summary
 
 
+def as_engine(engine: SparkSession | Engine) -> Engine:
+    """The engine, or the one of a Spark session."""
+    return engine if isinstance(engine, Engine) else SparkEngine(engine)
+
+
 def _locked(
-    spark: SparkSession,
+    engine: Engine,
     output: Output,
     lock: Lock,
     files: dict[str, File],
@@ -107,7 +116,7 @@ def _locked(
     notices = [*lock.notices, *_foreign(output, held)]
     todo = [unit for unit in units if unit.name not in held]
     try:
-        run_units(spark, todo, output.shown, options, wanted, progress, lock.run)
+        engine.run_units(todo, output.shown, options, wanted, progress, lock.run)
     except BaseException:
         with suppress(OSError, CoordwireError):  # why the job failed matters more
             _end(output, lock)
@@ -133,7 +142,8 @@ def _locked(
     summary.notices = notices
     summary.seconds = time.monotonic() - began
     if report:
-        write_report(output, build(spark, output.shown, summary, wanted).encode("utf-8", "replace"))
+        text = page(engine.table_rows(output.shown, wanted), summary)
+        write_report(output, text.encode("utf-8", "replace"))
     return summary
 
 
@@ -200,7 +210,8 @@ def plan(files: dict[str, File], options: Options, tables: Sequence[str]) -> lis
     for file in files.values():
         kinds.setdefault(file.kind(), []).append(file)
     segments, captures = kinds.get("segment", []), kinds.get("capture", [])
-    parts: list[Part] = [*segment_parts(segments, options), *capture_parts(captures, options)]
+    origins = Origins(files.values())
+    parts: list[Part] = [*segment_parts(segments, options, origins), *capture_parts(captures, options)]
     units = as_units(parts, files, options, tables)
     if {"groups", "offset_commits"} & set(tables):
         units += story_units(segments, files, options, tables)

@@ -20,7 +20,7 @@ from coordwire.spark.pipeline.places import MANIFEST, NOTES, is_data_name, note_
 if TYPE_CHECKING:
     from coordwire.spark.pipeline.output import Output
 
-FORMAT = 2
+FORMAT = 3
 """The version of the manifest and of the tables' layout."""
 
 MADE_BY = "coordwire pipeline"

@@ -34,6 +34,8 @@ FIRST_DAY, BEHIND_LAST_DAY = -62_135_596_800_000_000, 253_402_300_800_000_000
 COMPRESSION = "snappy"
 _REPEATED = {
     "path", "topic", "capture", "flow", "api", "direction", "client_id", "codec", "timestamp_type", "dialect",
+    "broker", "cluster_id", "file_state", "producer_id", "producer_epoch", "base_sequence",
+    "partition_leader_epoch",
 }  # fmt: skip
 """Columns whose values repeat: only those get a dictionary."""
 

@@ -7,39 +7,21 @@ fetched from anywhere; what untrusted bytes say is escaped; what was left out fo
 
 from __future__ import annotations
 
-__all__ = ["build", "page"]
+__all__ = ["page"]
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
 
 from coordwire import __version__
 from coordwire.quantities import counted, duration, size
 from coordwire.spark.pipeline import report_errors, report_groups
+from coordwire.spark.pipeline.engine import TableRows
 from coordwire.spark.pipeline.escaping import escaped
 from coordwire.spark.pipeline.report_style import style_sheet
 from coordwire.spark.pipeline.summary import PipelineSummary
-from coordwire.spark.pipeline.tables import table
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-
-class TableRows(Protocol):
-    """Bounded parts of the tables."""
-
-    def rows(self, name: str, columns: str, query: str, order: str, most: int) -> list[Any]:
-        """The first rows for which a query holds: an attribute for each column, times in microseconds since
-        1970. None where the table isn't written. columns, order: names with spaces between them."""
-
-
-def build(spark: SparkSession, out: str, summary: PipelineSummary, tables: Sequence[str]) -> str:
-    """The page. Reads the tables in `out`, as far as they are written."""
-    return page(_SparkRows(spark, out, tables), summary)
 
 
 def page(reading: TableRows, summary: PipelineSummary) -> str:
-    """The page."""
+    """The page. reading: the tables, as far as they are written."""
     body = "".join([
         _numbers(summary),
         *report_groups.sections(reading),
@@ -53,32 +35,6 @@ def page(reading: TableRows, summary: PipelineSummary) -> str:
         f'<h1>Kafka traffic and logs</h1><p class="sub">{counted(summary.files, "file")}, read by coordwire '
         f"{escaped(__version__)}, {now}; all times are UTC</p>{body}</body></html>\n"
     )
-
-
-class _SparkRows:
-    """`TableRows` by Spark."""
-
-    def __init__(self, spark: SparkSession, out: str, tables: Sequence[str]) -> None:
-        self._spark = spark
-        self._out = out
-        self._tables = tables
-
-    def rows(self, name: str, columns: str, query: str, order: str, most: int) -> list[Any]:
-        from pyspark.errors import AnalysisException
-
-        if name not in self._tables:
-            return []
-        try:
-            found = table(self._spark, self._out, name).where(query)
-        except AnalysisException:  # no file has any of it
-            return []
-        # A datetime holds the years 1 to 9999 only, and a capture may say any time.
-        types = dict(found.dtypes)
-        wanted = [
-            f"unix_micros(`{column}`) AS `{column}`" if types[column] == "timestamp" else f"`{column}`"
-            for column in columns.split()
-        ]
-        return found.selectExpr(*wanted).orderBy(*order.split()).limit(most).collect()
 
 
 def _numbers(summary: PipelineSummary) -> str:

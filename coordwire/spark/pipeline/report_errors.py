@@ -20,7 +20,7 @@ from coordwire.spark.pipeline import plots
 from coordwire.spark.pipeline.summary import PipelineSummary
 
 if TYPE_CHECKING:
-    from coordwire.spark.pipeline.report import TableRows
+    from coordwire.spark.pipeline.engine import TableRows
 
 MOST_ROWS = 20_000
 MOST_LISTED = 50
@@ -62,8 +62,7 @@ def _errors(summary: PipelineSummary) -> str:
 
 
 def _refused(reading: TableRows, summary: PipelineSummary) -> str:
-    refused = "error_reason is not null"
-    found = reading.rows("frames", _FRAMES, refused, "capture frame", MOST_ROWS)
+    found = reading.rows("frames", _FRAMES, "capture frame", MOST_ROWS, known=["error_reason"])
     if not found:
         if summary.refused:
             count = counted(summary.refused, "frame")
@@ -80,7 +79,7 @@ def _refused(reading: TableRows, summary: PipelineSummary) -> str:
 
 
 def _quarantine(reading: TableRows, summary: PipelineSummary) -> str:
-    found = reading.rows("quarantine", _QUARANTINE, "true", "path start", MOST_ROWS)
+    found = reading.rows("quarantine", _QUARANTINE, "path start", MOST_ROWS)
     if not found:
         return plots.nothing("Unreadable bytes")
     total: Counter[tuple[str, str, str]] = Counter()

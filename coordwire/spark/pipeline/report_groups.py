@@ -21,7 +21,7 @@ from coordwire.spark.pipeline.escaping import escaped
 from coordwire.spark.pipeline.plots import TimeBar
 
 if TYPE_CHECKING:
-    from coordwire.spark.pipeline.report import TableRows
+    from coordwire.spark.pipeline.engine import TableRows
 
 MOST_GROUPS = 12
 MOST_ROWS = 20_000
@@ -63,9 +63,9 @@ Story = tuple[str, str]
 
 def sections(reading: TableRows) -> list[str]:
     """The groups, and how long all their rebalances took."""
-    events = "event in ('memberJoined', 'memberLeft', 'rebalanceEnded') and time is not null"
-    rows = reading.rows("groups", _GROUPS, events, "time number", MOST_ROWS + 1)
-    lag = reading.rows("lag", _LAG, "time is not null", "time number", MOST_ROWS + 1)
+    events = {"event": ["memberJoined", "memberLeft", "rebalanceEnded"]}
+    rows = reading.rows("groups", _GROUPS, "time number", MOST_ROWS + 1, known=["time"], among=events)
+    lag = reading.rows("lag", _LAG, "time number", MOST_ROWS + 1, known=["time"])
     stories: dict[Story, list[Any]] = defaultdict(list)
     lags: dict[Story, list[Any]] = defaultdict(list)
     for row in rows[:MOST_ROWS]:

@@ -1,33 +1,27 @@
-"""Units of work as the tasks of one Spark job, with its progress, and why it failed.
+"""Units of work as the tasks of one Spark job, with its progress, and why it failed; tables by Spark.
 
-Rules: neighbouring units share a task, so that all workers end at about the same time and no task is too
-small; an interrupted run cancels its job; Spark's traces become one sentence.
+Rules: an interrupted run cancels its job; Spark's traces become one sentence.
 """
 
 from __future__ import annotations
 
-__all__ = ["Progress", "run_units"]
+__all__ = ["SparkEngine"]
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
 from coordwire.spark.options import Options
-from coordwire.spark.pipeline.units import Unit, UnitFailed, printable, run_unit
-from coordwire.spark.readers.parts import OPENING
+from coordwire.spark.pipeline.engine import Progress, TableRows, as_tasks, work_through
+from coordwire.spark.pipeline.tables import table
+from coordwire.spark.pipeline.units import Unit, UnitFailed, printable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-Progress = Callable[[int, int], None]
-"""Called with how many tasks are done, of how many."""
-
-TASK = 32 << 20
-"""Bytes that a task reads at least, where there are that many."""
 
 POLL = 0.2
 MOST_SAID = 2000
@@ -39,42 +33,84 @@ _CAUSE = re.compile(r"[A-Za-z_][\w.]*: ")
 """The line of a worker's traceback that says what was raised."""
 
 
-def run_units(
-    spark: SparkSession,
-    units: Sequence[Unit],
-    out: str,
-    options: Options,
-    tables: tuple[str, ...],
-    progress: Progress | None,
-    run: str | None = None,
-) -> None:
-    """Run the units in tasks of a fair size each. Raises `CoordwireError` where the job fails."""
-    tasks = _tasks(units, spark.sparkContext.defaultParallelism)
-    if not tasks:
-        return
+class SparkEngine:
+    """Runs units in a Spark job of this session."""
 
-    def work(group: list[Unit]) -> int:
-        for unit in group:
-            run_unit(unit, out, options, tables, run)
-        return len(group)
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
 
-    context, done = spark.sparkContext, 0
-    with ThreadPoolExecutor(1) as pool:
-        job = pool.submit(lambda: context.parallelize(tasks, len(tasks)).map(work).collect())
-        try:
-            while not job.done():
-                done = max(done, _done(spark))
-                if progress is not None:
-                    progress(done, len(tasks))
-                time.sleep(POLL)
-        except BaseException:  # interrupted, or asked to end
-            with suppress(Exception):  # Spark itself may be gone
-                context.cancelAllJobs()
-            raise
-        if (error := job.exception()) is not None:
-            raise _told(error) from error
-    if progress is not None:
-        progress(len(tasks), len(tasks))
+    def run_units(
+        self,
+        units: Sequence[Unit],
+        out: str,
+        options: Options,
+        tables: tuple[str, ...],
+        progress: Progress | None,
+        run: str | None = None,
+    ) -> None:
+        context, done = self.spark.sparkContext, 0
+        tasks = as_tasks(units, context.defaultParallelism)
+        if not tasks:
+            return
+
+        def work(group: list[Unit]) -> int:
+            return work_through(group, out, options, tables, run)
+
+        with ThreadPoolExecutor(1) as pool:
+            job = pool.submit(lambda: context.parallelize(tasks, len(tasks)).map(work).collect())
+            try:
+                while not job.done():
+                    done = max(done, _done(self.spark))
+                    if progress is not None:
+                        progress(done, len(tasks))
+                    time.sleep(POLL)
+            except BaseException:  # interrupted, or asked to end
+                with suppress(Exception):  # Spark itself may be gone
+                    context.cancelAllJobs()
+                raise
+            if (error := job.exception()) is not None:
+                raise _told(error) from error
+        if progress is not None:
+            progress(len(tasks), len(tasks))
+
+    def table_rows(self, out: str, tables: Sequence[str]) -> TableRows:
+        return _SparkRows(self.spark, out, tables)
+
+
+class _SparkRows:
+    """`TableRows` by Spark."""
+
+    def __init__(self, spark: SparkSession, out: str, tables: Sequence[str]) -> None:
+        self._spark = spark
+        self._out = out
+        self._tables = tables
+
+    def rows(
+        self,
+        name: str,
+        columns: str,
+        order: str,
+        most: int,
+        *,
+        known: Sequence[str] = (),
+        among: Mapping[str, Sequence[str]] | None = None,
+    ) -> list[Any]:
+        from pyspark.sql.functions import col
+
+        if name not in self._tables:
+            return []
+        found = table(self._spark, self._out, name)
+        for column in known:
+            found = found.where(col(column).isNotNull())
+        for column, values in (among or {}).items():
+            found = found.where(col(column).isin(list(values)))
+        # A datetime holds the years 1 to 9999 only, and a capture may say any time.
+        types = dict(found.dtypes)
+        wanted = [
+            f"unix_micros(`{column}`) AS `{column}`" if types[column] == "timestamp" else f"`{column}`"
+            for column in columns.split()
+        ]
+        return found.selectExpr(*wanted).orderBy(*order.split()).limit(most).collect()
 
 
 def _told(error: BaseException) -> BaseException:
@@ -92,25 +128,6 @@ def _told(error: BaseException) -> BaseException:
     return CoordwireError(
         f"the Spark job failed: {printable(said)[:MOST_SAID]}; a rerun goes on where it was"
     )
-
-
-def _tasks(units: Sequence[Unit], workers: int) -> list[list[Unit]]:
-    """Neighbours together: enough tasks for all workers to end at about the same time, none too small."""
-    cost = [unit.part.end - unit.part.start + OPENING for unit in units]
-    most = (
-        max(TASK, sum(cost) // (1000 * workers))
-        if sum(cost) > 4 * workers * TASK
-        else (sum(cost) // (4 * workers) + 1)
-    )
-    tasks: list[list[Unit]] = []
-    used = most
-    for unit, size in zip(units, cost, strict=True):
-        if used + size > most:
-            tasks.append([])
-            used = 0
-        tasks[-1].append(unit)
-        used += size
-    return tasks
 
 
 def _done(spark: SparkSession) -> int:

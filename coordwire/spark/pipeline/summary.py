@@ -14,6 +14,7 @@ from coordwire.spark.columns import TABLES, arrow_schema
 from coordwire.spark.pipeline.notes import Manifest, Notes, Proof, load
 from coordwire.spark.pipeline.output import Output, UnitFiles
 from coordwire.spark.readers.files import File
+from coordwire.spark.readers.origins import FileOrigin, Origins
 
 FILES_UNIT = sha256(b"the table of files").hexdigest()[:24]
 """What the table of files has in the place of a unit's name."""
@@ -94,7 +95,8 @@ def write_files(
         numbers = found.setdefault(first, Counter())
         numbers.update({key: note[key] for key in ("units_rows", "read_bytes", "quarantined_bytes")})
         joined.update((path, first) for path in rest)
-    rows = [_file_row(file, found, joined, files) for file in files.values()]
+    origins = Origins(files.values())
+    rows = [_file_row(file, origins.of(file), found, joined, files) for file in files.values()]
     writing = UnitFiles(output, FILES_UNIT, run)
     try:
         for batch in pa.Table.from_pylist(rows, schema=arrow_schema(TABLES["files"])).to_batches():
@@ -107,11 +109,19 @@ def write_files(
 
 
 def _file_row(
-    file: File, found: dict[str, Counter[str]], joined: dict[str, str], files: dict[str, File]
+    file: File,
+    origin: FileOrigin,
+    found: dict[str, Counter[str]],
+    joined: dict[str, str],
+    files: dict[str, File],
 ) -> dict[str, Any]:
+    kind = file.kind()
+    if kind not in ("segment", "index"):
+        origin = origin._replace(broker=None, cluster_id=None)
     row: dict[str, Any] = {
-        "path": text(file.path), "kind": file.kind(),
-        "topic": file.topic, "partition": file.partition, "size": file.size,
+        "path": text(file.path), "kind": kind,
+        "topic": origin.topic, "partition": origin.partition, "broker": origin.broker,
+        "cluster_id": origin.cluster_id, "file_state": origin.state, "size": file.size,
         "modified": file.modified // 1000 if file.modified else None, "other_bytes": file.size,
     }  # fmt: skip
     if file.path in joined:

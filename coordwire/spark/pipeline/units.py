@@ -63,7 +63,10 @@ def as_units(
 def _name(part: Part, files: Mapping[str, File], options: Options, tables: Sequence[str], story: bool) -> str:
     chosen = asdict(options) | {"paths": None, "split_size": None}
     prints = [(path, files[path].size, files[path].modified) for path in (part.path, *part.rest)]
-    facts = json.dumps([FORMAT, __version__, prints, part.start, part.end, story, sorted(tables), chosen])
+    origin = [part.topic, part.partition, part.broker, part.cluster_id, part.state]
+    facts = json.dumps(
+        [FORMAT, __version__, prints, part.start, part.end, origin, story, sorted(tables), chosen]
+    )
     return sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 

@@ -1,6 +1,7 @@
 """Files to rows: what runs on the workers.
 
 files.py             paths, globs and URIs to files; files to bytes
+origins.py           files to the topic, partition, broker and cluster that they are of
 parts.py             files to parts, each of which one task reads
 dispatch.py          which reader reads what
 captures.py          captures to frames

@@ -19,6 +19,7 @@ from coordwire.errors import CoordwireError
 from coordwire.spark.columns import BATCHES, ERRORS, FRAMES, OFFSETS, QUARANTINE, RECORDS, Column
 from coordwire.spark.options import Options
 from coordwire.spark.readers.files import File, find_files
+from coordwire.spark.readers.origins import Origins
 from coordwire.spark.readers.parts import Part, capture_parts, grouped, segment_parts
 from coordwire.spark.readers.rows import Bad, quarantine_batch
 
@@ -69,6 +70,7 @@ def plan(source: SourceDefinition, options: Options) -> list[tuple[Part, ...]]:
 
 def plan_files(source: SourceDefinition, files: Iterable[File], options: Options) -> list[tuple[Part, ...]]:
     """The same for files that were listed already."""
+    files = list(files)
     kinds: dict[str, list[File]] = {"segment": [], "capture": []}
     for file in files:
         kind = file.kind()
@@ -78,8 +80,8 @@ def plan_files(source: SourceDefinition, files: Iterable[File], options: Options
         from coordwire.spark.readers.coordinator_logs import offset_parts
 
         return grouped(offset_parts(kinds["segment"], options), options)
-    segments, captures = segment_parts(kinds["segment"], options), capture_parts(kinds["capture"], options)
-    return grouped([*segments, *captures], options)
+    segments = segment_parts(kinds["segment"], options, Origins(files))
+    return grouped([*segments, *capture_parts(kinds["capture"], options)], options)
 
 
 def read(

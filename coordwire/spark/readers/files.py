@@ -29,6 +29,7 @@ from coordwire.capture.formats.compressed import MAGIC, decompressed, find_compr
 from coordwire.capture.rotation import is_capture_name
 from coordwire.errors import CodecUnavailable
 from coordwire.segments.names import file_name, topic_partition
+from coordwire.segments.remote_names import remote_name, remote_place
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
@@ -64,11 +65,13 @@ class File:
     def partition(self) -> int | None:
         return self._partition()[1]
 
-    def _partition(self) -> tuple[str, int] | tuple[None, None]:
-        said = file_name(self.name)
+    def _partition(self) -> tuple[str | None, int | None]:
+        said, folder = file_name(self.name), self.path.rpartition("/")[0]
         if said is not None and said.kind == "checkpoint" and said.offset is None:
             return None, None  # bootstrap.checkpoint is in a broker's log folder, not in a partition's
-        return topic_partition(self.path.rpartition("/")[0].rpartition("/")[2]) or (None, None)
+        if said is None and remote_name(self.name) is not None and (place := remote_place(folder)):
+            return place.topic, place.partition
+        return topic_partition(folder.rpartition("/")[2]) or (None, None)
 
     @property
     def index(self) -> str | None:
@@ -81,6 +84,8 @@ class File:
         said = file_name(self.name)
         if said is not None:
             return "segment" if said.kind in ("log", "checkpoint") else "index"
+        if (remote := remote_name(self.name)) is not None:
+            return "segment" if remote.kind == "log" else "index"
         if is_capture_name(self.name):
             return "capture"
         if not self.named:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from coordwire.capture.rotation import rotated
 from coordwire.spark.options import MEBI, Options
 from coordwire.spark.readers.files import File, Kind, is_uri
+from coordwire.spark.readers.origins import Origins
 
 OPENING = MEBI
 """What opening a file counts for, in bytes."""
@@ -31,7 +32,7 @@ class Part:
 
     kind: segment or capture. start, end: bytes; what begins there is this part's. size: the file's; of
     captures all files'.
-    rest: the rotated capture's further files, in order.
+    rest: the rotated capture's further files, in order. broker, cluster_id, state: see `FileOrigin`.
     """
 
     kind: Kind
@@ -44,20 +45,30 @@ class Part:
     index: str | None = None
     rest: tuple[str, ...] = ()
     trouble: str = ""
+    broker: str | None = None
+    cluster_id: str | None = None
+    state: str | None = None
 
 
-def segment_parts(files: Iterable[File], options: Options) -> list[Part]:
-    """The parts of these segments: of the topics and partitions that are wanted."""
+def segment_parts(files: Iterable[File], options: Options, origins: Origins | None = None) -> list[Part]:
+    """The parts of these segments: of the topics and partitions that are wanted.
+
+    origins: of all files that were listed; left out, these are all.
+    """
     parts = []
+    files = list(files)
+    origins = origins or Origins(files)
     for file in files:
-        if not options.wants(file.topic, file.partition):
+        origin = origins.of(file)
+        if not options.wants(origin.topic, origin.partition):
             continue
         step = max(file.size, 1) if is_uri(file.path) else options.split_size
         for start in range(0, max(file.size, 1), step):
             end = min(start + step, file.size)
             parts.append(
-                Part("segment", file.path, file.size, start, end, file.topic, file.partition, file.index,
-                     trouble=file.trouble)
+                Part("segment", file.path, file.size, start, end, origin.topic, origin.partition, file.index,
+                     trouble=file.trouble, broker=origin.broker, cluster_id=origin.cluster_id,
+                     state=origin.state)
             )  # fmt: skip
     return parts
 

@@ -107,6 +107,14 @@ class _Reader:
         return batch is not None
 
 
+def constants(part: Part) -> dict[str, str | int | None]:
+    """The columns that are the same in all rows of a part."""
+    return {
+        "topic": part.topic, "partition": part.partition, "path": text(part.path), "broker": part.broker,
+        "cluster_id": part.cluster_id, "file_state": part.state,
+    }  # fmt: skip
+
+
 def _unwanted(batch: RecordBatch, options: Options) -> bool:
     """Whether the header alone excludes any record in the ranges asked for."""
     if options.starting_offset is not None and batch.last_offset < options.starting_offset:
@@ -183,7 +191,8 @@ class _Finisher:
     def __init__(self, part: Part, options: Options, schema: pyarrow.Schema) -> None:
         self.schema = schema
         self.options = options
-        self.constants = {"topic": part.topic, "partition": part.partition, "path": text(part.path)}
+        self.constants = constants(part)
+        self._repeated: dict[str, pyarrow.Array] = {}
         asked = [name for name in schema.names if name not in self.constants]
         hidden = []
         if options.starting_offset is not None or options.ending_offset is not None:
@@ -206,18 +215,24 @@ class _Finisher:
         arrays: list[Any] = []
         for field in self.schema:
             if field.name in self.constants:
-                value = self.constants[field.name]
-                array = (
-                    pa.nulls(table.num_rows, field.type)
-                    if value is None
-                    else pa.repeat(pa.scalar(value, field.type), table.num_rows)
-                )
+                array = self._same(field, table.num_rows)
             else:
                 array = table.column(field.name)
                 if field.name == "batch_position" and origin:
                     array = pc.add(array, origin)
             arrays.append(array)
         return conform(pa.RecordBatch.from_arrays(arrays, names=self.schema.names), self.schema)
+
+    def _same(self, field: pyarrow.Field, rows: int) -> pyarrow.Array:
+        """A column with one value in all rows; its memory is shared by all tables."""
+        import pyarrow as pa
+
+        array = self._repeated.get(field.name)
+        if array is None or len(array) < rows:
+            value = self.constants[field.name]
+            array = pa.repeat(pa.scalar(value, field.type), 2 * rows)
+            self._repeated[field.name] = array
+        return array.slice(0, rows)
 
     def _kept(self, table: pyarrow.RecordBatch) -> Any:
         """Which rows are in the ranges; None for all."""
@@ -261,9 +276,9 @@ class Headers:
 
     def __init__(self, part: Part, columns: Sequence[str]) -> None:
         schema = arrow_schema([column for name in columns for column in BATCHES if column.name == name])
-        constants = {"topic": part.topic, "partition": part.partition, "path": text(part.path)}
+        same = constants(part)
         self.builder = Builder(schema, 8 << 20)
-        self._getters = [_getter(name, constants) for name in columns]
+        self._getters = [_getter(name, same) for name in columns]
 
     def add(self, batch: RecordBatch) -> pyarrow.RecordBatch | None:
         """One more; a batch of rows whenever enough has come together."""
