@@ -70,6 +70,7 @@ class Counter:
         self.count = 0
         self.charges: dict[str, Charge] = dict.fromkeys(("find", "rfind", "index"), _found)
         self.charges["search"] = _searched
+        self.charges["advance"] = _advanced
         self.charges.update(dict.fromkeys(_STEPS, _stepped))
         self.charges.update(charges or {})
 
@@ -137,6 +138,11 @@ def _stepped(result: Any, *_: Any) -> int:
         return len(result)
     frame = getattr(result, "frame", result)
     return int(getattr(frame, "size", 0)) + 1
+
+
+def _advanced(result: tuple[int, ...], _: object, buffer: bytes, at: int, *__: object) -> int:
+    """A walk over packets: those that it passed, and the one that it stopped before."""
+    return result[0] - at + 1
 
 
 def _searched(result: re.Match[Any] | None, owner: Any, text: Any, start: int = 0, *_: Any) -> int:

@@ -31,6 +31,8 @@
       columns_object.c      the types `Columns` and `Memory`
       columns.c             batches to columns; rows.c: records to columns; headers.c: their headers
       memory.c              the memory of columns
+    capture/
+      packets.c             ordinary packets of a capture to the chunks of their streams
     crc32c/
       crc32c.c              the checksum, by the processor's own instructions where it has them
 

@@ -162,3 +162,19 @@ class Columns:
     def run(self, data: Buffer, position: int, body: bytes | None, buffer: int, /) -> tuple[bool, int]: ...
     def span(self, data: Buffer, position: int, most: int, /) -> int: ...
     def take(self) -> tuple[int, int, tuple[Memory | None, ...]]: ...
+
+class PacketWalk:
+    def __new__(
+        cls,
+        halves: dict[bytes, Any],
+        half: type,
+        chunk: type[tuple[Any, ...]],
+        big: bool,
+        unit: int,
+        header: int,
+        limit: int,
+        link: int,
+        interfaces: list[Any] | None,
+        /,
+    ) -> PacketWalk: ...
+    def advance(self, buffer: bytes, at: int, number: int, /) -> tuple[int, int, int, list[Any]]: ...

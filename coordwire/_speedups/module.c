@@ -1,4 +1,5 @@
-/* The extension module: what Python sees of the message engine and the record kernel.
+/* The extension module: what Python sees of the message engine, the record kernel and the
+   walk over packets.
 
    Each part adds its own functions and types to the module (`*_exec`), keeps its state in a struct of its own
    and frees it in its own functions; this file only joins them. */
@@ -7,7 +8,7 @@
 
 static int module_exec(PyObject *module)
 {
-    return engine_exec(module) < 0 || records_exec(module) < 0 ? -1 : 0;
+    return engine_exec(module) < 0 || records_exec(module) < 0 || packets_exec(module) < 0 ? -1 : 0;
 }
 
 static void module_free(void *module) { engine_clear(module); }
@@ -23,7 +24,7 @@ static PyModuleDef_Slot slots[] = {
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "coordwire._speedups._native",
-    .m_doc = "Messages and records at native speed.",
+    .m_doc = "Messages, records and packets at native speed.",
     .m_slots = slots,
     .m_traverse = engine_traverse,
     .m_clear = engine_clear,

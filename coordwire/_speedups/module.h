@@ -26,6 +26,7 @@ typedef struct Engine Engine;
 /* Each adds its functions and types to the module; 0, or -1 with an exception set. */
 int engine_exec(PyObject *module);
 int records_exec(PyObject *module);
+int packets_exec(PyObject *module);
 
 /* The engine's part of the module's life; `engine_size` bytes of it are in the module's state. */
 extern const Py_ssize_t engine_size;

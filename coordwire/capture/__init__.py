@@ -11,6 +11,7 @@
     pending_requests.py     the requests that wait for their responses, within a budget
     entries.py              what a reader gets: a frame, or an unreadable range
     reader.py               any input to entries; rotated.py: captures that continue one another
+    sharing.py              one share of a capture's frames, where several readers share the work
     rotation.py             the files of a rotated capture, as one stream of bytes
     answer_errors.py        the error codes of a response, by name, and which are routine
     partial.py              a message that was refused half-way, in JSON

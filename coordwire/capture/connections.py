@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from coordwire.capture.draft_conversation import AnyConversation
 from coordwire.capture.entries import Entry, FrameEntry
@@ -27,6 +28,7 @@ from coordwire.capture.model import (
     TcpConnection,
 )
 from coordwire.capture.other_protocols import find_protocol, is_tls
+from coordwire.capture.sharing import Share
 from coordwire.capture.undecided import UNDECIDED, Finder, Held
 from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX
@@ -67,6 +69,17 @@ class Summary:
         return self.frames
 
 
+class _Route(NamedTuple):
+    """One direction of a connection that has been decided. flow: kept so that its id stays its own; cutter:
+    None where the connection isn't read."""
+
+    flow: Flow
+    link: _Link
+    cutter: FrameSplitter | None
+    is_client: bool
+    name: str
+
+
 @dataclass(slots=True)
 class _Link:
     """One TCP connection. `cutters` is there once it is decided; `ignored` where it isn't Kafka."""
@@ -93,7 +106,7 @@ class _Link:
 
 class Connections:
     """Reads the events of one capture. `conversation`: makes that of a new connection; `ports`: those of
-    brokers, whatever is said on them."""
+    brokers, whatever is said on them; `share`: of the frames that are given out."""
 
     def __init__(
         self,
@@ -102,8 +115,10 @@ class Connections:
         conversation: Callable[[], AnyConversation],
         *,
         ports: Collection[int] = (),
+        share: Share | None = None,
     ) -> None:
         self.capture = capture
+        self.share = share
         self.summary = summary
         self.conversation = conversation
         self.ports = frozenset(ports)
@@ -113,17 +128,38 @@ class Connections:
         self._begun: OrderedDict[FrameSplitter, tuple[_Link, Flow]] = OrderedDict()
         self._begun_size = 0
         self._early_size = 0
+        self._routes: dict[int, _Route] = {}
 
     def entries(self, events: Iterable[Event]) -> Iterator[Entry]:
         """The entries of all events, in their order."""
-        links = self._links
+        find, share = self._routes.get, self.share
         for event in events:
-            if type(event) is Chunk and (link := links.get(event.flow.connection)) and link.cutters:
-                link.open_flows.add(event.flow.source)
-                yield from self._read(link, event)
+            if type(event) is Chunk:
+                flow, time_ns, _, data, packet = event
+                route = find(id(flow))
+                if route is None:
+                    yield from self._data(event)
+                    self._decided(flow)
+                    continue
+                _, link, cutter, is_client, name = route
+                if cutter is None:
+                    continue
+                if not packet or (body := cutter.whole(data, time_ns, packet)) is None:
+                    yield from self._read(link, event)
+                    continue
+                # One segment with one frame, as most are: what `_read` would do with it.
+                talk = link.conversation
+                if link.early or not (is_client or talk.expects(body.data)):
+                    yield from self._parts(link, flow, (body,))
+                elif share is None or share.takes(len(body.data)):
+                    yield talk.request(body, name) if is_client else talk.response(body, name)
+                elif is_client:
+                    talk.pass_request(body, name)
+                else:
+                    talk.pass_response(body, name)
                 continue
             match event:
-                case Chunk() | Gap():
+                case Gap():
                     yield from self._data(event)
                 case Opened():
                     link = self._link(event.flow)
@@ -135,6 +171,14 @@ class Connections:
                     yield from self._close(event)
                 case UnreadableRange():
                     yield event._replace(file=self.capture)
+
+    def _decided(self, flow: Flow) -> None:
+        """Note where a direction's bytes go from now on, if that is known."""
+        link = self._links[flow.connection]
+        if link.cutters or link.ignored:
+            cutter = link.cutters.get(flow.source)
+            is_client = flow.source == link.client
+            self._routes[id(flow)] = _Route(flow, link, cutter, is_client, link.name(flow))
 
     def _link(self, flow: Flow) -> _Link:
         link = self._links.get(flow.connection)
@@ -285,23 +329,36 @@ class Connections:
         for part in found:
             if isinstance(part, UnreadableRange):
                 while link.early and flow.source != link.client:
-                    yield self._early(link, flow)
+                    yield from self._early(link, flow)
                 if link.encrypted:
                     part = part._replace(reason=f"{ENCRYPTED}: {part.reason}")
                 yield part._replace(file=self.capture, flow=name, tcp_stream=flow.stream)
             elif flow.source == link.client:
-                yield talk.request(part, name)
+                if (entry := self._request(talk, part, name)) is not None:
+                    yield entry
                 while link.early and talk.expects(link.early[0].data):
-                    yield self._early(link, flow.reverse)
+                    yield from self._early(link, flow.reverse)
             elif link.early or not talk.expects(part.data):
                 # A hole in the client's direction holds its requests back a little: let the answer wait too.
                 link.early.append(part)
                 link.early_size += len(part.data)
                 self._early_size += len(part.data)
                 while link.early and self._is_due(link, part.time_ns or 0):
-                    yield self._early(link, flow)
-            else:
-                yield talk.response(part, name)
+                    yield from self._early(link, flow)
+            elif (entry := self._response(talk, part, name)) is not None:
+                yield entry
+
+    def _request(self, talk: AnyConversation, body: FrameBody, name: str) -> FrameEntry | None:
+        if self.share is None or self.share.takes(len(body.data)):
+            return talk.request(body, name)
+        talk.pass_request(body, name)
+        return None
+
+    def _response(self, talk: AnyConversation, body: FrameBody, name: str) -> FrameEntry | None:
+        if self.share is None or self.share.takes(len(body.data)):
+            return talk.response(body, name)
+        talk.pass_response(body, name)
+        return None
 
     def _is_due(self, link: _Link, now: int) -> bool:
         first = link.early[0]
@@ -313,16 +370,18 @@ class Connections:
             or link.conversation.expects(first.data)
         )
 
-    def _early(self, link: _Link, flow: Flow) -> FrameEntry:
+    def _early(self, link: _Link, flow: Flow) -> Iterator[FrameEntry]:
         body = link.early.popleft()
         link.early_size -= len(body.data)
         self._early_size -= len(body.data)
-        return link.conversation.response(body, link.name(flow))
+        if (entry := self._response(link.conversation, body, link.name(flow))) is not None:
+            yield entry
 
     def _close(self, event: Closed) -> Iterator[Entry]:
         link = self._links.get(event.flow.connection)
         if link is None:
             return
+        self._routes.pop(id(event.flow), None)
         cutter = link.cutters.get(event.flow.source)
         if cutter is not None:
             parts = cutter.finish(event.time_ns)
@@ -332,7 +391,7 @@ class Connections:
         if not link.open_flows:
             while link.early:
                 client = event.flow.source == link.client
-                yield self._early(link, event.flow.reverse if client else event.flow)
+                yield from self._early(link, event.flow.reverse if client else event.flow)
             if event.flow.connection in self._undecided:
                 self._count_other(link)
             self._let_go(link, event.flow.connection)

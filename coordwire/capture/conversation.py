@@ -12,12 +12,13 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeVar
 
-from coordwire.capture.entries import FrameEntry
+from coordwire.capture.entries import Direction, FrameEntry
 from coordwire.capture.framing import HEAD, Effort, FrameBody, may_be_request
 from coordwire.capture.model import TcpConnection
-from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
+from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests, UndecodedRequest
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Reader
 from coordwire.dialects.grammar import Side
@@ -29,10 +30,16 @@ from coordwire.versions import API_VERSIONS, header_version
 
 H = TypeVar("H", RequestHeader, ResponseHeader)
 
-SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
+PRODUCE, SASL_HANDSHAKE, SASL_AUTHENTICATE = 0, 17, 36
+_TELLING = frozenset((PRODUCE, SASL_HANDSHAKE, SASL_AUTHENTICATE))
+"""APIs whose requests say something of the frames after them: whether they are answered, what tokens are."""
+
 _ID = struct.Struct(">i").unpack_from
 _SIZE_ID = struct.Struct(">ii").unpack_from
 _REQUEST = struct.Struct(">hhi").unpack_from
+_REQUEST_HEAD = 8
+"""Bytes of a request's key, version and correlation id."""
+
 _SIZE = struct.Struct(">i").unpack_from
 _HEAD = struct.Struct(">ihhih").unpack_from
 LATEST = 10_000
@@ -77,50 +84,73 @@ class Conversation:
 
     def request(self, body: FrameBody, flow: str) -> FrameEntry:
         """The entry of a frame from the client."""
-        entry = self._entry(body, flow, "request")
+        return self._request(body, flow, self.number())
+
+    def pass_request(self, body: FrameBody, flow: str) -> None:
+        """Take note of a frame from the client that nobody wants the entry of: it is decoded only where that
+        decides something."""
+        number, data = self.number(), body.data
+        if self._tokens or len(data) < _REQUEST_HEAD:
+            self._request(body, flow, number)
+            return
+        api_key, _, correlation_id = _REQUEST(data)
+        if api_key in _TELLING:
+            self._request(body, flow, number)
+            return
+        decode = partial(self._decode_request, body, flow, number)
+        self._wait(correlation_id, UndecodedRequest(api_key, correlation_id, len(data), decode, self._forget))
+
+    def _request(self, body: FrameBody, flow: str, number: int) -> FrameEntry:
+        entry = self._decode_request(body, flow, number)
+        if self._tokens:
+            if entry.error is not None and not may_be_request(struct.pack(">i", len(body.data)) + body.data):
+                self._owed_tokens += 1
+                return self._entry(body, flow, "request", number, token=True, mechanism=self._mechanism)
+            self._tokens = False
+        if entry.api_key in _TELLING:
+            self._note_mechanism(entry)
+        if entry.correlation_id is not None:
+            self._wait(entry.correlation_id, AwaitedRequest(entry, self._forget))
+        return entry
+
+    def _decode_request(self, body: FrameBody, flow: str, number: int) -> FrameEntry:
         try:
             frame = read_request(body.data, strict=self.strict)
         except DecodeError as error:
-            if self._tokens and not may_be_request(struct.pack(">i", len(body.data)) + body.data):
-                entry.token = True
-                entry.mechanism = self._mechanism
-                self._owed_tokens += 1
-                return entry
-            self._refused_request(entry, error)
-        else:
-            entry.header, entry.message, entry.deviations = frame.header, frame.message, frame.deviations
-            entry.api_key, entry.api_version = frame.api_key, frame.api_version
-            entry.body_version = frame.api_version
-            entry.correlation_id, entry.client_id = frame.correlation_id, frame.client_id
-            self._note_mechanism(entry)
-        self._tokens = False
-        if entry.correlation_id is not None:
-            self._wait(entry.correlation_id, entry)
-        return entry
+            entry = self._entry(body, flow, "request", number)
+            _refused_request(entry, error)
+            return entry
+        header = frame.header
+        return FrameEntry(
+            capture=self.capture,
+            number=number,
+            flow=flow,
+            time_ns=body.time_ns,
+            direction="request",
+            body=body.data,
+            api_key=frame.api_key,
+            api_version=frame.api_version,
+            body_version=frame.api_version,
+            correlation_id=header.correlation_id,
+            client_id=header.client_id,
+            header=header,
+            message=frame.message,
+            deviations=frame.deviations,
+            packet=body.packet,
+            first_packet=body.first_packet,
+            connection=self.connection,
+        )
 
     def _note_mechanism(self, entry: FrameEntry) -> None:
         """SaslHandshake names it; SaslAuthenticate goes by it."""
+        if entry.error is not None:
+            return
         if entry.api_key == SASL_HANDSHAKE:
             self._mechanism = getattr(entry.message, "mechanism", None)
         elif entry.api_key == SASL_AUTHENTICATE:
             entry.mechanism = self._mechanism
 
-    def _refused_request(self, entry: FrameEntry, error: DecodeError) -> None:
-        entry.error = error
-        if isinstance(error.partial, RequestHeader):
-            entry.header = error.partial
-        elif isinstance(error.partial, Message):
-            entry.message = error.partial
-        if len(entry.body) >= 8:
-            entry.api_key, entry.api_version, entry.correlation_id = _REQUEST(entry.body)
-            entry.body_version = entry.api_version
-        if entry.header is None and entry.message is not None:
-            entry.header = _header(RequestHeader, entry, "request")
-        if isinstance(entry.header, RequestHeader):
-            entry.client_id = entry.header.client_id
-
-    def _wait(self, correlation_id: int, entry: FrameEntry) -> None:
-        asked = AwaitedRequest(entry, self._forget)
+    def _wait(self, correlation_id: int, asked: AwaitedRequest) -> None:
         if correlation_id not in self._waiting:
             self._waiting[correlation_id] = asked
         else:
@@ -130,18 +160,17 @@ class Conversation:
         if self._count > LATEST:
             self._forget_oldest()
 
-    def _take(self, correlation_id: int) -> FrameEntry | None:
+    def _take(self, correlation_id: int) -> AwaitedRequest | None:
         asked = self._waiting.get(correlation_id)
-        if asked is None:
-            return None
-        self._forget(asked)
-        self.waiting.remove(asked)
-        return asked.entry
+        if asked is not None:
+            self._forget(asked)
+            self.waiting.remove(asked)
+        return asked
 
     def _forget(self, asked: AwaitedRequest) -> None:
         """Take a request out of the index. It is the first under its correlation id: either its answer came,
         or it is the oldest of all."""
-        correlation_id = asked.entry.correlation_id
+        correlation_id = asked.correlation_id
         assert correlation_id is not None
         self._count -= 1
         if self._again and correlation_id in self._again:
@@ -184,7 +213,25 @@ class Conversation:
 
     def response(self, body: FrameBody, flow: str) -> FrameEntry:
         """The entry of a frame from the server."""
-        entry = self._entry(body, flow, "response")
+        return self._response(body, flow, self.number())
+
+    def pass_response(self, body: FrameBody, flow: str) -> None:
+        """Take note of a frame from the server that nobody wants the entry of."""
+        number, data = self.number(), body.data
+        if self._owed_tokens or len(data) < PREFIX:
+            self._response(body, flow, number)
+            return
+        asked = self._waiting.get(_ID(data)[0])
+        if asked is None:
+            return
+        if asked.api_key == SASL_HANDSHAKE:
+            self._response(body, flow, number)
+        else:
+            self._forget(asked)
+            self.waiting.remove(asked)
+
+    def _response(self, body: FrameBody, flow: str, number: int) -> FrameEntry:
+        entry = self._entry(body, flow, "response", number)
         if self._owed_tokens:
             self._owed_tokens -= 1
             entry.token = True
@@ -195,12 +242,13 @@ class Conversation:
             entry.error = Malformed(reason, len(body.data), "correlation_id")
             return entry
         (entry.correlation_id,) = _ID(body.data)
-        request = self._take(entry.correlation_id)
+        asked = self._take(entry.correlation_id)
+        request = None if asked is None else asked.entry
         if request is None or request.api_key is None or request.api_version is None:
             entry.error = Malformed(self._unseen(), 0, "correlation_id")
             return entry
         read_answer(entry, request, strict=self.strict)
-        if entry.error is None and request.api_key == SASL_HANDSHAKE and request.api_version == 0:
+        if request.api_key == SASL_HANDSHAKE and entry.error is None and request.api_version == 0:
             self._tokens = getattr(entry.message, "error_code", 1) == 0
         return entry
 
@@ -271,18 +319,44 @@ class Conversation:
             effort.succeeded(size)
         return True
 
-    def _entry(self, body: FrameBody, flow: str, direction: str) -> FrameEntry:
+    def _entry(
+        self,
+        body: FrameBody,
+        flow: str,
+        direction: Direction,
+        number: int,
+        *,
+        token: bool = False,
+        mechanism: str | None = None,
+    ) -> FrameEntry:
         return FrameEntry(
             capture=self.capture,
-            number=self.number(),
+            number=number,
             flow=flow,
             time_ns=body.time_ns,
-            direction="request" if direction == "request" else "response",
+            direction=direction,
             body=body.data,
+            token=token,
+            mechanism=mechanism,
             packet=body.packet,
             first_packet=body.first_packet,
             connection=self.connection,
         )
+
+
+def _refused_request(entry: FrameEntry, error: DecodeError) -> None:
+    entry.error = error
+    if isinstance(error.partial, RequestHeader):
+        entry.header = error.partial
+    elif isinstance(error.partial, Message):
+        entry.message = error.partial
+    if len(entry.body) >= _REQUEST_HEAD:
+        entry.api_key, entry.api_version, entry.correlation_id = _REQUEST(entry.body)
+        entry.body_version = entry.api_version
+    if entry.header is None and entry.message is not None:
+        entry.header = _header(RequestHeader, entry, "request")
+    if isinstance(entry.header, RequestHeader):
+        entry.client_id = entry.header.client_id
 
 
 def read_answer(entry: FrameEntry, request: FrameEntry, *, strict: bool) -> None:

@@ -62,6 +62,14 @@ class DraftConversation:
         """The entry of a frame from the server, whatever it is."""
         return self._entry(body, flow, "server")
 
+    def pass_request(self, body: FrameBody, flow: str) -> None:
+        """As `request`, where nobody wants the entry."""
+        self._entry(body, flow, "client")
+
+    def pass_response(self, body: FrameBody, flow: str) -> None:
+        """As `response`, where nobody wants the entry."""
+        self._entry(body, flow, "server")
+
     def either(self, body: FrameBody) -> FrameEntry:
         """The entry of a frame whose sender is unknown: of either side that can have sent it."""
         call = self._call(body.data)

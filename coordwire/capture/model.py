@@ -89,9 +89,8 @@ class Opened:
     server: NetworkAddress
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Bytes of a stream, in order.
+class Chunk(NamedTuple):
+    """Bytes of a stream, in order; a tuple, since most packets make one.
 
     time_ns: the time of the packet that completed them: where a hole before them was filled, the packet that
     filled it; where it was given up, their own.

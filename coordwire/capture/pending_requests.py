@@ -21,7 +21,7 @@ from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 
-__all__ = ["BUDGET", "AwaitedRequest", "PendingRequests"]
+__all__ = ["BUDGET", "AwaitedRequest", "PendingRequests", "UndecodedRequest"]
 
 BUDGET = 64 << 20
 """Bytes of memory that all requests of a capture that wait may take, decoded messages included."""
@@ -44,19 +44,62 @@ PRODUCE = 0
 class AwaitedRequest:
     """A request that waits.
 
-    entry: the request, perhaps reduced; cost: what it counts; forget: takes it out of its owner's index;
-    one_way: only some brokers answer it (Produce with acks=0); serial: its place among all that ever
-    waited. cost and serial are there once it waits.
+    entry: the request, perhaps reduced; api_key, correlation_id: its own; size: of its body when it began to
+    wait; cost: what it counts; forget: takes it out of its owner's index; one_way: only some brokers answer
+    it (Produce with acks=0); serial: its place among all that ever waited. cost and serial are there once it
+    waits.
     """
 
-    __slots__ = ("cost", "entry", "forget", "one_way", "serial")
+    __slots__ = ("_entry", "api_key", "correlation_id", "cost", "forget", "one_way", "serial", "size")
     cost: int
     serial: int
+    _entry: FrameEntry | None
 
     def __init__(self, entry: FrameEntry, forget: Callable[[AwaitedRequest], object]) -> None:
-        self.entry = entry
+        self._entry = entry
         self.forget = forget
+        self.api_key = entry.api_key
+        self.correlation_id = entry.correlation_id
+        self.size = len(entry.body)
         self.one_way = entry.api_key == PRODUCE and getattr(entry.message, "acks", 1) == 0
+
+    @property
+    def entry(self) -> FrameEntry:
+        entry = self._entry
+        return self._decoded() if entry is None else entry
+
+    @entry.setter
+    def entry(self, entry: FrameEntry) -> None:
+        self._entry = entry
+
+    def _decoded(self) -> FrameEntry:
+        raise AssertionError("a request that waits has an entry")
+
+
+class UndecodedRequest(AwaitedRequest):
+    """A request that is decoded when its entry is asked for. decode: makes the entry; not of a Produce."""
+
+    __slots__ = ("_decode",)
+
+    def __init__(
+        self,
+        api_key: int,
+        correlation_id: int,
+        size: int,
+        decode: Callable[[], FrameEntry],
+        forget: Callable[[AwaitedRequest], object],
+    ) -> None:
+        self._entry = None
+        self._decode = decode
+        self.api_key = api_key
+        self.correlation_id = correlation_id
+        self.size = size
+        self.forget = forget
+        self.one_way = False
+
+    def _decoded(self) -> FrameEntry:
+        entry = self._entry = self._decode()
+        return entry
 
 
 class PendingRequests:
@@ -98,7 +141,7 @@ class PendingRequests:
             asked.entry = asked.entry.reduced()
             asked.cost = REDUCED
         else:
-            asked.cost = REDUCED + GUESS * len(asked.entry.body)
+            asked.cost = REDUCED + GUESS * asked.size
             if self._dear is not None:
                 self._note(asked)
         self.cost += asked.cost

@@ -2,7 +2,7 @@
 each may be compressed with gzip, xz or zstd.
 
 Strategy: look at the head, choose the reader, go on from there; the input is read forwards once, so that a
-pipe serves. Rules: an input that is none of these raises `Malformed`; everything after that becomes entries.
+pipe serves. Rules: an input that is none of these raises `DecodeError`; everything after that becomes entries.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from coordwire.capture.formats.hexdump import read_frames
 from coordwire.capture.framing import Effort, FrameBody, FrameSplitter
 from coordwire.capture.model import CaptureCounts
 from coordwire.capture.pending_requests import PendingRequests
+from coordwire.capture.sharing import Share, shared
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import Malformed, UnreadableRange
@@ -45,7 +46,7 @@ class Capture:
     deviate from the protocol though Apache Kafka's own decoder accepts them. ports: of brokers; None finds
     Kafka connections by content.
     dialect: what is spoken; type_ids, auto_commit: of another dialect than Kafka's, as for `Connection`.
-    head: what `read_head` has taken from the stream, if it has.
+    head: what `read_head` has taken from the stream, if it has. share: of the entries, those to give out.
     Raises `ValueError` for a dialect or type ids that can't be, `CodecUnavailable` for compressed input whose
     library isn't installed.
     """
@@ -62,10 +63,12 @@ class Capture:
         type_ids: Mapping[str, int] | None = None,
         auto_commit: bool | None = None,
         head: bytes | None = None,
+        share: Share | None = None,
     ) -> None:
         self.name = name
         self.strict = strict
         self.ports = ports
+        self.share = share
         self.dialect = Dialect(dialect)
         self._type_ids = type_ids
         self._auto_commit = auto_commit
@@ -94,14 +97,20 @@ class Capture:
 
     def entries(self) -> Iterator[Entry]:
         """Everything in the input, in order. Raises `Malformed` where a forced format isn't the input's."""
-        yield from self._entries()
-        if fault := fault_of(self._stream):
+        share = self.share
+        if share is None:
+            yield from self._entries()
+        else:
+            yield from shared(self._entries(), share, dealt=self.format in ("pcap", "pcapng"))
+        if (fault := fault_of(self._stream)) and (share is None or share.index == 0):
             yield UnreadableRange(fault.position, 0, fault.reason, file=self.name)
 
     def _entries(self) -> Iterator[Entry]:
         if self.format in ("pcap", "pcapng"):
             events = read_streams(self._stream, head=self._head, tally=self.tally)
-            reader = Connections(self.name, self.summary, self._conversation, ports=self.ports)
+            reader = Connections(
+                self.name, self.summary, self._conversation, ports=self.ports, share=self.share
+            )
             return reader.entries(events)
         talk = self._conversation()
         return self._hex(talk) if self.format == "hex" else self._frames(talk)

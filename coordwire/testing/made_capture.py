@@ -7,9 +7,9 @@ checksums are left 0, as captures on the sending machine have them.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-__all__ = ["as_pcap"]
+__all__ = ["as_pcap", "pcap_parts"]
 
 _GLOBAL = struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 1 << 18, 1)  # nanoseconds, Ethernet
 _RECORD = struct.Struct("<IIII")
@@ -28,17 +28,23 @@ Numbers = list[int]
 
 def as_pcap(frames: Iterable[tuple[int, int, bool, bytes]]) -> bytes:
     """frames: time in nanoseconds, connection, whether it goes to the client, bytes."""
-    parts, known = [_GLOBAL], dict[int, Numbers]()
+    return b"".join(pcap_parts(frames))
+
+
+def pcap_parts(frames: Iterable[tuple[int, int, bool, bytes]]) -> Iterator[bytes]:
+    """The same piece by piece, for captures that are larger than memory. A frame without bytes becomes a
+    packet that only acknowledges."""
+    known = dict[int, Numbers]()
+    yield _GLOBAL
     for time_ns, connection, back, data in frames:
         numbers = known.get(connection)
         if numbers is None:
             numbers = known[connection] = [1000, 5000]
             for answer, flags in ((False, _SYN), (True, _SYN | _ACK), (False, _ACK)):
-                parts.append(_packet(time_ns, connection, answer, numbers, b"", flags))
-        for at in range(0, len(data), PIECE):
+                yield _packet(time_ns, connection, answer, numbers, b"", flags)
+        for at in range(0, max(len(data), 1), PIECE):
             piece = data[at : at + PIECE]
-            parts.append(_packet(time_ns, connection, back, numbers, piece, _PSH | _ACK))
-    return b"".join(parts)
+            yield _packet(time_ns, connection, back, numbers, piece, _ACK | _PSH if piece else _ACK)
 
 
 def _packet(time_ns: int, connection: int, back: bool, numbers: Numbers, data: bytes, flags: int) -> bytes:

@@ -24,7 +24,7 @@ from coordwire.capture.pending_requests import REDUCED, AwaitedRequest, PendingR
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotated import rejoined
 from coordwire.capture.tcp.link import read_segments
-from coordwire.capture.tcp.reassembly import HELD, PIECE, WINDOW, reassemble
+from coordwire.capture.tcp.reassembly import HELD, PIECE, WINDOW, FlowTable, reassemble
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.codec import Message
 from coordwire.errors import UnreadableRange
@@ -314,7 +314,9 @@ def test_segments_of_all_flows_are_abandoned_longest_first() -> None:
         ):
             packets.append(build.ethernet(build.ipv4(inner, source)))
     segments = read_segments(read_packets(io.BytesIO(build.pcap(packets))))
-    found = [event for event in reassemble(segments, held=4 * (PIECE + 100)) if isinstance(event, Gap)]
+    found = [
+        event for event in reassemble(segments, FlowTable(held=4 * (PIECE + 100))) if isinstance(event, Gap)
+    ]
     full = [event.flow.source for event in found if "too much data waits" in event.reason]
     assert full == [flow.source for flow in FLOWS[:2]]
 
@@ -330,7 +332,7 @@ def test_what_is_held_and_given_out_counts_no_more() -> None:
     assert not [event for event in read_streams(io.BytesIO(build.pcap(packets))) if isinstance(event, Gap)]
     for window, held in ((1000, HELD), (WINDOW, 1000)):
         segments = read_segments(read_packets(io.BytesIO(build.pcap(packets))))
-        events = reassemble(segments, window=window, held=held)
+        events = reassemble(segments, FlowTable(window=window, held=held))
         assert not [event for event in events if isinstance(event, Gap)]
 
 

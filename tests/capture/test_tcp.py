@@ -24,7 +24,7 @@ from coordwire.capture.model import (
     Opened,
 )
 from coordwire.capture.tcp.link import read_segments
-from coordwire.capture.tcp.reassembly import reassemble
+from coordwire.capture.tcp.reassembly import FlowTable, reassemble
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.errors import UnreadableRange
 
@@ -215,7 +215,7 @@ def test_the_window_bounds_what_is_held() -> None:
     segments = read_segments(
         Packet(0, 1, each, len(each), 0) for each in [*handshake(), packet(b"first", seq=101), *parts]
     )
-    events = list(reassemble(segments, window=5000))
+    events = list(reassemble(segments, FlowTable(window=5000)))
     lost = [index for index, each in enumerate(events) if isinstance(each, Gap)]
     assert len(lost) == 1
     assert len(events) - lost[0] > 50, "given up when the window was full, not at the end"
@@ -327,7 +327,7 @@ def test_connections_are_forgotten_in_time() -> None:
             data[34:36] = index.to_bytes(2, "big")
             yield Packet(index, 1, bytes(data), len(data), 0)
 
-    events = list(reassemble(read_segments(many()), flows=100))
+    events = list(reassemble(read_segments(many()), FlowTable(flows=100)))
     found = follow(events)
     assert len(found) == 2000
     assert sum(stream.closed == "forgotten" for stream in found.values()) >= 1900

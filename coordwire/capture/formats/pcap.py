@@ -17,10 +17,12 @@ __all__ = ["MAGICS", "read_packets"]
 import re
 import struct
 from collections.abc import Iterator
+from typing import overload
 
 from coordwire.capture.formats.pcapng import SECTION, read_pcapng
 from coordwire.capture.formats.source import InputWindow, Packet, Readable
-from coordwire.capture.model import CaptureCounts
+from coordwire.capture.formats.walks import Walks
+from coordwire.capture.model import CaptureCounts, Chunk
 from coordwire.errors import Malformed, UnreadableRange
 
 #: magic -> byte order, nanoseconds to a unit of the fraction, size of a record header
@@ -39,12 +41,21 @@ SECOND = 1_000_000_000
 DAY = 86_400
 
 
+@overload
 def read_packets(
     stream: Readable, *, head: bytes = b"", tally: CaptureCounts | None = None
-) -> Iterator[Packet | UnreadableRange]:
+) -> Iterator[Packet | UnreadableRange]: ...
+@overload
+def read_packets(
+    stream: Readable, *, head: bytes = b"", tally: CaptureCounts | None = None, walks: Walks | None
+) -> Iterator[Packet | UnreadableRange | list[Chunk]]: ...
+def read_packets(
+    stream: Readable, *, head: bytes = b"", tally: CaptureCounts | None = None, walks: Walks | None = None
+) -> Iterator[Packet | UnreadableRange | list[Chunk]]:
     """The packets of a pcap or pcapng, in file order, with what couldn't be read between them.
 
-    head: bytes that were read from the stream already. Raises `Malformed` for what is not a capture.
+    head: bytes that were read from the stream already. walks: take what they can; what they made of it comes
+    in its place. Raises `Malformed` for what is not a capture.
     """
     source = InputWindow(stream, head)
     tally = CaptureCounts() if tally is None else tally
@@ -53,13 +64,15 @@ def read_packets(
     if not magic:
         raise Malformed("the capture is empty")
     if magic == SECTION:
-        return (yield from read_pcapng(source, tally))
+        return (yield from read_pcapng(source, tally, walks))
     if magic not in MAGICS:
         raise Malformed(f"expected a pcap or pcapng capture, got a file that starts with {magic.hex(' ')}")
-    yield from _read_classic(source, tally)
+    yield from _read_classic(source, tally, walks)
 
 
-def _read_classic(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet | UnreadableRange]:
+def _read_classic(
+    source: InputWindow, tally: CaptureCounts, walks: Walks | None
+) -> Iterator[Packet | UnreadableRange | list[Chunk]]:
     buffer = source.buffer
     order, unit, size = MAGICS[buffer[:4]]
     if len(buffer) < FILE_HEADER:
@@ -73,8 +86,17 @@ def _read_classic(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet 
     tally.digits = 6 if unit == 1000 else 9
     unpack = struct.Struct(f"{order}IIII").unpack_from
     search = _Search(order, unit, size, limit)
+    walk = None if walks is None else walks.pcap(order, unit, size, limit, link)
     at, end = FILE_HEADER, len(buffer)
     while True:
+        if walk is not None:
+            at, passed, mark, chunks = walk.advance(buffer, at, tally.packets)
+            if passed:
+                search.seconds = mark
+                tally.packets += passed
+                tally.segments += passed
+                if chunks:
+                    yield chunks
         if at + size > end:
             whole = source.grow(at, size)
             buffer, at, end = source.buffer, 0, len(source.buffer)

@@ -20,7 +20,8 @@ from math import ceil, log10
 from typing import NamedTuple
 
 from coordwire.capture.formats.source import InputWindow, Packet
-from coordwire.capture.model import CaptureCounts
+from coordwire.capture.formats.walks import Walks
+from coordwire.capture.model import CaptureCounts, Chunk
 from coordwire.errors import Malformed, UnreadableRange
 
 SECTION = b"\x0a\x0d\x0d\x0a"
@@ -96,8 +97,10 @@ def _agrees(section: _Section, buffer: bytes, at: int, length: int) -> bool:
     return buffer[at + 4 : at + 8] == buffer[at + length - 4 : at + length]
 
 
-def read_pcapng(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet | UnreadableRange]:
-    """The packets of a pcapng whose first bytes are in the window."""
+def read_pcapng(
+    source: InputWindow, tally: CaptureCounts, walks: Walks | None = None
+) -> Iterator[Packet | UnreadableRange | list[Chunk]]:
+    """The packets of a pcapng whose first bytes are in the window. walks: as for `read_packets`."""
     order = ORDERS.get(source.buffer[8:12])
     if order is None:
         if len(source.buffer) < 12:
@@ -108,8 +111,17 @@ def read_pcapng(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet | 
     section = _Section(order, 0)
     tally.digits = 0  # each interface raises it
     clock = 0  # simple packets have no time: they take that of the packet before
+    walk = None if walks is None else walks.pcapng(order, section.interfaces)
     buffer, at, end = source.buffer, 0, len(source.buffer)
     while True:
+        if walk is not None:
+            at, passed, mark, chunks = walk.advance(buffer, at, tally.packets)
+            if passed:
+                clock = mark
+                tally.packets += passed
+                tally.segments += passed
+                if chunks:
+                    yield chunks
         if at + 12 > end:
             whole = source.grow(at, 12)
             buffer, at, end = source.buffer, 0, len(source.buffer)
@@ -149,6 +161,7 @@ def read_pcapng(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet | 
             if major != 1:
                 reason = f"expected a section of version 1, got version {major}.{minor} in {length} bytes"
             section = _Section(order or section.order, source.base + at)
+            walk = None if walks is None else walks.pcapng(section.order, section.interfaces)
         elif length < LEAST.get(kind, 12):
             reason = f"a block of type {kind} needs at least {LEAST[kind]} bytes, got {length}"
         elif kind == INTERFACE:

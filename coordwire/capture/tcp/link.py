@@ -21,10 +21,10 @@ __all__ = ["ACK", "FIN", "RST", "SYN", "TcpSegment", "endpoints", "read_segments
 import struct
 from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from coordwire.capture.formats.source import Packet
-from coordwire.capture.model import CaptureCounts, NetworkAddress
+from coordwire.capture.model import CaptureCounts, Chunk, NetworkAddress
 from coordwire.errors import UnreadableRange
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
@@ -70,14 +70,23 @@ class _Bad(Exception):
     """Why a packet can't be read; never leaves this module."""
 
 
+@overload
 def read_segments(
     packets: Iterable[Packet | UnreadableRange], tally: CaptureCounts | None = None
-) -> Iterator[TcpSegment | UnreadableRange]:
-    """The TCP segments of the packets, in order, and what couldn't be read."""
+) -> Iterator[TcpSegment | UnreadableRange]: ...
+@overload
+def read_segments(
+    packets: Iterable[Packet | UnreadableRange | list[Chunk]], tally: CaptureCounts | None = None
+) -> Iterator[TcpSegment | UnreadableRange | list[Chunk]]: ...
+def read_segments(
+    packets: Iterable[Packet | UnreadableRange | list[Chunk]], tally: CaptureCounts | None = None
+) -> Iterator[TcpSegment | UnreadableRange | list[Chunk]]:
+    """The TCP segments of the packets, in order, and what couldn't be read. Chunks that were made of packets
+    already are passed on."""
     tally = CaptureCounts() if tally is None else tally
     foreign: UnreadableRange | None = None  # a run of packets of one unknown link type, reported as one
     for packet in packets:
-        if type(packet) is UnreadableRange:
+        if type(packet) is list or type(packet) is UnreadableRange:
             if foreign is not None:
                 yield foreign
                 foreign = None

@@ -25,7 +25,7 @@ Rules:
 
 from __future__ import annotations
 
-__all__ = ["reassemble"]
+__all__ = ["FlowTable", "reassemble"]
 
 from bisect import bisect_right
 from collections import OrderedDict
@@ -61,21 +61,17 @@ ENDED = "never captured before the flow ended"
 
 
 def reassemble(
-    segments: Iterable[TcpSegment | UnreadableRange],
-    tally: CaptureCounts | None = None,
-    *,
-    window: int = WINDOW,
-    held: int = HELD,
-    flows: int = FLOWS,
+    segments: Iterable[TcpSegment | UnreadableRange | list[Chunk]],
+    table: FlowTable | None = None,
 ) -> Iterator[Event]:
-    """The streams of the segments, event by event in the order of the capture.
-
-    window: bytes held after a hole of one flow; held: of all flows; flows: connections remembered.
-    """
-    tally = CaptureCounts() if tally is None else tally
-    table = _Table(tally, window, held, flows)
+    """The streams of the segments, event by event in the order of the capture. Chunks that were made already
+    are of connections in this table."""
+    table = FlowTable() if table is None else table
     find = table.halves.get
     for segment in segments:
+        if type(segment) is list:
+            yield from segment
+            continue
         if type(segment) is UnreadableRange:
             yield segment
             continue
@@ -105,12 +101,22 @@ def reassemble(
     yield from table.end()
 
 
-class _Table:
-    """All connections, by the key of either direction."""
+class FlowTable:
+    """All connections, by the key of either direction.
 
-    def __init__(self, tally: CaptureCounts, window: int, held: int, flows: int) -> None:
+    window: bytes held after a hole of one flow; held: of all flows; flows: connections remembered.
+    """
+
+    def __init__(
+        self,
+        tally: CaptureCounts | None = None,
+        *,
+        window: int = WINDOW,
+        held: int = HELD,
+        flows: int = FLOWS,
+    ) -> None:
         self.halves: dict[bytes, HalfStream] = {}
-        self._tally = tally
+        self._tally = CaptureCounts() if tally is None else tally
         self._window = window
         self._most_held = held
         self._held = 0

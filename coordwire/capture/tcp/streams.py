@@ -1,6 +1,8 @@
 """A capture's streams, from its bytes: the whole chain at once.
 
-Rules: as in `coordwire.capture.tcp.reassembly`; the time of an event is never beyond what was read so far.
+Strategy: where the native half runs, it walks over the packets that are ordinary (`PacketWalk`), and the
+chain of generators reads the others; without it the chain reads all. Rules: as in
+`coordwire.capture.tcp.reassembly`; the time of an event is never beyond what was read so far.
 """
 
 from __future__ import annotations
@@ -9,11 +11,14 @@ __all__ = ["read_streams"]
 
 from collections.abc import Iterator
 
+from coordwire._speedups import native
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.formats.source import Readable
-from coordwire.capture.model import CaptureCounts, Event
+from coordwire.capture.formats.walks import Walks
+from coordwire.capture.model import CaptureCounts, Chunk, Event
+from coordwire.capture.tcp.half_stream import HalfStream
 from coordwire.capture.tcp.link import read_segments
-from coordwire.capture.tcp.reassembly import reassemble
+from coordwire.capture.tcp.reassembly import FlowTable, reassemble
 
 
 def read_streams(
@@ -25,5 +30,7 @@ def read_streams(
     of the time stamps, kept while the events are drawn. Raises `Malformed` for what is not a capture.
     """
     tally = CaptureCounts() if tally is None else tally
-    packets = read_packets(stream, head=head, tally=tally)
-    return reassemble(read_segments(packets, tally), tally)
+    table = FlowTable(tally)
+    walks = None if native is None else Walks(native.PacketWalk, table.halves, HalfStream, Chunk)
+    packets = read_packets(stream, head=head, tally=tally, walks=walks)
+    return reassemble(read_segments(packets, tally), table)

@@ -1,0 +1,52 @@
+"""One share of a capture's frames: which of several readers of the same capture gives out a frame.
+
+Strategy: every reader goes through the whole capture, since only that shows which requests and responses
+belong together, where frames begin after a loss and what a frame's number is; but it decodes the frames of
+its own share alone, which is most of the work. Frames go to the shares in stripes of about `STRIPE` bytes,
+one share after the other, in the order of their numbers, so that all shares cost the same, whatever the
+connections. Rules: each frame is in exactly one share, with the number that it has in the whole capture;
+unreadable ranges are in the first share.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Share", "shared"]
+
+from collections.abc import Iterable, Iterator
+
+from coordwire.capture.entries import Entry, FrameEntry
+
+STRIPE = 256 << 10
+"""Bytes of frames that go to one share before the next has its turn."""
+
+FRAME = 256
+"""What a frame counts on top of its bytes: about as much work as so many bytes of a long one."""
+
+
+class Share:
+    """One share of several, and how far the frames have been dealt out. index: from 0."""
+
+    __slots__ = ("_dealt", "count", "index")
+
+    def __init__(self, index: int, count: int) -> None:
+        if not 0 <= index < count:
+            raise ValueError(f"expected a share from 0 to {count - 1}, got {index}")
+        self.index = index
+        self.count = count
+        self._dealt = 0
+
+    def takes(self, size: int) -> bool:
+        """Whether the next frame, which has so many bytes, is in this share."""
+        turn = self._dealt // STRIPE
+        self._dealt += FRAME + size
+        return turn % self.count == self.index
+
+
+def shared(entries: Iterable[Entry], share: Share, *, dealt: bool) -> Iterator[Entry]:
+    """Of all entries those of this share. dealt: its frames have been chosen already."""
+    for entry in entries:
+        if isinstance(entry, FrameEntry):
+            if dealt or share.takes(entry.size):
+                yield entry
+        elif share.index == 0:
+            yield entry
