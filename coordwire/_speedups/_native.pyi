@@ -36,7 +36,9 @@ TextRow: TypeAlias = tuple[bytes, bool, int, bytes | None, Transcriber | None]
 
 class Transcriber:
     def __new__(cls_, program: Program, rows: tuple[TextRow, ...]) -> Transcriber: ...
-    def transcribe(self, data: object, header: Transcriber | None = None, /) -> tuple[str, int] | None: ...
+    def transcribe(
+        self, data: bytes | bytearray | memoryview, header: Transcriber | None = None, /
+    ) -> tuple[str, int] | None: ...
 
 class _Caller:
     def __new__(

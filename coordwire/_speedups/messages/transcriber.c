@@ -118,12 +118,14 @@ static PyObject *transcriber_transcribe(PyObject *self, PyObject *const *args, P
         PyErr_SetString(PyExc_TypeError, "transcribe() takes data and a header's transcriber");
         return NULL;
     }
-    if (!PyBytes_CheckExact(args[0]))
-        Py_RETURN_NONE;
     const Transcriber *header = count == 2 && args[1] != Py_None ? (Transcriber *)args[1] : NULL;
-    const uint8_t *at = (const uint8_t *)PyBytes_AS_STRING(args[0]);
+    Py_buffer data;
+    if (PyObject_GetBuffer(args[0], &data, PyBUF_SIMPLE) < 0)
+        return NULL;
+    const uint8_t *at = data.buf;
     int facts;
-    PyObject *text = transcribe((Transcriber *)self, header, at, at + PyBytes_GET_SIZE(args[0]), &facts);
+    PyObject *text = transcribe((Transcriber *)self, header, at, at + data.len, &facts);
+    PyBuffer_Release(&data);
     if (text == NULL)
         Py_RETURN_NONE;
     return Py_BuildValue("Ni", text, facts);

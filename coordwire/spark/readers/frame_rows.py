@@ -175,7 +175,7 @@ def _plain_row(columns: Sequence[str]) -> Row:
         "names": _Names(), "ends_of": _Ends(), "no_error": _NoError(), "error_code": error_code,
         "api_name": api_name, "NO_CODE": _NO_CODE,
     }  # fmt: skip
-    values = ", ".join(_PLAIN[name] for name in columns)
+    values = "".join(f"{_PLAIN[name]}, " for name in columns)
     exec(_PLAIN_ROW.format(values=values), scope)  # of the expressions below
     made: Row = scope["plain_row"]
     return made
@@ -232,7 +232,7 @@ def plain_row(e, body, found):
         asked_ns = e.request.time_ns
         if asked_ns is not None:
             latency = (time_ns - asked_ns) / 1e6
-    return ({values},)
+    return ({values})
 """
 """The function: `found` has 1 for an error code other than 0, 2 for what would be written otherwise (see
 `coordwire.codec.transcriber`). A latency of less than 2^53 nanoseconds is exact to six decimals of a
