@@ -204,6 +204,7 @@ class _Work:
             yield "batches", rows
 
     def _capture(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        from coordwire.capture.body_text import has_no_codes
         from coordwire.capture.entries import FrameEntry
         from coordwire.codec.entities import entity_values
         from coordwire.groups.capture_timeline import Timeline
@@ -226,7 +227,7 @@ class _Work:
                 self.refused += entry.error is not None
                 name = entry.api_name or "unknown"
                 self.apis[name, entry.error is not None] += 1
-                if entry.direction == "response" and entry.error is None:
+                if entry.direction == "response" and entry.error is None and not has_no_codes(entry):
                     for code in {*entity_values(entry.message, "error_code")} - {0}:
                         self.error_codes[name, code] += 1
                 if "errors" in self.tables and wanted(entry, self.options):
