@@ -87,7 +87,7 @@ class Conversation:
         return self._request(body, flow, self.number())
 
     def pass_request(self, body: FrameBody, flow: str) -> None:
-        """Take note of a frame from the client that nobody wants the entry of: it is decoded only where that
+        """Take note of a frame from the client whose entry is not wanted: it is decoded only where that
         decides something."""
         number, data = self.number(), body.data
         if self._tokens or len(data) < _REQUEST_HEAD:
@@ -216,7 +216,7 @@ class Conversation:
         return self._response(body, flow, self.number())
 
     def pass_response(self, body: FrameBody, flow: str) -> None:
-        """Take note of a frame from the server that nobody wants the entry of."""
+        """Take note of a frame from the server whose entry is not wanted."""
         number, data = self.number(), body.data
         if self._owed_tokens or len(data) < PREFIX:
             self._response(body, flow, number)

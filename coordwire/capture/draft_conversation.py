@@ -63,11 +63,11 @@ class DraftConversation:
         return self._entry(body, flow, "server")
 
     def pass_request(self, body: FrameBody, flow: str) -> None:
-        """As `request`, where nobody wants the entry."""
+        """As `request`, where the entry is not wanted."""
         self._entry(body, flow, "client")
 
     def pass_response(self, body: FrameBody, flow: str) -> None:
-        """As `response`, where nobody wants the entry."""
+        """As `response`, where the entry is not wanted."""
         self._entry(body, flow, "server")
 
     def either(self, body: FrameBody) -> FrameEntry:

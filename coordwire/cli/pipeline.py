@@ -29,9 +29,11 @@ from coordwire.spark.pipeline.job import run as run_pipeline
 from coordwire.spark.pipeline.local_tasks import LocalEngine
 from coordwire.spark.pipeline.spark_tasks import SparkEngine
 from coordwire.spark.pipeline.summary import PipelineSummary
+from coordwire.spark.pipeline.table_formats import FORMATS
 from coordwire.spark.pipeline.tables import tables_named
 from coordwire.spark.pipeline.units import cause
 
+SUMMARIES = ("text", "json")
 MASTER = "local[*]"
 
 
@@ -49,7 +51,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--master", help=f"Spark master URL (default: {MASTER})")
     parser.add_argument("--tables", metavar="NAME,…", help="write only these tables (default: all)")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="format of the summary")
+    parser.add_argument(
+        "--format",
+        action="append",
+        default=[],
+        choices=(*FORMATS, *SUMMARIES),
+        metavar="|".join(FORMATS),
+        help="format of the tables (default: what they are in, parquet for new ones)",
+    )
+    parser.add_argument("--summary", choices=SUMMARIES, help="format of the summary (default: text)")
     parser.add_argument(
         "--split-size",
         type=int,
@@ -70,15 +80,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.split_size < 1:
         raise Failure("--split-size must be at least 1")
+    table_format, options.summary = _formats(options)
     try:
         tables = tables_named(options.tables.split(",") if options.tables else None)
-        with _engine(options) as engine:
+        with _engine(options, table_format) as engine:
             summary = run_pipeline(
                 engine, options.inputs, options.out, tables=tables,
                 options=Options(
                     split_size=options.split_size, strict=options.strict, show_secrets=options.show_secrets
                 ),
                 report=not options.no_report, progress=_Progress() if sys.stderr.isatty() else None,
+                format=table_format,
             )  # fmt: skip
     except CoordwireError as error:
         raise Failure(shown(error.reason)) from None
@@ -94,8 +106,18 @@ def run(options: argparse.Namespace) -> int:
     return 1 if summary.errors else 0
 
 
+def _formats(options: argparse.Namespace) -> tuple[str | None, str]:
+    """The tables' format, None if it was not named, and the summary's, which --format may name too."""
+    tables = {name for name in options.format if name in FORMATS}
+    summaries = {name for name in (*options.format, options.summary) if name in SUMMARIES}
+    for name, found in (("tables", tables), ("summary", summaries)):
+        if len(found) > 1:
+            raise Failure(f"expected one format of the {name}, got {' and '.join(sorted(found))}")
+    return next(iter(tables), None), next(iter(summaries), "text")
+
+
 @contextmanager
-def _engine(options: argparse.Namespace) -> Iterator[Engine]:
+def _engine(options: argparse.Namespace, table_format: str | None) -> Iterator[Engine]:
     """What the options ask for, ready to work. Raises `Failure` for options of the other one."""
     config = dict(_setting(text) for text in options.conf)
     if options.engine == "local":
@@ -103,13 +125,13 @@ def _engine(options: argparse.Namespace) -> Iterator[Engine]:
             raise Failure("--master and --conf are for Spark: leave them out, or leave out --engine local")
         if find_spec("pyarrow") is None:
             raise Failure("tables need pyarrow: pip install 'coordwire[arrow,compression]'")
-        check(options.inputs, options.out)
+        check(options.inputs, options.out, table_format)
         with terminable():
             yield LocalEngine(options.workers)
         return
     if options.workers is not None:
         raise Failure("--workers is for --engine local; Spark's are set by --master, as in local[4]")
-    check(options.inputs, options.out)  # Spark takes seconds to start
+    check(options.inputs, options.out, table_format)  # Spark takes seconds to start
     from coordwire.spark.session import session
 
     with terminable(), quiet_gateway():
@@ -163,7 +185,7 @@ class _Progress:
 
 
 def _tell(summary: PipelineSummary, options: argparse.Namespace) -> None:
-    if options.format == "json":
+    if options.summary == "json":
         print(json.dumps(asdict(summary)))
         return
     rate = summary.bytes / summary.seconds / 1e6 if summary.seconds else 0.0

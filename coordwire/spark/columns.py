@@ -348,6 +348,7 @@ def _arrow_types() -> dict[str, pyarrow.DataType]:
         "int": pa.int32(),
         "bigint": pa.int64(),
         "double": pa.float64(),
+        "date": pa.date32(),
         "timestamp": pa.timestamp("us", tz="UTC"),
         "array<string>": pa.list_(pa.field("element", pa.string())),
         HEADERS: pa.list_(pa.field("element", pair)),

@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from coordwire.errors import CoordwireError
@@ -30,6 +31,7 @@ from coordwire.spark.pipeline.manifest import (  # fmt: skip
     check_folder,
     check_report,
     check_tables,
+    chosen_format,
     commit,
     complete_units,
     foreign_files,
@@ -37,12 +39,14 @@ from coordwire.spark.pipeline.manifest import (  # fmt: skip
     remove_orphans,
     write_report,
 )
-from coordwire.spark.pipeline.notes import Notes, Proof, load
+from coordwire.spark.pipeline.notes import Manifest, Notes, Proof, TableLog, load
 from coordwire.spark.pipeline.output import Output
 from coordwire.spark.pipeline.places import REPORT
 from coordwire.spark.pipeline.report import page
 from coordwire.spark.pipeline.spark_tasks import SparkEngine
 from coordwire.spark.pipeline.summary import PipelineSummary, summary_of, write_files
+from coordwire.spark.pipeline.table_formats import PARQUET
+from coordwire.spark.pipeline.table_formats.table_commits import bring_up, next_log, unless_same
 from coordwire.spark.pipeline.tables import tables_named
 from coordwire.spark.pipeline.units import Unit, as_units, printable, story_units
 from coordwire.spark.readers.files import File, find_files, is_uri
@@ -62,13 +66,15 @@ def run(
     options: Options | None = None,
     report: bool = True,
     progress: Progress | None = None,
+    format: str | None = None,
 ) -> PipelineSummary:
     """Read captures and segments into tables in the folder `out`, which may be a URI.
 
     engine: a Spark session, or another `Engine`. inputs: files, folders, globs, URIs. tables: their names,
-    by default all. progress: gets how many tasks are done, of how many. Raises `FileNotFoundError` for an
-    input that isn't there, `CoordwireError` for an unknown table or a job that failed, `OSError` where `out`
-    can't be written.
+    by default all. progress: gets how many tasks are done, of how many. format: parquet, delta or iceberg; by
+    default what the tables in `out` are in, and parquet for new ones. Raises `FileNotFoundError` for an input
+    that isn't there, `CoordwireError` for an unknown table or format or a job that failed, `OSError` where
+    `out` can't be written.
     """
     began = time.monotonic()
     options = options or Options()
@@ -76,10 +82,11 @@ def run(
     output = Output(out)
     files = {file.path: file for file in inputs_of(output, inputs, options)}
     check_folder(output)
+    chosen_format(output, format)
     lock = Lock(output)
     lock.acquire()
     try:
-        summary = _locked(as_engine(engine), output, lock, files, wanted, options, report, progress)
+        summary = _locked(as_engine(engine), output, lock, files, wanted, options, report, progress, format)
     finally:
         lock.release()
     summary.seconds = time.monotonic() - began
@@ -100,6 +107,7 @@ def _locked(
     options: Options,
     report: bool,
     progress: Progress | None,
+    format: str | None,
 ) -> PipelineSummary:
     """The run, by whom has the folder."""
     began = time.monotonic()
@@ -107,8 +115,11 @@ def _locked(
     check_tables(output, wanted)
     if report:
         check_report(output)
+    chosen = chosen_format(output, format)
     if load(output) is None:
-        commit(output, {})
+        commit(output, {}, log=TableLog(chosen, token_hex(16)))
+    if chosen != PARQUET:  # a run that was killed may have left tables without its commit
+        bring_up(output, wanted)
     found = complete_units(output)
     _clear(output, found)
     units = plan(files, options, wanted)
@@ -133,9 +144,16 @@ def _locked(
     removing: dict[str, Proof] = {}
     if "files" in wanted:
         table_files, removing = write_files(output, files, ours, lock.run)
-    commit(output, notes, files=table_files, removing=removing)
-    for name, proof in removing.items():
-        remove_ours(output, name, proof)
+    if chosen == PARQUET:
+        commit(output, notes, files=table_files, removing=removing)
+        for name, proof in removing.items():
+            remove_ours(output, name, proof)
+    else:
+        manifest = load(output) or Manifest()
+        table_files = unless_same(output, table_files, manifest.files)
+        notes, log = next_log(manifest, notes, notes.keys() & (found.keys() - held.keys()), table_files)
+        commit(output, notes, files=table_files, log=log)
+        bring_up(output, wanted, create=True)
     _clear(output, notes)
     summary = summary_of(files, ours)
     summary.reused = len(units) - len(todo)
@@ -178,11 +196,12 @@ def _check_inputs(output: Output, inputs: Sequence[str]) -> None:
             )
 
 
-def check(inputs: Sequence[str], out: str) -> None:
+def check(inputs: Sequence[str], out: str, format: str | None = None) -> None:
     """What `run` would refuse before it reads or writes anything. Raises `CoordwireError`."""
     output = Output(out)
     _check_inputs(output, inputs)
     check_folder(output)
+    chosen_format(output, format)
 
 
 def _is_inside(output: Output, path: str) -> bool:

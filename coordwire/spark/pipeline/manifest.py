@@ -14,15 +14,18 @@ __all__ = [
     "MANIFEST",
     "Notes",
     "check_folder",
+    "chosen_format",
     "commit",
     "complete_units",
     "foreign_files",
     "named_files",
     "remove_orphans",
+    "table_format",
 ]  # fmt: skip
 
 import json
 from collections.abc import Collection, Iterable
+from dataclasses import asdict
 from typing import Any
 
 from crc32c import crc32c
@@ -30,9 +33,20 @@ from crc32c import crc32c
 from coordwire.errors import CoordwireError
 from coordwire.spark.columns import TABLES
 from coordwire.spark.pipeline.attempts import is_ours, remove_ours
-from coordwire.spark.pipeline.notes import FORMAT, MADE_BY, Manifest, Notes, Proof, all_notes, load
+from coordwire.spark.pipeline.notes import (
+    FORMAT,
+    MADE_BY,
+    Manifest,
+    Notes,
+    Proof,
+    TableLog,
+    all_notes,
+    load,
+)
 from coordwire.spark.pipeline.output import Output
 from coordwire.spark.pipeline.places import MANIFEST, NOTES, REPORT, REPORTS, is_own_name
+from coordwire.spark.pipeline.table_formats import PARQUET, check_format
+from coordwire.spark.pipeline.table_formats.table_commits import table_files
 
 
 def check_folder(output: Output) -> None:
@@ -45,6 +59,28 @@ def check_folder(output: Output) -> None:
             f"{output.shown} is not empty and has no {MANIFEST} of this pipeline, which says what in it may "
             "be replaced; nothing was read or written: choose another --out, or an empty folder"
         )
+
+
+def chosen_format(output: Output, wanted: str | None) -> str:
+    """The format of the folder's tables: the one that they have, or the one wanted where there are none.
+
+    Raises `CoordwireError` for an unknown one, one whose package is missing, and another than they have.
+    """
+    manifest = load(output)
+    found = None if manifest is None else manifest.log.format
+    if found is not None and wanted is not None and wanted != found:
+        raise CoordwireError(
+            f"the tables in {output.shown} are in the format {found}, and {wanted} was asked for: leave out "
+            "--format, or choose another --out"
+        )
+    name = found or wanted or PARQUET
+    check_format(name, output.shown)
+    return name
+
+
+def table_format(output: Output) -> str:
+    """The format of the folder's tables."""
+    return (load(output) or Manifest()).log.format
 
 
 def check_tables(output: Output, tables: Iterable[str]) -> None:
@@ -97,7 +133,8 @@ def _there(output: Output) -> dict[str, int]:
 
 
 def _complete(note: dict[str, Any], there: dict[str, int]) -> bool:
-    return all(there.get(name) == proof[0] for name, proof in note["proofs"].items())
+    """Whether its files are there, or belong to a table whose own log says so."""
+    return "commit" in note or all(there.get(name) == proof[0] for name, proof in note["proofs"].items())
 
 
 def complete_units(output: Output) -> Notes:
@@ -117,6 +154,8 @@ def manifest_files(output: Output) -> set[str]:
 def named_files(output: Output, table: str) -> tuple[list[str], bool]:
     """The files that a table consists of, and whether there are no others in its folder."""
     manifest = load(output) or Manifest()
+    if manifest.log.format != PARQUET:
+        return table_files(output, manifest, table), False
     units = {note["unit"]: note for _, note in all_notes(output)} | manifest.units
     names = {name for note in units.values() for name in note["proofs"]} | set(manifest.files)
     names = {name for name in names if name.startswith(f"{table}/")}
@@ -133,9 +172,10 @@ def remove_orphans(output: Output, notes: Notes, planned: Collection[str], paths
         for name, note in notes.items()
         if name in planned or not any(path in paths for path in note["paths"])
     }
-    doomed, dropped = _doomed(output, notes, held)
+    kept = held | {name: note for name, note in notes.items() if "commit" in note}  # until the next commit
+    doomed, dropped = _doomed(output, notes, kept)
     if doomed or dropped:  # what is removed isn't complete any more
-        commit(output, held, removing=doomed, dropped=dropped)
+        commit(output, kept, removing=doomed, dropped=dropped)
     for name, proof in doomed.items():
         remove_ours(output, name, proof)
     return held
@@ -165,15 +205,18 @@ def commit(
     files: dict[str, Proof] | None = None,
     removing: dict[str, Proof] | None = None,
     dropped: Collection[str] = (),
+    log: TableLog | None = None,
 ) -> None:
     """Write the manifest, and remove the notes that it holds, and those of the units dropped.
 
-    files: the table of files, if it is new; removing: what is to go.
+    files: the table of files, if it is new; removing: what is to go; log: of the tables, if it is new.
     """
-    if files is None:
-        files = (load(output) or Manifest()).files
+    before = load(output) or Manifest()
+    files = before.files if files is None else files
+    log = before.log if log is None else log
     form = {
         "format": FORMAT, "made_by": MADE_BY, "units": notes, "files": files, "removing": removing or {},
+        **({} if log.format == PARQUET else {"log": asdict(log)}),
     }  # fmt: skip
     output.write(MANIFEST, json.dumps(form, indent=0, sort_keys=True).encode())
     going = set(removing or {})
@@ -185,7 +228,10 @@ def commit(
 
 
 def foreign_files(output: Output, notes: Iterable[dict[str, Any]]) -> list[str]:
-    """The files in the tables' folders that are not the pipeline's."""
+    """The files in the tables' folders that are not the pipeline's; none where a table has a log, and others
+    may write to it."""
     manifest = load(output) or Manifest()
+    if manifest.log.format != PARQUET:
+        return []
     named = {name for note in notes for name in note["proofs"]} | set(manifest.files) | set(manifest.removing)
     return sorted(name for name in _there(output) if name not in named)

@@ -7,10 +7,14 @@ folder can write a manifest, so that each value is checked, and names that no pi
 
 from __future__ import annotations
 
-__all__ = ["FORMAT", "MADE_BY", "Manifest", "Notes", "Proof", "all_notes", "as_proofs", "load", "read_note"]
+__all__ = [
+    "FORMAT", "MADE_BY", "Manifest", "Notes", "Proof", "TableLog", "all_notes", "as_proofs", "load",
+    "read_note",
+]  # fmt: skip
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +39,39 @@ _COUNTS = ("units_rows", "read_bytes", "quarantined_bytes", "bad_ranges", "refus
 
 
 @dataclass(slots=True)
+class TableLog:
+    """What the tables' own logs are to have, in Delta and Iceberg; in Parquet it has the format only.
+
+    table_id: what the folder's commits are known by; commit: the number of the last one, which the tables
+    have or are about to get; files_commit: the one with the table of files; retired: the files that go with
+    a commit, and its number. A unit's note has the number of its commit, once it belongs to one.
+    """
+
+    format: str = "parquet"
+    table_id: str = ""
+    commit: int = 0
+    files_commit: int = 0
+    retired: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class Manifest:
     """units: the notes of complete units; files: the table of files; removing: files that are to go."""
 
     units: Notes = field(default_factory=dict)
     files: dict[str, Proof] = field(default_factory=dict)
     removing: dict[str, Proof] = field(default_factory=dict)
+    log: TableLog = field(default_factory=TableLog)
+
+    def changes(self, table: str, since: int) -> tuple[dict[str, int], set[str]]:
+        """The files that commits after that one add to a table, with their sizes, and those they remove."""
+        start = f"{table}/"
+        proofs = [note["proofs"] for note in self.units.values() if note.get("commit", 0) > since]
+        if self.log.files_commit > since:
+            proofs.append(self.files)
+        adds = {name: proof[0] for one in proofs for name, proof in one.items() if name.startswith(start)}
+        gone = self.log.retired.items()
+        return adds, {name for name, commit in gone if commit > since and name.startswith(start)}
 
 
 def as_proofs(found: object) -> dict[str, Proof]:
@@ -68,6 +99,7 @@ def _as_note(unit: str, note: object) -> dict[str, Any]:
         and all(type(note.get(name)) is int for name in _COUNTS)
         and _all_of(apis, [str, bool, int])
         and _all_of(note.get("error_codes", []), [str, int, int])
+        and type(note.get("commit", 0)) is int
     )  # fmt: skip
     if not good:
         raise CoordwireError(f"the note of unit {unit} is not as the pipeline writes it")
@@ -79,6 +111,25 @@ def _all_of(found: object, types: list[type]) -> bool:
     return isinstance(found, list) and all(
         isinstance(one, list) and [type(value) for value in one] == types for one in found
     )
+
+
+def _as_log(found: object) -> TableLog:
+    """Raises `CoordwireError` for what no pipeline writes."""
+    if found is None:
+        return TableLog()
+    if not isinstance(found, dict) or set(found) != set(TableLog.__slots__):
+        raise CoordwireError(f"expected the log of tables, got {str(found)[:80]}")
+    log = TableLog(**found)
+    good = (
+        isinstance(log.format, str)
+        and isinstance(log.table_id, str) and re.fullmatch("[0-9a-f]{32}", log.table_id) is not None
+        and type(log.commit) is int and type(log.files_commit) is int
+        and isinstance(log.retired, dict)
+        and all(is_data_name(name) and type(commit) is int for name, commit in log.retired.items())
+    )  # fmt: skip
+    if not good:
+        raise CoordwireError("the log of tables is not as the pipeline writes it")
+    return log
 
 
 def load(output: Output) -> Manifest | None:
@@ -102,7 +153,11 @@ def load(output: Output) -> Manifest | None:
         if found.get("made_by") != MADE_BY:
             raise CoordwireError(f"expected made_by to be {MADE_BY!r}")
         units = {unit: _as_note(unit, note) for unit, note in found["units"].items()}
-        return Manifest(units, as_proofs(found.get("files")), as_proofs(found.get("removing")))
+        files, removing = as_proofs(found.get("files")), as_proofs(found.get("removing"))
+        log = _as_log(found.get("log"))
+        if log.format == TableLog().format:
+            _without_commits(units.values())
+        return Manifest(units, files, removing, log)
     except CoordwireError as error:
         raise CoordwireError(
             f"{shown} is not as this pipeline writes it: {error.reason}; nothing was changed; "
@@ -116,12 +171,20 @@ def read_note(output: Output, name: str) -> dict[str, Any] | None:
     if data is None:
         return None
     try:
-        return _as_note(note_unit(name) or "", json.loads(data))
+        note = _as_note(note_unit(name) or "", json.loads(data))
     except (ValueError, RecursionError, CoordwireError) as error:
         raise CoordwireError(
             f"{output.path(name)} is not a note of this pipeline ({error}): remove it, and its unit is "
             "read again"
         ) from None
+    _without_commits([note])
+    return note
+
+
+def _without_commits(notes: Iterable[dict[str, Any]]) -> None:
+    """Only the manifest of tables with logs says which commit a unit belongs to."""
+    for note in notes:
+        note.pop("commit", None)
 
 
 def all_notes(output: Output) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 __all__ = [
     "ATTEMPTS", "COMMIT", "LOCK", "MANIFEST", "NOTES", "REPORT", "REPORTS", "RUNS", "WRITING", "attempt_of",
-    "data_name", "folder_of", "is_data_name", "is_own_name", "note_unit",
+    "data_name", "folder_of", "is_data_name", "is_own_name", "note_unit", "partition_date",
 ]  # fmt: skip
 
 import re
@@ -61,6 +61,7 @@ _DATA = re.compile(
     rf"(?:{'|'.join(TABLES)})(?:/date=(?:\d{{4}}-\d\d-\d\d|{NULL}))?(?:/{_TOPIC})?"
     r"/[0-9a-f]{24}-[0-9a-f]{32}-\d{4,}\.parquet"
 )
+_DATE = re.compile(r"/date=([^/]+)/")
 _NOTE = re.compile(rf"{NOTES}/([0-9a-f]{{24}})\.json")
 _ATTEMPT = re.compile(
     rf"{ATTEMPTS}/(?P<run>[0-9a-f]{{32}})-(?P<unit>[0-9a-f]{{24}})-(?P<token>[0-9a-f]{{32}})"
@@ -95,6 +96,12 @@ def data_name(table: str, folder: str, unit: str, token: str, number: int) -> st
 def is_data_name(name: str) -> bool:
     """Whether a file of a table could have this name."""
     return _DATA.fullmatch(name) is not None
+
+
+def partition_date(name: str) -> str | None:
+    """The date that a table's file is of, as its folder has it; None for null."""
+    found = _DATE.search(name)
+    return None if found is None or found[1] == NULL else found[1]
 
 
 def is_own_name(name: str) -> bool:

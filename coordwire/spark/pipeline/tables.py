@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from coordwire.errors import CoordwireError
 from coordwire.spark.columns import TABLES, ddl
-from coordwire.spark.pipeline.manifest import named_files
+from coordwire.spark.pipeline.manifest import named_files, table_format
 from coordwire.spark.pipeline.output import Output, table_schema
+from coordwire.spark.pipeline.table_formats import PARQUET
+from coordwire.spark.readers.files import is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,11 +30,16 @@ def tables_named(names: Iterable[str] | None) -> tuple[str, ...]:
 def table(spark: SparkSession, out: str, name: str) -> DataFrame:
     """One of the tables in `out`, with the column types that are documented, whatever is in it.
 
-    Reads what the manifest and the notes name, and nothing else that is in the folder.
+    Reads what the manifest and the notes name, and nothing else that is in the folder. A table in Delta or
+    Iceberg is read by the format's own reader, where the session has it; where not, its files are, which its
+    log names. Raises `CoordwireError` where files alone don't make the rows.
     """
     tables_named([name])
     output = Output(out)
     schema = ddl(table_schema(name))
+    format_name = table_format(output)
+    if format_name != PARQUET and (found := _read(spark, output, name, format_name)) is not None:
+        return found
     names, alone = named_files(output, name)
     place = f"{output.uri}/{name}"
     if not names:
@@ -41,4 +48,22 @@ def table(spark: SparkSession, out: str, name: str) -> DataFrame:
     if alone:
         return reader.parquet(place)
     base = f"{'file://' if output.local else ''}{output.root}/{name}" if output.local else place
-    return reader.option("basePath", base).parquet(*(f"{output.uri}/{file}" for file in names))
+    return reader.option("basePath", base).parquet(
+        *(file if is_uri(file) else f"{output.uri}/{file}" for file in names)
+    )
+
+
+def _read(spark: SparkSession, output: Output, name: str, format_name: str) -> DataFrame | None:
+    """The table by its format's own reader; None where the session has none, or none that is set up."""
+    from pyspark.errors import PySparkException
+
+    place = f"file://{output.root}/{name}" if output.local else f"{output.shown.rstrip('/')}/{name}"
+    try:
+        found = spark.read.format(format_name).load(place)
+        there = set(found.columns)
+    except PySparkException:
+        return None
+    return found.selectExpr(*(
+        f"CAST({f'`{column.name}`' if column.name in there else 'NULL'} AS {column.type}) AS `{column.name}`"
+        for column in table_schema(name)
+    ))  # fmt: skip
