@@ -33,7 +33,7 @@ LATEST = 1 << 62
 """Nanoseconds, up to which times are any; about the year 2116."""
 
 _NO_FORM: dict[str, Any] = {}
-Row = Callable[[FrameEntry, str | None, int], Sequence[Any]]
+RowMaker = Callable[[FrameEntry, str | None, int], Sequence[Any]]
 
 
 class FrameRows:
@@ -169,7 +169,7 @@ _OF_FRAME = ("capture", "frame", "time", "api", "api_version", "client", "broker
 # --- rows of plain frames ---
 
 
-def _plain_row(columns: Sequence[str]) -> Row:
+def _plain_row(columns: Sequence[str]) -> RowMaker:
     """What makes the row of a frame whose body's text is known and of which nothing is withheld."""
     scope: dict[str, Any] = {
         "names": _Names(), "ends_of": _Ends(), "no_error": _NoError(), "error_code": error_code,
@@ -177,7 +177,7 @@ def _plain_row(columns: Sequence[str]) -> Row:
     }  # fmt: skip
     values = "".join(f"{_PLAIN[name]}, " for name in columns)
     exec(_PLAIN_ROW.format(values=values), scope)  # of the expressions below
-    made: Row = scope["plain_row"]
+    made: RowMaker = scope["plain_row"]
     return made
 
 
