@@ -5,6 +5,7 @@ origins.py           files to the topic, partition, broker and cluster that they
 parts.py             files to parts, each of which one task reads
 dispatch.py          which reader reads what
 captures.py          captures to frames
+frame_rows.py        frames and error codes to rows
 segments.py          segments to records and batches
 coordinator_logs.py  segments of a coordinator's log to its records
 group_stories.py     captures and coordinator logs to the events of groups
