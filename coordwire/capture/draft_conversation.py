@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from coordwire.capture.conversation import LATEST, Conversation
 from coordwire.capture.entries import Direction, FrameEntry
 from coordwire.capture.framing import Effort, FrameBody
-from coordwire.capture.model import TcpConnection
+from coordwire.capture.model import Chunk, TcpConnection
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect, Grammar, Side
@@ -69,6 +69,18 @@ class DraftConversation:
     def pass_response(self, body: FrameBody, flow: str) -> None:
         """As `response`, where the entry is not wanted."""
         self._entry(body, flow, "server")
+
+    def pass_chunk(self, data: bytes, chunk: Chunk, position: int, flow: str) -> None:
+        """`pass_request` of a chunk that is a whole frame; position: of its size prefix."""
+        body = FrameBody(data[PREFIX:], position, chunk.time_ns, chunk.packet, chunk.packet)
+        self.pass_request(body, flow)
+
+    def asked(self, correlation_id: int) -> AwaitedRequest | None:
+        """None: answers are matched by what they say."""
+        return None
+
+    def pass_answer(self, asked: AwaitedRequest) -> None:
+        raise AssertionError("an answer is matched by what it says")
 
     def either(self, body: FrameBody) -> FrameEntry:
         """The entry of a frame whose sender is unknown: of either side that can have sent it."""

@@ -97,6 +97,8 @@ def run(options: argparse.Namespace) -> int:
     except OSError as error:
         raise Failure(shown(cause(error))) from None
     except Exception as error:
+        if type(error).__module__.startswith("pyarrow."):  # what a store or a disk makes it raise
+            raise Failure(shown(cause(error))) from None
         if not type(error).__module__.startswith(("pyspark.", "py4j.")):
             raise
         raise Failure(f"Spark failed: {shown(first_line(error))}") from None

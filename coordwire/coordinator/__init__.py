@@ -5,7 +5,7 @@ send come out as values. Tests compare it with Kafka 4.3's own coordinator, answ
 record.
 """
 
-from coordwire.coordinator.config import CoordinatorConfig
+from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig, MigrationPolicy
 from coordwire.coordinator.effects import Answer, Append, Effect, RequestContext
 from coordwire.coordinator.shard import Shard, ShardStatus
 from coordwire.coordinator.topics import TopicImage, TopicsImage
@@ -13,8 +13,10 @@ from coordwire.coordinator.topics import TopicImage, TopicsImage
 __all__ = [
     "Answer",
     "Append",
+    "ConsumerGroupConfig",
     "CoordinatorConfig",
     "Effect",
+    "MigrationPolicy",
     "RequestContext",
     "Shard",
     "ShardStatus",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coordwire.coordinator.classic.records import group_tombstone
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
+from coordwire.coordinator.either_group import is_dead, is_empty, tombstones
+from coordwire.coordinator.model.classic_group import CONSUMER_PROTOCOL_TYPE, ClassicGroupModel
 from coordwire.coordinator.model.classic_member import ClassicMember
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.committed_offsets import offset_tombstone
@@ -18,16 +18,17 @@ from coordwire.messages.list_groups import ListedGroup
 __all__ = ["delete_groups", "describe_group", "list_groups"]
 
 _SAYS_NOT_FOUND = 6
-_CLASSIC = "classic"
+_CLASSIC, _CONSUMER = "classic", "consumer"
 
 
 def describe_group(state: State, group_id: str, version: int) -> DescribedGroup:
     group = state.groups.committed(group_id)
-    if group is None:
+    if not isinstance(group, ClassicGroupModel):
         dead = DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
         if version >= _SAYS_NOT_FOUND:
             dead.error_code = int(ErrorCode.GROUP_ID_NOT_FOUND)
-            dead.error_message = f"Group {group_id} not found."
+            what = "not found" if group is None else "is not a classic group"
+            dead.error_message = f"Group {group_id} {what}."
         return dead
     stable = group.state is GroupState.STABLE
     return DescribedGroup(
@@ -53,14 +54,16 @@ def list_groups(state: State, request: ListGroupsRequest) -> ListGroupsResponse:
     types = {wanted.lower() for wanted in request.types_filter}
     response = ListGroupsResponse()
     for group_id, group in state.groups.committed_items():
-        if (states and group.state.value.lower() not in states) or (types and _CLASSIC not in types):
+        kind, status, protocol_type = _CONSUMER, "", CONSUMER_PROTOCOL_TYPE
+        if isinstance(group, ClassicGroupModel):
+            kind, status, protocol_type = _CLASSIC, group.state.value, group.protocol_type or ""
+        else:
+            status = group.committed_facts()[0].value
+        if (states and status.lower() not in states) or (types and kind not in types):
             continue
         response.groups.append(
-            ListedGroup(
-                group_id=group_id, protocol_type=group.protocol_type or "", group_state=group.state.value,
-                group_type=_CLASSIC,
-            )
-        )  # fmt: skip
+            ListedGroup(group_id=group_id, protocol_type=protocol_type, group_state=status, group_type=kind)
+        )
     return response
 
 
@@ -71,14 +74,14 @@ def delete_groups(state: State, group_ids: list[str]) -> Result:
     for group_id in dict.fromkeys(group_ids):
         group = state.groups.get(group_id)
         error = 0
-        if group is None or group.state is GroupState.DEAD:
+        if group is None or is_dead(group):
             error = int(ErrorCode.GROUP_ID_NOT_FOUND)
-        elif group.state is not GroupState.EMPTY:
+        elif not is_empty(group):
             error = int(ErrorCode.NON_EMPTY_GROUP)
         else:
             offsets = state.offsets.groups.get(group_id)
             keys = [] if offsets is None else list(offsets)
             records += [offset_tombstone(group_id, topic, partition) for topic, partition in keys]
-            records.append(group_tombstone(group_id))
+            records += tombstones(group)
         response.results.append(DeletableGroupResult(group_id=group_id, error_code=error))
     return Result(records, response)

@@ -2,11 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
 
-__all__ = ["CoordinatorConfig"]
+__all__ = ["ConsumerGroupConfig", "CoordinatorConfig", "MigrationPolicy"]
 
 _INT32_MAX = (1 << 31) - 1
+
+
+class MigrationPolicy(Enum):
+    """Which way groups may change their protocol while they have members."""
+
+    BIDIRECTIONAL = "bidirectional"
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    DISABLED = "disabled"
+
+    @property
+    def upgrades(self) -> bool:
+        """Whether a classic group becomes a consumer group."""
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
+
+    @property
+    def downgrades(self) -> bool:
+        """Whether a consumer group becomes a classic group."""
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupConfig:
+    """What an operator sets for consumer groups, or for one of them (a GROUP resource), in milliseconds.
+
+    session_timeout_ms: silence after which a member counts as dead. heartbeat_interval_ms: given to members.
+    assignment_interval_ms: how long a target stays before the next is computed (KIP-1263).
+    """
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    assignment_interval_ms: int = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +53,9 @@ class CoordinatorConfig:
     in JoinGroup. group_max_size: of a classic group. offset_metadata_max_size: of the text that goes with a
     committed offset. offsets_retention_ms, offsets_retention_check_interval_ms: KIP-211's expiry.
     write_timeout_ms: an operation whose records are not durable by then is answered with an error.
+    consumer, consumer_groups: of all consumer groups, and of single ones by id. consumer_group_max_size: of
+    a consumer group. consumer_assignors: names, the default first. regex_refresh_interval_ms: how long a
+    pattern's topics stay when no topic is created. migration_policy: of groups with members.
     """
 
     min_session_timeout_ms: int = 6_000
@@ -30,3 +67,12 @@ class CoordinatorConfig:
     offsets_retention_ms: int = 10_080 * 60_000
     offsets_retention_check_interval_ms: int = 600_000
     write_timeout_ms: int = 5_000
+    consumer: ConsumerGroupConfig = field(default_factory=ConsumerGroupConfig)
+    consumer_groups: Mapping[str, ConsumerGroupConfig] = field(default_factory=dict)
+    consumer_group_max_size: int = _INT32_MAX
+    consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    regex_refresh_interval_ms: int = 600_000
+    migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+
+    def of_consumer_group(self, group_id: str) -> ConsumerGroupConfig:
+        return self.consumer_groups.get(group_id, self.consumer)

@@ -4,19 +4,32 @@ Kafka elects the first member of a HashMap as leader and breaks a tie of votes i
 of one group must read the same outcome from any coordinator, so that order is part of the behaviour.
 
 Strategy: a table of 16 buckets that doubles when it is three quarters full and never shrinks; a key's
-bucket is given by the string's hash, and keys of one bucket keep the order in which they came, as Python's
-dict does. Buckets of 8 keys and more become trees in Java, which keep that order too, except for the tree's
-root.
+bucket is given by its hash, and keys of one bucket keep the order in which they came, as Python's dict does.
+Buckets of 8 keys and more become trees in Java, which keep that order too, except for the tree's root.
+Strings, topic ids and partition numbers are keys. The capacities of copies are those of Java 17; newer ones
+copy into smaller tables at a few sizes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import TypeVar
+from uuid import UUID
 
-__all__ = ["MIN_CAPACITY", "capacity_for", "in_hash_order", "in_timeline_order"]
+__all__ = [
+    "MIN_CAPACITY",
+    "capacity_for",
+    "copied_capacity",
+    "copied_set_capacity",
+    "in_hash_order",
+    "in_timeline_order",
+    "initial_capacity",
+    "partitions_in_order",
+    "topics_in_order",
+]
 
-T = TypeVar("T")
+V = TypeVar("V")
 
 MIN_CAPACITY = 16
 
@@ -33,16 +46,54 @@ def in_hash_order(keys: Iterable[str], capacity: int) -> list[str]:
     return sorted(keys, key=lambda key: _spread_hash(key) & (capacity - 1))
 
 
+def initial_capacity(expected: int) -> int:
+    """The capacity of a table that is made for this many keys: the next power of 2."""
+    return 1 << max(expected - 1, 0).bit_length()
+
+
+def copied_capacity(size: int) -> int:
+    """The capacity of a HashMap that copies another with this many keys."""
+    return initial_capacity(int(size / 0.75 + 1.0)) if size else MIN_CAPACITY
+
+
+def copied_set_capacity(size: int) -> int:
+    """The capacity of a HashSet that copies a collection of this many keys."""
+    return initial_capacity(max(int(size / 0.75) + 1, MIN_CAPACITY))
+
+
+def partitions_in_order(partitions: Iterable[int], capacity: int) -> list[int]:
+    """Partition numbers, given in the order of their arrival, as a table of this capacity goes over them."""
+    found = list(partitions)
+    if all(0 <= partition < capacity for partition in found):
+        found.sort()
+    else:
+        found.sort(key=lambda partition: _spread(partition & _INT32) & (capacity - 1))
+    return found
+
+
+def topics_in_order(topics: Mapping[UUID, V], capacity: int) -> dict[UUID, V]:
+    """A mapping of topic ids, given in the order of their arrival, as a table of this capacity has it."""
+    if len(topics) < 2:
+        return dict(topics)
+    mask = capacity - 1
+    return {key: topics[key] for key in sorted(topics, key=lambda key: _spread_id(key) & mask)}
+
+
 def in_timeline_order(keys: Iterable[str], peak: int) -> list[str]:
-    """The order of Kafka's TimelineHashMap, whose size peaked at this: timers are set in it on loading."""
+    """The order of Kafka's TimelineHashMap, whose size peaked at this: timers are set in it on loading.
+
+    Keys of one slot come last in, first out.
+    """
     bits = 1
     while peak * 3 > 4 << bits:
         bits += 1
-    return sorted(keys, key=lambda key: (_signed_hash(key) * _FIBONACCI & _INT64) >> (64 - bits))
+    last_first = list(keys)[::-1]
+    return sorted(last_first, key=lambda key: (_signed_hash(key) * _FIBONACCI & _INT64) >> (64 - bits))
 
 
 _FIBONACCI = 0x9E3779B97F4A7C15
 _INT64 = (1 << 64) - 1
+_INT32 = (1 << 32) - 1
 
 
 def _signed_hash(text: str) -> int:
@@ -50,15 +101,27 @@ def _signed_hash(text: str) -> int:
     return found - (1 << 32) if found >> 31 else found
 
 
+def _spread(hashed: int) -> int:
+    """Java's HashMap takes the lower bits, so it mixes the higher ones into them."""
+    return hashed ^ hashed >> 16
+
+
+@lru_cache(maxsize=1 << 14)
 def _spread_hash(text: str) -> int:
-    found = _hash(text)
-    return found ^ found >> 16
+    return _spread(_hash(text))
 
 
+@lru_cache(maxsize=1 << 14)
+def _spread_id(topic_id: UUID) -> int:
+    folded = topic_id.int >> 64 ^ topic_id.int & _INT64
+    return _spread((folded >> 32 ^ folded) & _INT32)
+
+
+@lru_cache(maxsize=1 << 14)
 def _hash(text: str) -> int:
     """Java's String.hashCode, unsigned."""
     found = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
-        found = (31 * found + (high << 8 | low)) & 0xFFFFFFFF
+        found = (31 * found + (high << 8 | low)) & _INT32
     return found

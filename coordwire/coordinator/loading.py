@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coordwire.coordinator.classic.records import group_from_record
+from coordwire.coordinator.consumer.replay import replay_consumer_group
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.state import State
 from coordwire.logs import LogRecord
@@ -36,6 +37,8 @@ def replay(state: State, record: LogRecord) -> None:
                     offset=old.offset, metadata=old.metadata, commit_timestamp=old.commit_timestamp
                 )
             _replay_offset(state, OffsetCommitKey(group=group_id, topic=topic, partition=partition), value)
+        case _:
+            replay_consumer_group(state, record.key, record.value)
 
 
 def _replay_offset(state: State, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:

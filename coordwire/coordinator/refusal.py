@@ -21,11 +21,12 @@ _TRANSLATED = {
 
 
 class OperationRefused(Exception):
-    """An operation ends with an error code, and writes nothing."""
+    """An operation ends with an error code, and writes nothing. message: for responses that have one."""
 
-    def __init__(self, code: int) -> None:
+    def __init__(self, code: int, message: str | None = None) -> None:
         super().__init__(code)
         self.code = code
+        self.message = message
 
 
 def translated(error: int) -> int:

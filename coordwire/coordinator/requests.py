@@ -13,20 +13,24 @@ from typing import Any
 
 from coordwire.codec import Message
 from coordwire.coordinator.admin import delete_groups, describe_group, list_groups
-from coordwire.coordinator.classic.heartbeat import heartbeat
-from coordwire.coordinator.classic.join import join
-from coordwire.coordinator.classic.leave import leave, leaving_members
-from coordwire.coordinator.classic.sync import sync
+from coordwire.coordinator.classic.leave import leaving_members
+from coordwire.coordinator.consumer.describe import describe_consumer_group
+from coordwire.coordinator.consumer.heartbeat import consumer_group_heartbeat, validate_heartbeat
+from coordwire.coordinator.dispatch import heartbeat_group, join_group, leave_group, sync_group
 from coordwire.coordinator.effects import RequestContext
 from coordwire.coordinator.offsets.commit import commit, refused_commit, resolve_commit
 from coordwire.coordinator.offsets.delete import delete_offsets, resolve_delete
 from coordwire.coordinator.offsets.fetch import fetch, fetch_response, refused_fetch, requested_groups
-from coordwire.coordinator.refusal import translated, translated_for_fetch
+from coordwire.coordinator.refusal import OperationRefused, translated, translated_for_fetch
 from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.state import Result, State
 from coordwire.coordinator.writes import Writes
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
     DescribeGroupsRequest,
@@ -46,6 +50,7 @@ from coordwire.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from coordwire.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
 from coordwire.messages.delete_groups import DeletableGroupResult
 from coordwire.messages.describe_groups import DescribedGroup
 from coordwire.messages.leave_group import MemberResponse
@@ -127,7 +132,7 @@ def _join(call: IncomingRequest) -> None:
         reply.send(JoinGroupResponse(member_id=request.member_id, error_code=error))
         return
     call.write(
-        lambda: join(call.state, request, version, call.context, reply),
+        lambda: join_group(call.state, request, version, call.context, reply),
         lambda error: JoinGroupResponse(error_code=error),
     )
 
@@ -141,7 +146,8 @@ def _sync(call: IncomingRequest) -> None:
         call.reply.send(SyncGroupResponse(error_code=_INVALID_GROUP_ID))
     else:
         call.write(
-            lambda: sync(call.state, request, call.reply), lambda error: SyncGroupResponse(error_code=error)
+            lambda: sync_group(call.state, request, call.reply),
+            lambda error: SyncGroupResponse(error_code=error),
         )
 
 
@@ -156,7 +162,7 @@ def _heartbeat(call: IncomingRequest) -> None:
         loading = error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return HeartbeatResponse(error_code=0 if loading else error)
 
-    call.write(lambda: heartbeat(call.state, request), on_error)
+    call.write(lambda: heartbeat_group(call.state, request), on_error)
 
 
 def _leave(call: IncomingRequest) -> None:
@@ -186,7 +192,47 @@ def _leave(call: IncomingRequest) -> None:
             ]
         )
 
-    call.write(lambda: leave(call.state, request, version), on_error)
+    call.write(lambda: leave_group(call.state, request, version), on_error)
+
+
+# --- consumer groups ---
+
+
+def _consumer_group_heartbeat(call: IncomingRequest) -> None:
+    request: ConsumerGroupHeartbeatRequest = call.request
+    try:
+        validate_heartbeat(call.state, request, call.version)
+    except OperationRefused as refusal:
+        call.reply.send(_refused_heartbeat(refusal.code, refusal.message))
+        return
+    if call.error:
+        call.reply.send(_refused_heartbeat(call.error))
+        return
+
+    def completed(error: int, result: Result) -> None:
+        if error:
+            call.reply.send(_refused_heartbeat(translated(error), result.message))
+        elif result.response is not None:
+            call.reply.send(result.response)
+
+    call.writes.run(lambda: consumer_group_heartbeat(call.state, request, call.context), completed)
+
+
+def _refused_heartbeat(error: int, message: str | None = None) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=int(error), error_message=message)
+
+
+def _describe_consumer_groups(call: IncomingRequest) -> None:
+    groups = []
+    for group_id in call.request.group_ids:
+        if not group_id:
+            groups.append(DescribedConsumerGroup(group_id="", error_code=_INVALID_GROUP_ID))
+    for group_id in call.request.group_ids:
+        if group_id and call.error:
+            groups.append(DescribedConsumerGroup(group_id=group_id, error_code=call.error))
+        elif group_id:
+            groups.append(describe_consumer_group(call.state, group_id))
+    call.reply.send(ConsumerGroupDescribeResponse(groups=groups))
 
 
 # --- offsets ---
@@ -219,7 +265,10 @@ def _fetch(call: IncomingRequest) -> None:
 
     def operation() -> Result:
         found.extend(fetch(call.state, asked, version, stable=True) for asked in groups)
-        return Result(response=fetch_response(found, version))
+        response = fetch_response(found, version)
+        if found and all(group.error_code for group in found):
+            call.reply.send(response)  # a refusal needs no durable state
+        return Result(response=response)
 
     call.write(
         operation,
@@ -288,6 +337,8 @@ _HANDLERS: dict[type[Message], Callable[[IncomingRequest], None]] = {
     SyncGroupRequest: _sync,
     HeartbeatRequest: _heartbeat,
     LeaveGroupRequest: _leave,
+    ConsumerGroupHeartbeatRequest: _consumer_group_heartbeat,
+    ConsumerGroupDescribeRequest: _describe_consumer_groups,
     OffsetCommitRequest: _commit,
     OffsetFetchRequest: _fetch,
     OffsetDeleteRequest: _delete_offsets,

@@ -12,24 +12,30 @@ asked after each call. One call at a time: a shard is not for several threads.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from enum import Enum
 
 from coordwire.codec import Message
+from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.classic.rebalancing import keep_alive, prepare_rebalance
-from coordwire.coordinator.config import CoordinatorConfig
+from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig
+from coordwire.coordinator.consumer.leaving import SESSIONS
 from coordwire.coordinator.effects import Answer, Effect, RequestContext
 from coordwire.coordinator.hash_order import in_timeline_order
 from coordwire.coordinator.loading import replay
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_states import GroupState
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.model.consumer_states import MemberState
 from coordwire.coordinator.offsets.expiry import remove_topics, schedule_expiry
+from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.requests import IncomingRequest, route
-from coordwire.coordinator.state import Result, State
+from coordwire.coordinator.state import GroupModel, Result, State
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.coordinator.writes import WRITE_TIMER, Writes
 from coordwire.enums import ErrorCode
+from coordwire.errors import Malformed
 from coordwire.logs import LogRecord
 from coordwire.messages import JoinGroupResponse, SyncGroupResponse
 
@@ -47,15 +53,22 @@ class ShardStatus(Enum):
 class Shard:
     """The coordinator of one partition; it has none until `load`."""
 
-    def __init__(self, *, now: int = 0, config: CoordinatorConfig | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        now: int = 0,
+        config: CoordinatorConfig | None = None,
+        assignors: Mapping[str, Assignor] | None = None,
+    ) -> None:
+        """assignors: a test's own, beside Kafka's or in their place, for names in the configuration."""
         self.status = ShardStatus.ABSENT
         self._effects: deque[Effect] = deque()
-        self._state = State(config or CoordinatorConfig(), now)
+        self._state = State(config or CoordinatorConfig(), now, assignors=assignors or {})
         self._writes = Writes(self._state, self._effects, 0)
         self._tickets = 0
 
     @property
-    def groups(self) -> dict[str, ClassicGroupModel]:
+    def groups(self) -> dict[str, GroupModel]:
         """The groups as they are now, durable or not: to look at, not to change."""
         return dict(self._state.groups.items())
 
@@ -96,19 +109,31 @@ class Shard:
             self.status = ShardStatus.LOADING
 
     def load(self, records: Iterable[LogRecord]) -> None:
-        """Take the partition with all records of its log; members' sessions begin now."""
-        state = self._state = State(self._state.config, self._state.now, self._state.topics)
-        count = peak = 0
+        """Take the partition with all records of its log; members' sessions begin now.
+
+        Raises `Malformed` for records that contradict each other, with the number of the one that does; the
+        shard is without a partition then, as Apache Kafka's is.
+        """
+        state = self._state = self._new_state()
+        state.new_topics_version = state.topics_version
+        count = 0
         for record in records:
-            replay(state, record)
+            try:
+                replay(state, record)
+            except OperationRefused:
+                self._state, self.status = self._new_state(), ShardStatus.ABSENT
+                key = type(record.key).__name__
+                raise Malformed(f"record {count} ({key}) contradicts those before it", count) from None
             count += 1
-            peak = max(peak, len(state.groups))
         self._writes = Writes(state, self._effects, count)
         state.snapshots.commit(count)
         self.status = ShardStatus.ACTIVE
-        for group_id in in_timeline_order(state.groups, peak):
+        for group_id in in_timeline_order(state.groups, state.groups.peak):
             group = state.groups.get(group_id)
             assert group is not None
+            if isinstance(group, ConsumerGroupModel):
+                _resume(state, group)
+                continue
             for member in group.members_in_order():
                 keep_alive(state, group, member)
             if len(group.members) > state.config.group_max_size:
@@ -122,6 +147,8 @@ class Shard:
         error = int(ErrorCode.NOT_COORDINATOR)
         self._writes.fail_all(error)
         for group in self._state.groups.values():
+            if isinstance(group, ConsumerGroupModel):
+                continue
             before = group.state
             group.enter(GroupState.DEAD, self._state.now)
             for member in group.members_in_order():
@@ -129,9 +156,17 @@ class Shard:
                     group.answer_join(member, JoinGroupResponse(member_id=member.member_id, error_code=error))
                 else:
                     group.answer_sync(member, SyncGroupResponse(error_code=error))
-        self._state = State(self._state.config, self._state.now, self._state.topics)
+        self._state = self._new_state()
         self._writes = Writes(self._state, self._effects, 0)
         self.status = ShardStatus.ABSENT
+
+    def _new_state(self) -> State:
+        """No groups, and the inputs as they are."""
+        old = self._state
+        return State(
+            old.config, old.now, old.topics, topics_version=old.topics_version,
+            new_topics_version=old.new_topics_version, assignors=old.assignors,
+        )  # fmt: skip
 
     # --- inputs ---
 
@@ -141,9 +176,13 @@ class Shard:
 
     def deadlines(self) -> dict[str, int]:
         """When which timer of the groups and their members is due."""
-        return {
-            key: due for key, due in self._state.timers.deadlines().items() if not key.startswith(WRITE_TIMER)
-        }
+        found = {}
+        for key, due in self._state.timers.deadlines().items():
+            if isinstance(key, tuple):
+                found["-".join(key)] = due
+            elif not key.startswith(WRITE_TIMER):
+                found[key] = due
+        return found
 
     def advance(self, now: int) -> bool:
         """Time has come to this point; timers that are due run, each at its own time.
@@ -161,12 +200,37 @@ class Shard:
         state.now = max(state.now, now)
         return True
 
+    def set_group_config(self, group_id: str, config: ConsumerGroupConfig | None) -> None:
+        """What an operator sets for one consumer group from now on; None for what all groups have."""
+        known = dict(self._state.config.consumer_groups)
+        if config is None:
+            known.pop(group_id, None)
+        else:
+            known[group_id] = config
+        self._state.config = replace(self._state.config, consumer_groups=known)
+
     def set_topics(self, topics: TopicsImage) -> None:
         """The cluster's topics are these now; the offsets of those that are gone are removed."""
-        gone = self._state.topics.missing_from(topics)
-        self._state.topics = topics
+        state, known = self._state, self._state.topics
+        gone = known.missing_from(topics)
+        state.topics = topics
+        state.topics_version = state.topics_version + 1 if topics.version is None else topics.version
+        if known.new_in(topics):
+            state.new_topics_version = state.topics_version
+        changed = known.changed_names(topics)
+        for group in state.groups.values():
+            if isinstance(group, ConsumerGroupModel) and any(name in group.topics for name in changed):
+                group.request_refresh()
         if gone and self.status is ShardStatus.ACTIVE:
             self._writes.run(lambda: remove_topics(self._state, gone), _nobody_waits)
+
+
+def _resume(state: State, group: ConsumerGroupModel) -> None:
+    """Members' sessions begin anew, and the time that they have to give up partitions."""
+    for member in group.members_in_order():
+        SESSIONS.keep_alive(state, group.group_id, member.member_id)
+        if member.state is MemberState.UNREVOKED_PARTITIONS:
+            SESSIONS.limit_revocation(state, group.group_id, member)
 
 
 def _nobody_waits(error: int, result: Result) -> None:

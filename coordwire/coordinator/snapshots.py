@@ -46,9 +46,12 @@ class Snapshots:
         self.epoch = epoch
 
     def _undo(self) -> None:
+        """Take back one epoch. What comes back is the newest in its table, as in Apache Kafka's."""
         changed = self._changed[-1][1]
-        for table, key in reversed(changed):
-            table._undo(key)
+        before = [(table, key, table._undo(key)) for table, key in changed]
+        for table, key, value in before:
+            if value is not None:
+                table._values[key] = value
         changed.clear()
 
     def commit(self, epoch: int) -> None:
@@ -59,12 +62,17 @@ class Snapshots:
 
 
 class SnapshotDict(Generic[K, V]):
-    """A dictionary under a shard's `Snapshots`."""
+    """A dictionary under a shard's `Snapshots`.
 
-    __slots__ = ("_before", "_snapshots", "_values")
+    peak: how many keys it had at most, or made room for: Apache Kafka's table makes room for one more
+    before it looks whether the key is there.
+    """
+
+    __slots__ = ("_before", "_snapshots", "_values", "peak")
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
+        self.peak = 0
         self._values: dict[K, V] = {}
         self._before: dict[K, list[tuple[int, V | None]]] = {}
 
@@ -88,6 +96,8 @@ class SnapshotDict(Generic[K, V]):
 
     def __setitem__(self, key: K, value: V) -> None:
         self._keep(key)
+        if len(self._values) >= self.peak:
+            self.peak = len(self._values) + 1
         self._values[key] = value
 
     def pop(self, key: K) -> V | None:
@@ -114,14 +124,13 @@ class SnapshotDict(Generic[K, V]):
             before.append((epoch, self._values.get(key)))
             self._snapshots.changed(self, key)
 
-    def _undo(self, key: K) -> None:
+    def _undo(self, key: K) -> V | None:
+        """Take the key out, and give the value that it had when the epoch began."""
         _, value = self._before[key].pop()
         if not self._before[key]:
             del self._before[key]
-        if value is None:
-            self._values.pop(key, None)
-        else:
-            self._values[key] = value
+        self._values.pop(key, None)
+        return value
 
     def _forget(self, key: K) -> None:
         before = self._before[key]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from coordwire.codec import Message
+from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.config import CoordinatorConfig
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.committed_offsets import OffsetStore
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
-from coordwire.coordinator.timers import Timers
+from coordwire.coordinator.timers import TimerKey, Timers
 from coordwire.coordinator.topics import TopicsImage
+from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 
-__all__ = ["NOTHING", "Reply", "Result", "State"]
+__all__ = ["NOTHING", "GroupModel", "Reply", "Result", "State"]
+
+GroupModel: TypeAlias = ClassicGroupModel | ConsumerGroupModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,32 +34,69 @@ class Result:
     on_append: called with 0 when the records are durable, with an error code when they could not be appended.
     replay: whether the records change the state, as loading them does; False where the operation did so
     itself.
+    message: why the operation was refused, for responses that say so.
     """
 
     records: Sequence[LogRecord] = ()
     response: Message | None = None
     on_append: Callable[[int], None] | None = None
     replay: bool = True
+    message: str | None = None
 
 
 NOTHING = Result()
 
+_RETRY_MS = 500
+_LEFT_TO_OTHERS = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+"""Errors after which another shard has the partition, or this one anew."""
+
 
 @dataclass(slots=True)
 class State:
-    """Groups, offsets and timers of a shard, and the inputs that its operations read."""
+    """Groups, offsets and timers of a shard, and the inputs that its operations read.
+
+    topics_version, new_topics_version: of the topics' image, and of the last one that had new topics.
+    later: operations to run after the one that is running. assignors: a test's own, by name.
+    """
 
     config: CoordinatorConfig
     now: int
     topics: TopicsImage = field(default_factory=TopicsImage)
+    topics_version: int = -1
+    new_topics_version: int = -1
+    later: deque[Callable[[], Result]] = field(default_factory=deque)
+    assignors: Mapping[str, Assignor] = field(default_factory=dict)
     snapshots: Snapshots = field(default_factory=Snapshots)
     timers: Timers[Result] = field(default_factory=Timers)
-    groups: SnapshotDict[str, ClassicGroupModel] = field(init=False)
+    groups: SnapshotDict[str, GroupModel] = field(init=False)
     offsets: OffsetStore = field(init=False)
 
     def __post_init__(self) -> None:
         self.groups = SnapshotDict(self.snapshots)
         self.offsets = OffsetStore(self.snapshots)
 
-    def set_timer(self, key: str, delay_ms: int, action: Callable[[], Result]) -> None:
+    def set_timer(self, key: TimerKey, delay_ms: int, action: Callable[[], Result]) -> None:
         self.timers.set(key, self.now + delay_ms, action)
+
+    def set_timer_with_retry(self, key: TimerKey, delay_ms: int, action: Callable[[], Result]) -> None:
+        """A timer whose operation is tried again a little later when its records could not be written."""
+
+        def again(error: int) -> None:
+            if error and error not in _LEFT_TO_OTHERS:
+                self.set_timer_with_retry(key, _RETRY_MS, action)
+
+        def attempt() -> Result:
+            try:
+                result = action()
+            except OperationRefused as refusal:
+                again(refusal.code)
+                return NOTHING
+
+            def appended(error: int) -> None:
+                if result.on_append is not None:
+                    result.on_append(error)
+                again(error)
+
+            return replace(result, on_append=appended)
+
+        self.set_timer(key, delay_ms, attempt)

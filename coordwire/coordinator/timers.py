@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
-__all__ = ["Timers"]
+__all__ = ["TimerKey", "Timers"]
+
+TimerKey: TypeAlias = str | tuple[str, ...]
+"""A tuple where clients choose a part of it, so that no two keys are the same by chance or malice."""
 
 T = TypeVar("T")
 
@@ -21,11 +24,11 @@ class Timers(Generic[T]):
     """What happens at which time; T is what an expired timer gives back."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, str]] = []
-        self._live: dict[str, tuple[int, int, Callable[[], T]]] = {}
+        self._heap: list[tuple[int, int, TimerKey]] = []
+        self._live: dict[TimerKey, tuple[int, int, Callable[[], T]]] = {}
         self._number = 0
 
-    def set(self, key: str, deadline: int, action: Callable[[], T]) -> None:
+    def set(self, key: TimerKey, deadline: int, action: Callable[[], T]) -> None:
         """Run an action at a time, in place of what this key was set for before."""
         self._number += 1
         self._live[key] = (deadline, self._number, action)
@@ -34,8 +37,11 @@ class Timers(Generic[T]):
             self._heap = [(time, number, name) for name, (time, number, _) in self._live.items()]
             heapq.heapify(self._heap)
 
-    def cancel(self, key: str) -> None:
+    def cancel(self, key: TimerKey) -> None:
         self._live.pop(key, None)
+
+    def is_set(self, key: TimerKey) -> bool:
+        return key in self._live
 
     def clear(self) -> None:
         self._live.clear()
@@ -55,5 +61,5 @@ class Timers(Generic[T]):
         _, _, key = heapq.heappop(self._heap)
         return self._live.pop(key)[2]
 
-    def deadlines(self) -> dict[str, int]:
+    def deadlines(self) -> dict[TimerKey, int]:
         return {key: deadline for key, (deadline, _, _) in self._live.items()}

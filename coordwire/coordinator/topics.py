@@ -13,19 +13,31 @@ NO_TOPIC_ID = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class TopicImage:
-    """A topic and the number of its partitions."""
+    """A topic and the number of its partitions.
+
+    racks: of each partition's replicas, as far as their brokers' racks are known.
+    """
 
     id: UUID
     name: str
     partitions: int
+    racks: tuple[tuple[str, ...], ...] = ()
 
 
 class TopicsImage:
-    """An image of all topics, by name and by id."""
+    """An image of all topics, by name and by id.
 
-    def __init__(self, topics: Iterable[TopicImage] = ()) -> None:
+    version: of the cluster's metadata; where it is not given, a shard counts its images.
+    """
+
+    def __init__(self, topics: Iterable[TopicImage] = (), *, version: int | None = None) -> None:
+        self.version = version
         self._by_name = {topic.name: topic for topic in topics}
         self._by_id = {topic.id: topic for topic in self._by_name.values()}
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._by_name)
 
     def find(self, name: str) -> TopicImage | None:
         return self._by_name.get(name)
@@ -40,3 +52,12 @@ class TopicsImage:
     def missing_from(self, newer: TopicsImage) -> list[TopicImage]:
         """The topics that a newer image no longer has under their id."""
         return [topic for topic in self._by_id.values() if topic.id not in newer._by_id]
+
+    def new_in(self, newer: TopicsImage) -> list[TopicImage]:
+        """The topics of a newer image whose id this one does not have."""
+        return [topic for topic in newer._by_id.values() if topic.id not in self._by_id]
+
+    def changed_names(self, newer: TopicsImage) -> set[str]:
+        """The names of topics that came, went or grew."""
+        before, after = set(self._by_name.values()), set(newer._by_name.values())
+        return {topic.name for topic in before ^ after}

@@ -68,6 +68,8 @@ class Writes:
     def _run_queue(self) -> None:
         while self._queue:
             self._run(*self._queue.popleft())
+            while self._state.later:
+                self._queue.append((self._state.later.popleft(), _nobody_waits))
 
     def _run(self, operation: Callable[[], Result], completed: Completed) -> None:
         self._number += 1
@@ -75,10 +77,16 @@ class Writes:
         try:
             waiting.result = operation()
         except OperationRefused as refusal:
+            waiting.result = Result(message=refusal.message)
             self._complete(waiting, refusal.code)
             return
         if waiting.result.records:
-            self._append(waiting)
+            try:
+                self._append(waiting)
+            except OperationRefused as refusal:
+                # The records contradict the state; what they changed before that is taken back.
+                self._state.snapshots.revert(self._written)
+                self._complete(waiting, refusal.code)
         elif self._committed < self._written:
             self._wait(self._written, waiting)
         else:
@@ -158,3 +166,7 @@ class Writes:
             self._complete(operation, error)
         self._completing = False
         self._run_queue()
+
+
+def _nobody_waits(error: int, result: Result) -> None:
+    """An operation that another one left for later has no client."""

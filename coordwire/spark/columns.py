@@ -92,7 +92,7 @@ BATCHES = (
     Column("timestamp_type", "string", "CreateTime, LogAppendTime or NoTimestampType."),
     Column("max_timestamp", "bigint", "Milliseconds since 1970; -1 for none."),
     Column("time", "timestamp", "The max timestamp as a time; null for none."),
-    Column("checksum", "bigint", "CRC-32C (magic 2) or CRC-32, as stated and verified."),
+    Column("checksum", "bigint", "CRC-32C (magic 2) or CRC-32, as stated; see `checksums`."),
     _LEADER,
     *_PRODUCER,
     Column("base_sequence", "int", "-1 for none."),

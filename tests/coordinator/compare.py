@@ -15,10 +15,11 @@ from pathlib import Path
 from coordwire.logs import decode_log_record
 from coordwire.messages import find_message
 from tests.coordinator.coverage import Coverage
-from tests.coordinator.generator import KAFKA_SETTINGS, Generator, history
+from tests.coordinator.generator import Generator, history
 from tests.coordinator.histories import Outcome, kafka_outcome
 from tests.coordinator.kept import KeptHistory, checksum, write_kept
 from tests.coordinator.oracle import CoordinatorOracle, oracle
+from tests.coordinator.settings import kafka_settings
 
 __all__ = ["Difference", "compared", "first_difference"]
 
@@ -43,7 +44,7 @@ class Difference:
 
 def compared(kafka: CoordinatorOracle, grown: Generator, seed: int) -> tuple[Difference | None, KeptHistory]:
     """Run a history, which ran on ours, on Kafka's; timers must be the same at its end."""
-    begun, *outputs, timers = kafka.run([KAFKA_SETTINGS, *grown.steps, "timers"])
+    begun, *outputs, timers = kafka.run([kafka_settings(seed), *grown.steps, "timers"])
     assert begun == []
     kept: list[tuple[int, str]] = []
     requests = grown.replayer.requests

@@ -8,6 +8,7 @@ from typing import Any
 
 from coordwire.codec import Message
 from coordwire.coordinator.model.classic_states import ENTERED_FROM
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.enums import ErrorCode
 from coordwire.logs import decode_log_record
 from coordwire.messages import find_message
@@ -26,9 +27,14 @@ class Coverage:
         self.versions: dict[str, Counter[int]] = {}
         self.records: Counter[str] = Counter()
         self.transitions: Counter[tuple[str, str]] = Counter()
+        self.member_states: Counter[tuple[str, str]] = Counter()
+        self._seen: dict[str, str] = {}
+        self._replayer: Replayer | None = None
 
     def add(self, replayer: Replayer, outcome: Outcome) -> None:
         """Count one step: what came out, and the states that groups are in after it."""
+        if replayer is not self._replayer:
+            self._replayer, self._seen = replayer, {}
         for ticket, data in outcome.answers.items():
             api, version = replayer.requests[ticket]
             response = find_message(api, "response").decode(data, version=version)
@@ -41,8 +47,20 @@ class Coverage:
             kind = type(record.key).__name__.removesuffix("Key")
             self.records[f"{kind} {'tombstone' if value is None else f'v{record.version}'}"] += 1
         for group in replayer.shard.groups.values():
-            if (group.previous_state, group.state) in TRANSITIONS:
+            if isinstance(group, ConsumerGroupModel):
+                self._add_consumer_group(group)
+            elif (group.previous_state, group.state) in TRANSITIONS:
                 self.transitions[group.previous_state.value, group.state.value] += 1
+
+    def _add_consumer_group(self, group: ConsumerGroupModel) -> None:
+        """States of a group and its members that follow upon each other from step to step."""
+        before = self._seen.get(group.group_id, "new")
+        now = group.state.value
+        self._seen[group.group_id] = now
+        if before != now:
+            self.transitions[before, now] += 1
+        for member in group.members.values():
+            self.member_states[member.state.name, "classic" if member.classic else "KIP-848"] += 1
 
     def lines(self) -> Iterator[str]:
         for name, codes in sorted(self.errors.items()):
@@ -51,6 +69,8 @@ class Coverage:
             yield f"{name} v{versions[0]} to v{versions[-1]} ({len(versions)}): {found}"
         yield "records: " + ", ".join(f"{kind} {count}" for kind, count in sorted(self.records.items()))
         passed = sorted(self.transitions.items())
+        members = sorted(self.member_states.items())
+        yield "members: " + ", ".join(f"{state} ({kind}) {count}" for (state, kind), count in members)
         yield "states: " + ", ".join(f"{before} to {after} {count}" for (before, after), count in passed)
 
 

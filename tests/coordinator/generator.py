@@ -16,7 +16,6 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.codec import Message
-from coordwire.coordinator import CoordinatorConfig
 from coordwire.messages import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
@@ -40,15 +39,12 @@ from coordwire.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
+from tests.coordinator.consumer_operations import ConsumerOperations
 from tests.coordinator.coverage import Coverage
 from tests.coordinator.histories import Outcome, Replayer, request_step
+from tests.coordinator.settings import settings
 
-__all__ = ["KAFKA_SETTINGS", "SETTINGS", "Generator", "history"]
-
-SETTINGS = CoordinatorConfig(group_max_size=4, offset_metadata_max_size=8, offsets_retention_ms=3_600_000)
-"""Small limits, so that histories meet them."""
-
-KAFKA_SETTINGS = "new group.max.size=4 offset.metadata.max.bytes=8 offsets.retention.minutes=60"
+__all__ = ["Generator", "history"]
 
 _GROUPS = ["g", "h", "offsets-only"]
 _TOPICS = ["orders", "payments", "audit"]
@@ -71,13 +67,13 @@ class _Client:
     protocol: str | None
 
 
-class Generator:
-    """Makes one history."""
+class Generator(ConsumerOperations):
+    """Makes one history: of classic groups, of consumer groups, or of groups that are either in turn."""
 
     def __init__(self, seed: int, coverage: Coverage | None = None) -> None:
         self._coverage = coverage
         self.random = random.Random(seed)
-        self.replayer = Replayer(SETTINGS)
+        self.replayer = Replayer(settings(seed))
         self.steps: list[str] = []
         self.outcomes: list[Outcome] = []
         self._clients: list[_Client] = []
@@ -85,12 +81,20 @@ class Generator:
         self._ticket = 0
         self._topics = 0
         self._loaded = True
-        self._kinds: list[tuple[Callable[[], None], int]] = [
+        self._kinds: list[tuple[Callable[[], None], float]] = [
             (self._join, 30), (self._sync, 22), (self._heartbeat, 8), (self._leave, 6), (self._advance, 12),
             (self._commit, 10), (self._fetch, 5), (self._delete_offsets, 2), (self._describe, 2),
             (self._list, 1), (self._delete_groups, 2), (self._fail, 2), (self._hold, 1), (self._release, 2),
             (self._change_topics, 1), (self._reload, 1),
         ]  # fmt: skip
+        self.mixed = seed % 3 != 0
+        if self.mixed:
+            self.begin_consumers()
+            classic = 0.35 if seed % 3 == 1 else 0.12
+            own = {self._advance, self._fail, self._hold, self._release, self._reload}
+            self._kinds = [
+                (kind, weight * (1 if kind in own else classic)) for kind, weight in self._kinds
+            ] + self.consumer_kinds()
 
     def grow(self, count: int) -> None:
         self._change_topics()
@@ -108,9 +112,13 @@ class Generator:
             self._coverage.add(self.replayer, outcome)
         for ticket, data in outcome.answers.items():
             self._learn(ticket, data)
+            if self.mixed:
+                self.learn_consumer(ticket, data)
 
     def _send(self, message: Message, version: int) -> int:
         self._ticket += 1
+        if self.mixed:
+            self.note_sent(self._ticket, message, version)
         if isinstance(message, JoinGroupRequest):
             self._asked[self._ticket] = message, version
         client = self.random.choice(["till", "till", "bar", "ü-1"])
@@ -144,6 +152,8 @@ class Generator:
             return self.random.choice(
                 [b"", b"\x00", b"\x00\x01\x00\x00\x00\x01", b"\x00\x00\x7f\xff\xff\xff"]
             )
+        if self.mixed and self._chance(0.93):
+            return self.full_subscription()
         topics = self.random.sample(_TOPICS, self.random.randint(0, 2))
         names = b"".join(struct.pack(">h", len(name)) + name.encode() for name in topics)
         return struct.pack(">hi", self.random.randint(0, 3), len(topics)) + names + b"\xff\xff\xff\xff"
@@ -204,6 +214,8 @@ class Generator:
                 for one in client.members
                 if not self._chance(0.1)
             ]
+        if self.mixed and self._chance(0.9):
+            request.assignments = self.plausible_assignments(client.members if client.leader else [])
         if version >= 3:
             request.group_instance_id = client.instance_id
         if version >= 5:

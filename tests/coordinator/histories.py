@@ -8,8 +8,9 @@ step) are sorted on both sides.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from coordwire.coordinator import Append, CoordinatorConfig, RequestContext, Sha
 from coordwire.enums import ErrorCode
 from coordwire.logs import decode_log_record
 from coordwire.messages import (
+    ConsumerGroupDescribeResponse,
     DeleteGroupsResponse,
     DescribeGroupsResponse,
     GroupMetadataValue,
@@ -34,6 +36,12 @@ START = 1_000
 """The oracle's first moment."""
 
 Record = tuple[bytes, bytes | None]
+
+_CONFIGS = {
+    "consumer.session.timeout.ms": "session_timeout_ms",
+    "consumer.heartbeat.interval.ms": "heartbeat_interval_ms",
+    "consumer.assignment.interval.ms": "assignment_interval_ms",
+}
 
 
 @dataclass(slots=True)
@@ -80,12 +88,14 @@ class Replayer:
     """Runs steps on a shard of ours."""
 
     def __init__(self, config: CoordinatorConfig | None = None) -> None:
-        self.shard = Shard(now=START, config=config)
+        self.config = config or CoordinatorConfig()
+        self.shard = Shard(now=START, config=self.config)
         self.shard.load([])
         self.requests: dict[int, tuple[int, int]] = {}
         self.log: list[Record] = []
         self.topics: dict[str, TopicImage] = {}
         self.now = START
+        self._version = 0
         self._tickets: dict[int, int] = {}
         self._held = False
         self._pending: list[int] = []
@@ -138,9 +148,11 @@ class Replayer:
         number = int(ticket)
         self.requests[number] = (int(api), int(version))
         request = find_message(int(api), "request").decode(bytes.fromhex(body), version=int(version))
-        uuid = UUID(int=int(new_id, 16), version=4)
+        ids = itertools.count(int(new_id, 16))
         context = RequestContext(
-            client_id=bytes.fromhex(client).decode(), client_host=HOST, new_id=lambda: str(uuid)
+            client_id=bytes.fromhex(client).decode(),
+            client_host=HOST,
+            new_id=lambda: str(UUID(int=next(ids), version=4)),
         )
         # Tickets count from 1, so that this one is known before an answer comes.
         self._tickets[self.shard.handle(request, version=int(version), context=context)] = number
@@ -164,7 +176,14 @@ class Replayer:
                 self.topics[topic_id] = TopicImage(_uuid(topic_id), rest[1], int(rest[0]))
             else:
                 del self.topics[topic_id]
-        self.shard.set_topics(TopicsImage(self.topics.values()))
+        self._version += 1
+        self.shard.set_topics(TopicsImage(self.topics.values(), version=self._version))
+
+    def _config(self, group_id: str, *pairs: str) -> None:
+        """A group's own configuration, by Kafka's names; none takes it back."""
+        given = {_CONFIGS[name]: int(value) for name, value in (pair.split("=") for pair in pairs)}
+        config = replace(self.config.consumer, **given) if given else None
+        self.shard.set_group_config(group_id, config)
 
     def _unload(self) -> None:
         self._pending.clear()
@@ -196,8 +215,10 @@ def _sort_join(response: Any) -> None:
 
 
 def _sort_described(response: Any) -> None:
+    # Kafka lists a member of a consumer group twice that appends on their way replaced twice.
     for group in response.groups:
-        group.members.sort(key=lambda member: member.member_id)
+        members = {member.member_id: member for member in group.members}
+        group.members = [members[member_id] for member_id in sorted(members)]
 
 
 def _sort_listed(response: Any) -> None:
@@ -224,6 +245,7 @@ def _sort_fetched(response: Any) -> None:
 _SORT = {
     JoinGroupResponse: _sort_join,
     DescribeGroupsResponse: _sort_described,
+    ConsumerGroupDescribeResponse: _sort_described,
     ListGroupsResponse: _sort_listed,
     DeleteGroupsResponse: _sort_deleted,
     OffsetFetchResponse: _sort_fetched,

@@ -14,11 +14,11 @@ from coordwire.coordinator.hash_order import capacity_for, in_hash_order
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import (
-    ConsumerGroupHeartbeatRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
+    ShareGroupHeartbeatRequest,
     SyncGroupRequest,
 )
 from coordwire.messages.join_group import JoinGroupRequestProtocol
@@ -183,7 +183,7 @@ def test_loading_is_told_to_all_but_heartbeats() -> None:
 def test_a_request_that_is_not_a_coordinators_is_the_callers_mistake() -> None:
     desk = Desk()
     with pytest.raises(TypeError, match="expected a request to a group coordinator, got"):
-        desk.send(ConsumerGroupHeartbeatRequest(), 0)
+        desk.send(ShareGroupHeartbeatRequest(), 1)
 
 
 def test_leaders_are_elected_in_javas_order_of_strings() -> None:

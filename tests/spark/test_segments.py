@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def read_all(path: Path, options: Options) -> tuple[list[dict[str, Any]], list[B
                     bad.append(item)
                 else:
                     rows += item.to_pylist()
-            for item in read_batches(part, options, ["size"]):
+            for item in read_batches(part, replace(options, checksums=True), ["size"]):
                 if not isinstance(item, Bad):
                     size += sum(item.column(0).to_pylist())
     return rows, bad, size

@@ -6,6 +6,8 @@ KIP-345: a static member without an id takes the place of the member with its in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coordwire.coordinator.classic.rebalancing import (
     find_classic,
     keep_alive,
@@ -22,6 +24,7 @@ from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.enums import ErrorCode
+from coordwire.logs import LogRecord
 from coordwire.messages import JoinGroupRequest, JoinGroupResponse
 
 __all__ = ["join"]
@@ -31,8 +34,14 @@ _KNOWN_ID_REQUIRED = 4
 
 
 def join(
-    state: State, request: JoinGroupRequest, version: int, context: RequestContext, reply: Reply
+    state: State,
+    request: JoinGroupRequest,
+    version: int,
+    context: RequestContext,
+    reply: Reply,
+    before: Sequence[LogRecord] = (),
 ) -> Result:
+    """before: records that end an empty group of another type, whose place this group takes."""
     group = find_classic(state, request.group_id)
     created = group is None
     if group is None:
@@ -53,7 +62,7 @@ def join(
             if error:
                 reply.send(JoinGroupResponse(error_code=translated(error)))
 
-        return Result([empty_group(group)], on_append=appended, replay=False)
+        return Result([*before, empty_group(group)], on_append=appended, replay=False)
     return result
 
 

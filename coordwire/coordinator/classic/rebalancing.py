@@ -33,7 +33,8 @@ __all__ = [
 
 
 def find_classic(state: State, group_id: str) -> ClassicGroupModel | None:
-    return state.groups.get(group_id)
+    group = state.groups.get(group_id)
+    return group if isinstance(group, ClassicGroupModel) else None
 
 
 # --- sessions ---

@@ -72,6 +72,11 @@ class ClassicGroupModel:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
     @property
+    def is_simple(self) -> bool:
+        """Whether it came into being by a commit only, without a record of its own."""
+        return self.protocol_type is None and self.state is GroupState.EMPTY and not self.pending_joins
+
+    @property
     def rebalance_timeout_ms(self) -> int:
         """How long a rebalance waits: as long as its most patient member."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)

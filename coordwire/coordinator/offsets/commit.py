@@ -10,8 +10,11 @@ from coordwire.coordinator.classic.rebalancing import keep_alive
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.committed_offsets import CommittedOffset, offset_record
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.offsets.member_epochs import validate_consumer_commit, validate_older_epoch
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.state import Result, State
+from coordwire.coordinator.state import GroupModel, Result, State
 from coordwire.coordinator.topics import NO_TOPIC_ID
 from coordwire.enums import ErrorCode
 from coordwire.messages import OffsetCommitRequest, OffsetCommitResponse
@@ -98,7 +101,7 @@ def commit(
     version: int,
 ) -> Result:
     """Store what exists of a commit; `refused` has the rest's errors."""
-    _validate(state, request, version)
+    of_older_epoch = _validate(state, request, version)
     response = _copy(refused)
     now = state.now
     retention = request.retention_time_ms
@@ -111,6 +114,11 @@ def commit(
             if _utf16_length(metadata) > state.config.offset_metadata_max_size:
                 error = int(ErrorCode.OFFSET_METADATA_TOO_LARGE)
             else:
+                if of_older_epoch is not None:
+                    generation = request.generation_id_or_member_epoch
+                    validate_older_epoch(
+                        of_older_epoch, topic.topic_id, partition.partition_index, generation
+                    )
                 epoch = partition.committed_leader_epoch
                 committed = CommittedOffset(
                     partition.committed_offset, epoch if epoch >= 0 else -1, metadata, now, expires_at,
@@ -127,18 +135,22 @@ def _utf16_length(text: str) -> int:
     return len(text) + sum(character > "\uffff" for character in text)
 
 
-def _validate(state: State, request: OffsetCommitRequest, version: int) -> None:
+def _validate(state: State, request: OffsetCommitRequest, version: int) -> ConsumerMember | None:
+    """Gives a member that commits in an epoch before its own, where each partition's epoch decides."""
     generation = request.generation_id_or_member_epoch
-    group = state.groups.get(request.group_id)
+    group: GroupModel | None = state.groups.get(request.group_id)
     if group is None:
         if generation >= 0:
             newer = version >= _NEWER_ERRORS
             raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND if newer else ErrorCode.ILLEGAL_GENERATION)
         group = ClassicGroupModel(request.group_id, state.now)
         state.groups[request.group_id] = group
+    if isinstance(group, ConsumerGroupModel):
+        return validate_consumer_commit(group, request.member_id, generation, version)
     _validate_member(group, request, generation)
     if group.state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE):
         keep_alive(state, group, group.members[request.member_id])
+    return None
 
 
 def _validate_member(group: ClassicGroupModel, request: OffsetCommitRequest, generation: int) -> None:

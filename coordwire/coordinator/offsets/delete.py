@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from coordwire.coordinator.model.classic_states import GroupState
+from coordwire.coordinator.either_group import is_dead, is_empty
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.committed_offsets import offset_tombstone
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import Result, State
@@ -55,9 +56,9 @@ def delete_offsets(
     response: OffsetDeleteResponse,
 ) -> Result:
     group = state.groups.get(request.group_id)
-    if group is None or group.state is GroupState.DEAD:
+    if group is None or is_dead(group):
         raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND)
-    if group.state is not GroupState.EMPTY and not group.is_consumer:
+    if isinstance(group, ClassicGroupModel) and not is_empty(group) and not group.is_consumer:
         raise OperationRefused(ErrorCode.NON_EMPTY_GROUP)
     offsets = state.offsets.groups.get(request.group_id)
     records: list[LogRecord] = []

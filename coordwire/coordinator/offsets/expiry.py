@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coordwire.coordinator.classic.records import group_tombstone
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
+from coordwire.coordinator.either_group import is_empty, tombstones
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.committed_offsets import CommittedOffset, offset_tombstone
-from coordwire.coordinator.state import Result, State
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.state import GroupModel, Result, State
 from coordwire.coordinator.topics import NO_TOPIC_ID, TopicImage
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
@@ -26,9 +26,9 @@ def schedule_expiry(state: State) -> None:
 def expire_offsets(state: State) -> Result:
     """Remove what has expired; the next check comes an interval after this one, or after its failure."""
     records: list[LogRecord] = []
-    for group_id, group in state.groups.items():
-        if _expire_group(state, group, records) and group.state is GroupState.EMPTY:
-            records.append(group_tombstone(group_id))
+    for group in state.groups.values():
+        if _expire_group(state, group, records) and is_empty(group):
+            records += tombstones(group)
     schedule_expiry(state)
 
     def appended(error: int) -> None:
@@ -38,7 +38,7 @@ def expire_offsets(state: State) -> Result:
     return Result(records, on_append=appended)
 
 
-def _expire_group(state: State, group: ClassicGroupModel, records: list[LogRecord]) -> bool:
+def _expire_group(state: State, group: GroupModel, records: list[LogRecord]) -> bool:
     """Whether the group is left without offsets."""
     offsets = state.offsets.groups.get(group.group_id)
     if offsets is None:
@@ -56,17 +56,20 @@ def _expire_group(state: State, group: ClassicGroupModel, records: list[LogRecor
     return not left
 
 
-def _may_expire(group: ClassicGroupModel) -> bool:
+def _may_expire(group: GroupModel) -> bool:
     """Offsets of a group with members expire only where the coordinator knows what these subscribe to."""
     return (
-        group.protocol_type is None
+        isinstance(group, ConsumerGroupModel)
+        or group.protocol_type is None
         or group.state is GroupState.EMPTY
         or (group.is_consumer and group.topics is not None and group.state is GroupState.STABLE)
     )
 
 
-def _since(group: ClassicGroupModel, committed: CommittedOffset) -> int:
+def _since(group: GroupModel, committed: CommittedOffset) -> int:
     """What the retention counts from: the moment in which a typed group became empty, else the commit."""
+    if isinstance(group, ConsumerGroupModel):
+        return committed.committed_at
     if group.protocol_type is None or group.state is not GroupState.EMPTY or group.state_since is None:
         return committed.committed_at
     return group.state_since

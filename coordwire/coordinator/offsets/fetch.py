@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
-from coordwire.coordinator.model.classic_states import GroupState
+from coordwire.coordinator.either_group import is_dead
 from coordwire.coordinator.model.committed_offsets import CommittedOffset
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.offsets.member_epochs import validate_consumer_fetch
+from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import State
 from coordwire.coordinator.topics import NO_TOPIC_ID
 from coordwire.enums import ErrorCode
@@ -50,7 +53,12 @@ def fetch(
     groups, offsets = state.groups, state.offsets.groups
     group = groups.get(asked.group_id) if stable else groups.committed(asked.group_id)
     found: dict[tuple[str, int], CommittedOffset] = {}
-    if group is not None and group.state is not GroupState.DEAD:
+    if isinstance(group, ConsumerGroupModel):
+        try:
+            validate_consumer_fetch(group, asked.member_id, asked.member_epoch, stable=stable)
+        except OperationRefused as refusal:
+            return refused_fetch(asked, refusal.code, version)
+    if group is not None and not is_dead(group):
         of_group = offsets.get(asked.group_id) if stable else offsets.committed(asked.group_id)
         if of_group is not None:
             found = dict(of_group.items() if stable else of_group.committed_items())

@@ -3,7 +3,7 @@
 job.py            inputs -> units of work -> a job -> manifest and report
 engine.py         who runs units: spark_tasks.py, the tasks of a Spark job; local_tasks.py and local_rows.py,
                   processes of this machine; summary.py: what became of the inputs
-tables.py         the tables in the folder, read
+tables.py         the tables in the folder, read; stored_tables.py: those in a store, without Hadoop
 units.py          one unit of work to rows
 output.py         rows to Parquet, in folders by date and topic
 attempts.py       one attempt at a unit: its files, published whole or thrown away

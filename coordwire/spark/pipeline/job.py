@@ -49,9 +49,10 @@ from coordwire.spark.pipeline.table_formats import PARQUET
 from coordwire.spark.pipeline.table_formats.table_commits import bring_up, next_log, unless_same
 from coordwire.spark.pipeline.tables import tables_named
 from coordwire.spark.pipeline.units import Unit, as_units, printable, story_units
-from coordwire.spark.readers.files import File, find_files, is_uri
+from coordwire.spark.readers.files import File, find_files
 from coordwire.spark.readers.origins import Origins
 from coordwire.spark.readers.parts import Part, capture_parts, segment_parts
+from coordwire.spark.readers.stores import canonical, is_uri, local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -209,9 +210,9 @@ def _is_inside(output: Output, path: str) -> bool:
     if is_uri(path) != is_uri(output.shown):
         return False
     if is_uri(path):
-        return f"{path.rstrip('/')}/".startswith(f"{output.shown.rstrip('/')}/")
+        return f"{canonical(path)}/".startswith(f"{canonical(output.shown)}/")
     root = os.path.realpath(output.root).rstrip("/")
-    return f"{os.path.realpath(path.removeprefix('file://'))}/".startswith(f"{root}/")
+    return f"{os.path.realpath(local_path(path))}/".startswith(f"{root}/")
 
 
 def _foreign(output: Output, notes: Notes) -> list[str]:

@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -64,9 +65,8 @@ def _name(part: Part, files: Mapping[str, File], options: Options, tables: Seque
     chosen = asdict(options) | {"paths": None, "split_size": None}
     prints = [(path, files[path].size, files[path].modified) for path in (part.path, *part.rest)]
     origin = [part.topic, part.partition, part.broker, part.cluster_id, part.state]
-    facts = json.dumps(
-        [FORMAT, __version__, prints, part.start, part.end, origin, story, sorted(tables), chosen]
-    )
+    place = [part.start, part.end, part.share, part.shares]
+    facts = json.dumps([FORMAT, __version__, prints, place, origin, story, sorted(tables), chosen])
     return sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
@@ -218,7 +218,8 @@ class _Work:
         errors = Builder(arrow_schema(TABLES["errors"]), self.options.batch_size)
         names = [column.name for column in TABLES["errors"]]
         error_rows = ErrorRows(names, show_secrets=self.options.show_secrets)
-        telling = any(name in self.tables for name in STORIES)
+        told = any(name in self.tables for name in STORIES)
+        telling = told and self.unit.part.share == 0  # a group's members are on many connections
 
         def see(entry: Entry) -> None:
             if isinstance(entry, FrameEntry):
@@ -233,13 +234,16 @@ class _Work:
                 if "errors" in self.tables and wanted(entry, self.options):
                     batches = errors.add_all(error_rows.rows(entry), ERROR_SIZE)
                     found.extend(("errors", batch) for batch in batches)
-            if telling:
-                found.extend(stories.add(timeline.feed(entry)))
+
+        def tell(entry: Entry) -> None:
+            if events := timeline.feed(entry):
+                found.extend(stories.add(events))
 
         columns = [column.name for column in TABLES["frames"]]
         if "frames" not in self.tables:
             columns = ["frame"]
-        for item in guarded_call(read_frames, self.unit.part, self.options, columns, see):
+        reader = partial(read_frames, stories=told, tell=tell if telling else None)
+        for item in guarded_call(reader, self.unit.part, self.options, columns, see):
             if isinstance(item, Bad):
                 self._quarantine(item)
             else:
@@ -248,8 +252,8 @@ class _Work:
                 yield found.pop()
         if telling:
             found.extend(stories.add(timeline.finish()))
-            yield from found
-            yield from stories.finish()
+        yield from found
+        yield from stories.finish()
         if (rows := errors.take()) is not None:
             yield "errors", rows
 

@@ -1,6 +1,8 @@
 """Files to rows: what runs on the workers.
 
 files.py             paths, globs and URIs to files; files to bytes
+stores.py            URIs to the stores that they name
+ranges.py            an object of a store as memory, fetched as it is looked at
 origins.py           files to the topic, partition, broker and cluster that they are of
 parts.py             files to parts, each of which one task reads
 dispatch.py          which reader reads what

@@ -22,6 +22,7 @@ from coordwire.spark.readers.files import File, find_files
 from coordwire.spark.readers.origins import Origins
 from coordwire.spark.readers.parts import Part, capture_parts, grouped, segment_parts
 from coordwire.spark.readers.rows import Bad, quarantine_batch
+from coordwire.spark.readers.stores import StoreError
 
 if TYPE_CHECKING:
     import pyarrow
@@ -81,7 +82,9 @@ def plan_files(source: SourceDefinition, files: Iterable[File], options: Options
 
         return grouped(offset_parts(kinds["segment"], options), options)
     segments = segment_parts(kinds["segment"], options, Origins(files))
-    return grouped([*segments, *capture_parts(kinds["capture"], options)], options)
+    # What can't be read is in a capture's first share, and the others have none of it.
+    captures = capture_parts(kinds["capture"], options, shared=source.least is None)
+    return grouped([*segments, *captures], options)
 
 
 def read(
@@ -113,12 +116,14 @@ def guarded_call(
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """What a reader gives of a part. A file that can't be read is a bad range, if the mode isn't failfast.
 
-    So is one that a reader fails over in an unforeseen way: one file must not end a job of a million.
+    So is one that a reader fails over in an unforeseen way: one file must not end a job of a million. A store
+    that can't be reached raises `StoreError` in any mode.
     """
     try:
         yield from reader(part, options, *arguments)
     except Exception as error:
-        if options.failfast:
+        # A store that doesn't answer says nothing about the file: the task fails, and is tried again.
+        if options.failfast or (isinstance(error, StoreError) and not error.lasting):
             raise
         yield Bad(part.path, part.start, part.end, part.trouble or reason_of(error))
 

@@ -46,10 +46,15 @@ class _Broker(NamedTuple):
 
 
 class Origins:
-    """The origins of files that were listed together."""
+    """The origins of files that were listed together. indexes: the paths of offset indexes among these."""
 
     def __init__(self, files: Iterable[File]) -> None:
-        self._listed = {file.path for file in files if file.name == META}
+        self._listed, self.indexes = set[str](), set[str]()
+        for file in files:
+            if file.name == META:
+                self._listed.add(file.path)
+            elif ".index" in file.name:
+                self.indexes.add(file.path)
         self._brokers: dict[str, _Broker | None] = {}
         self._lookups = 0
 

@@ -48,6 +48,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.Properties;
 import java.util.concurrent.AbstractExecutorService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
@@ -65,6 +66,8 @@ import java.util.concurrent.TimeUnit;
  * end PRODUCER EPOCH COMMIT|ABORT          a transaction ends
  * unload / load [KEY:VALUE:PRODUCER...]    give up the partition / take it, with this log if one is given
  * timers                                   the deadlines of the coordinator's timers
+ * config GROUP [CONFIG=VALUE...]           an operator sets a group's own configuration, or takes it back
+ * assign ...                               an assignor by itself: OracleAssignors
  *
  * answer TICKET HEX; batch OFFSET PRODUCER EPOCH, then record KEY VALUE or marker KEY VALUE; failed ERROR; timer TIME KEY
  */
@@ -78,6 +81,7 @@ public final class Oracle {
     private final OracleTopics topics = new OracleTopics();
     private final CoordinatorRuntime<GroupCoordinatorShard, CoordinatorRecord> runtime;
     private final OracleRequests requests;
+    private final GroupConfigManager groups;
     private int epoch = 0;
 
     private Oracle(Map<String, Object> settings) {
@@ -86,7 +90,7 @@ public final class Oracle {
             settings, Map.of(), false);
         GroupCoordinatorConfig config = new GroupCoordinatorConfig(properties);
         GroupCoordinatorMetrics metrics = new GroupCoordinatorMetrics(new MetricsRegistry(), new Metrics());
-        GroupConfigManager groups = new GroupConfigManager(
+        groups = new GroupConfigManager(
             Map.of(), config, new ShareGroupConfig(properties));
         runtime = new CoordinatorRuntime.Builder<GroupCoordinatorShard, CoordinatorRecord>()
             .withTime(clock)
@@ -135,6 +139,15 @@ public final class Oracle {
                 clock.beginTerm();
             }
             case "load" -> load(words);
+            case "config" -> {
+                Properties properties = new Properties();
+                for (int index = 2; index < words.length; index++) {
+                    String[] pair = words[index].split("=", 2);
+                    properties.put(pair[0], pair[1]);
+                }
+                groups.updateGroupConfig(words[1], properties);
+            }
+            case "assign" -> OracleAssignors.assign(words, topics, output);
             case "timers" -> clock.forEach((time, key) ->
                 output.append("timer ").append(time).append(' ').append(key).append('\n'));
             default -> throw new IllegalArgumentException("no such command: " + words[0]);

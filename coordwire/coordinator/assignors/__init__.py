@@ -1,0 +1,13 @@
+"""Server-side assignors (KIP-848): who gets which partitions, equal to Apache Kafka's own choice."""
+
+from collections.abc import Mapping
+
+from coordwire.coordinator.assignors.fixed import fixed_targets
+from coordwire.coordinator.assignors.ranges import range_targets
+from coordwire.coordinator.assignors.specification import Assignor, GroupSpec, MemberSpec
+from coordwire.coordinator.assignors.uniform import uniform_targets
+
+__all__ = ["ASSIGNORS", "Assignor", "GroupSpec", "MemberSpec", "fixed_targets"]
+
+ASSIGNORS: Mapping[str, Assignor] = {"uniform": uniform_targets, "range": range_targets}
+"""Kafka's two, by the names that members and operators use."""

@@ -1,0 +1,120 @@
+"""What an assignor is asked, and the tables in which it builds its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+from uuid import UUID
+
+from coordwire.coordinator.hash_order import (
+    MIN_CAPACITY,
+    capacity_for,
+    copied_set_capacity,
+    initial_capacity,
+    partitions_in_order,
+    topics_in_order,
+)
+from coordwire.coordinator.model.assignment import NO_TARGET, Target
+
+__all__ = ["Assignor", "GroupSpec", "MemberSpec", "TargetTable"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberSpec:
+    """A member as an assignor sees it.
+
+    topics: that exist, of those that it subscribes to; subscribed: how many it subscribes to. target: what
+    it was last assigned.
+    """
+
+    instance_id: str | None
+    topics: tuple[UUID, ...]
+    subscribed: int
+    target: Target = field(default_factory=lambda: NO_TARGET)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSpec:
+    """A group as an assignor sees it.
+
+    members: in the order of Apache Kafka's hash table. homogeneous: whether all subscribe to the same
+    topics. partitions: of each topic that a member subscribes to. assigned_before: all targets that the
+    group has, those of members that are gone included.
+    """
+
+    members: Mapping[str, MemberSpec]
+    homogeneous: bool
+    partitions: Mapping[UUID, int]
+    assigned_before: Sequence[Target] = ()
+
+
+Assignor: TypeAlias = Callable[[GroupSpec], Mapping[str, Target]]
+"""Gives each member its target; a member that is missing in the answer gets nothing.
+
+The one of a test may be any such function.
+"""
+
+
+class _PartitionSet:
+    """A HashSet of partition numbers: it remembers how large it was."""
+
+    __slots__ = ("_capacity", "_partitions")
+
+    def __init__(self, partitions: Iterable[int] = (), capacity: int = MIN_CAPACITY) -> None:
+        self._partitions = dict.fromkeys(partitions)
+        self._capacity = capacity
+
+    def add(self, partition: int) -> None:
+        self._partitions[partition] = None
+        if len(self._partitions) > self._capacity * 3 // 4:
+            self._capacity = capacity_for(len(self._partitions), self._capacity)
+
+    def discard(self, partition: int) -> None:
+        self._partitions.pop(partition, None)
+
+    def __bool__(self) -> bool:
+        return bool(self._partitions)
+
+    def in_order(self) -> tuple[int, ...]:
+        return tuple(partitions_in_order(self._partitions, self._capacity))
+
+
+class TargetTable:
+    """A target that is being changed: a copy of what the member had."""
+
+    __slots__ = ("_capacity", "_topics")
+
+    def __init__(self, target: Target) -> None:
+        self._capacity = capacity_for(len(target), initial_capacity(len(target)))
+        self._topics = {
+            topic: _PartitionSet(partitions, copied_set_capacity(len(partitions)))
+            for topic, partitions in target.items()
+        }
+
+    def add(self, topic: UUID, partition: int, capacity: int = MIN_CAPACITY) -> None:
+        """capacity: of the set for a topic that is new."""
+        # Java's computeIfAbsent makes room first, for what is there, whether or not it adds a topic; and what
+        # it adds comes before the other keys of its bucket.
+        self._capacity = capacity_for(len(self._topics), self._capacity)
+        partitions = self._topics.get(topic)
+        if partitions is None:
+            partitions = _PartitionSet(capacity=capacity)
+            self._topics = {topic: partitions, **self._topics}
+        partitions.add(partition)
+
+    def remove(self, topic: UUID, partition: int) -> None:
+        partitions = self._topics.get(topic)
+        if partitions is not None:
+            partitions.discard(partition)
+            if not partitions:
+                del self._topics[topic]
+
+    def remove_topic(self, topic: UUID) -> None:
+        self._topics.pop(topic, None)
+
+    def target(self) -> Target:
+        return {
+            topic: partitions.in_order()
+            for topic, partitions in topics_in_order(self._topics, self._capacity).items()
+        }

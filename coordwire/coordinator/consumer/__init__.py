@@ -1,0 +1,1 @@
+"""Consumer groups: heartbeats, targets, reconciliation (KIP-848), and conversion from and to classic."""

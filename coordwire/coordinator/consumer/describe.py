@@ -1,0 +1,83 @@
+"""ConsumerGroupDescribe (KIP-848): a group, its members, what they own and what they shall have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+from coordwire.coordinator.consumer.subscriptions import ordered_names
+from coordwire.coordinator.hash_order import (
+    capacity_for,
+    in_timeline_order,
+    topics_in_order,
+)
+from coordwire.coordinator.model.assignment import NO_TARGET
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.state import State
+from coordwire.coordinator.topics import TopicsImage
+from coordwire.enums import ErrorCode
+from coordwire.messages.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
+
+__all__ = ["describe_consumer_group"]
+
+_CLASSIC, _CONSUMER = 0, 1
+
+
+def describe_consumer_group(state: State, group_id: str) -> DescribedGroup:
+    """As of the last durable write."""
+    group = state.groups.committed(group_id)
+    if not isinstance(group, ConsumerGroupModel):
+        missing = f"Group {group_id} not found."
+        if group is not None:
+            missing = f"Group {group_id} is not a consumer group."
+        error = int(ErrorCode.GROUP_ID_NOT_FOUND)
+        return DescribedGroup(group_id=group_id, error_code=error, error_message=missing)
+    status, epoch, assignment_epoch, preferred = group.committed_facts()
+    members = dict(group.members.committed_items())
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=status.value,
+        group_epoch=epoch,
+        assignment_epoch=assignment_epoch,
+        assignor_name=preferred or state.config.consumer_assignors[0],
+        members=[
+            _member(state.topics, group, members[member_id])
+            for member_id in in_timeline_order(members, group.members.peak)
+        ],
+    )
+
+
+def _member(image: TopicsImage, group: ConsumerGroupModel, member: ConsumerMember) -> Member:
+    held: dict[UUID, list[int]] = {}
+    for part in (member.owned, member.revoking):
+        for topic, partitions in part.items():
+            if topic in held:
+                held[topic] += partitions
+            else:  # Java's computeIfAbsent adds before the other keys of a bucket
+                held = {topic: list(partitions), **held}
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=ordered_names(member.topics),
+        subscribed_topic_regex=member.regex,
+        assignment=_assignment(image, topics_in_order(held, capacity_for(len(held)))),
+        target_assignment=_assignment(image, group.targets.committed(member.member_id) or NO_TARGET),
+        member_type=_CONSUMER if member.classic is None else _CLASSIC,
+    )
+
+
+def _assignment(image: TopicsImage, topics: Mapping[UUID, Iterable[int]]) -> Assignment:
+    """Topics that are gone are left out."""
+    found = []
+    for topic_id, partitions in topics.items():
+        topic = image.find_id(topic_id)
+        if topic is not None:
+            found.append(
+                TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=list(partitions))
+            )
+    return Assignment(topic_partitions=found)

@@ -1,0 +1,147 @@
+"""Patterns that members subscribe to: checked when they are new, resolved to topics after the heartbeat.
+
+All patterns of a group are resolved together, so that they lead to one rebalance: when one is new, when
+topics were created, and after a while; never twice within 10 seconds.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from coordwire.coordinator.consumer.records import epoch_record, pattern_record, pattern_tombstone
+from coordwire.coordinator.consumer.sessions import find_consumer
+from coordwire.coordinator.hash_order import in_timeline_order
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel, ResolvedPattern, Subscribers
+from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.patterns import InvalidPattern, TopicPattern
+from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.state import NOTHING, Result, State
+from coordwire.coordinator.topics_hash import group_hash
+from coordwire.enums import ErrorCode
+from coordwire.logs import LogRecord
+
+__all__ = ["PatternChange", "update_pattern"]
+
+_MIN_INTERVAL_MS = 10_000
+_NEVER = -(1 << 63)
+
+
+class PatternChange(Enum):
+    """What became of a member's pattern; resolved: its topics are known already."""
+
+    NONE = "none"
+    UPDATED = "updated"
+    RESOLVED = "updated and resolved"
+
+
+def update_pattern(
+    state: State,
+    group: ConsumerGroupModel,
+    old: ConsumerMember,
+    new: ConsumerMember,
+    records: list[LogRecord],
+) -> PatternChange:
+    """Take up a member's pattern, and have the group's patterns resolved if that is due."""
+    change, is_new = PatternChange.NONE, False
+    if old.regex != new.regex:
+        change = PatternChange.UPDATED
+        if old.regex and group.patterns.get(old.regex) == 1:
+            records.append(pattern_tombstone(group.group_id, old.regex))
+        if new.regex:
+            if new.regex not in group.patterns:
+                _validate(new.regex)
+                is_new = True
+            elif new.regex in group.resolved:
+                change = PatternChange.RESOLVED
+        elif old.regex:
+            change = PatternChange.RESOLVED
+    if is_new or group.patterns:
+        _resolve_if_due(state, group, old, new, is_new)
+    return change
+
+
+def _validate(regex: str) -> None:
+    try:
+        TopicPattern(regex)
+    except InvalidPattern as error:
+        raise OperationRefused(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {error.description}.",
+        ) from None
+
+
+def _resolve_if_due(
+    state: State, group: ConsumerGroupModel, old: ConsumerMember, new: ConsumerMember, is_new: bool
+) -> None:
+    last = _last_resolved(group)
+    refreshed_at = _NEVER if last is None else last.timestamp
+    if last is not None and state.now <= refreshed_at + _MIN_INTERVAL_MS:
+        return
+    counts = dict(group.patterns.items())
+    for regex, by in ((old.regex, -1), (new.regex, 1)):
+        if regex and (by > 0 or regex in counts):
+            counts[regex] = counts.get(regex, 0) + by
+    patterns = [regex for regex, count in counts.items() if count > 0]
+    due = (
+        is_new
+        or len(patterns) != len(group.resolved)
+        or (0 if last is None else last.version) < state.new_topics_version
+        or last is None
+        or state.now > refreshed_at + state.config.regex_refresh_interval_ms
+    )
+    if due and patterns:
+        group_id = group.group_id
+        resolved = _resolved(state, patterns)
+        state.later.append(lambda: _take_up(state, group_id, resolved))
+
+
+def _last_resolved(group: ConsumerGroupModel) -> ResolvedPattern | None:
+    for regex in in_timeline_order(group.resolved, group.resolved.peak):
+        return group.resolved.get(regex)
+    return None
+
+
+def _resolved(state: State, patterns: list[str]) -> dict[str, ResolvedPattern]:
+    names = state.topics.names
+    found = {}
+    for regex in patterns:
+        pattern = TopicPattern(regex)
+        topics = tuple(sorted(name for name in names if pattern.matches(name)))
+        found[regex] = ResolvedPattern(topics, state.topics_version, state.now)
+    return found
+
+
+def _take_up(state: State, group_id: str, resolved: dict[str, ResolvedPattern]) -> Result:
+    """The patterns' topics are known: a new epoch, if they changed or what they are like did."""
+    group = find_consumer(state, group_id)
+    if group is None:
+        return NOTHING
+    records = []
+    changed = False
+    topics = dict(group.topics.items())
+    for regex, found in resolved.items():
+        if regex not in group.patterns:
+            continue
+        known = group.resolved.get(regex)
+        before = () if known is None else known.topics
+        if before != found.topics:
+            changed = True
+            for name in before:
+                _count(topics, name, -1)
+            for name in found.topics:
+                _count(topics, name, 1)
+        records.append(pattern_record(group_id, regex, found))
+    metadata_hash = group_hash(state.topics, topics)
+    if changed or metadata_hash != group.metadata_hash:
+        epoch = group.epoch + 1
+        records.append(epoch_record(group_id, epoch, metadata_hash))
+        group.refreshed(state.now, epoch)
+    return Result(records)
+
+
+def _count(topics: dict[str, Subscribers], name: str, by: int) -> None:
+    by_name, by_regex = topics.get(name, Subscribers())
+    if by_regex + by <= 0 and not by_name:
+        topics.pop(name, None)
+    else:
+        topics[name] = Subscribers(by_name, by_regex + by)

@@ -1,0 +1,125 @@
+"""A group becomes a consumer group: a new one, an empty classic one, or online one with classic members.
+
+Classic members stay, with what they were last assigned and the group's generation as their epoch. Requests
+of theirs that are parked are answered: a rebalance is in progress.
+"""
+
+from __future__ import annotations
+
+from coordwire.coordinator.classic.records import group_tombstone
+from coordwire.coordinator.consumer.embedded_protocol import (
+    Malformed,
+    read_assignment,
+    read_subscription,
+)
+from coordwire.coordinator.consumer.leaving import SESSIONS
+from coordwire.coordinator.consumer.records import group_records
+from coordwire.coordinator.model.assignment import NO_TARGET, Target
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
+from coordwire.coordinator.model.classic_states import GroupState
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.model.consumer_member import ClassicSide, ConsumerMember
+from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.snapshots import Snapshots
+from coordwire.coordinator.state import State
+from coordwire.coordinator.topics_hash import group_hash
+from coordwire.enums import ErrorCode
+from coordwire.logs import LogRecord
+from coordwire.messages import JoinGroupResponse, SyncGroupResponse
+
+__all__ = ["find_or_make_consumer_group"]
+
+
+def find_or_make_consumer_group(
+    state: State, group_id: str, records: list[LogRecord], *, join: bool
+) -> ConsumerGroupModel:
+    """The group for a heartbeat. One that joins may make it, or convert it; `records` says how.
+
+    What is new is outside of the shard's state until its records are taken up.
+    """
+    group = state.groups.get(group_id)
+    if isinstance(group, ConsumerGroupModel):
+        return group
+    if group is None:
+        if not join:
+            raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found.")
+        return ConsumerGroupModel(group_id, Snapshots())
+    if not join:
+        raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+    if group.state is GroupState.EMPTY:
+        records.append(group_tombstone(group_id))
+        return ConsumerGroupModel(group_id, Snapshots())
+    _validate(state, group)
+    return _upgraded(state, group, records)
+
+
+def _refused(group_id: str, reason: str) -> OperationRefused:
+    return OperationRefused(
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        f"Cannot upgrade classic group {group_id} to consumer group because {reason}.",
+    )
+
+
+def _validate(state: State, group: ClassicGroupModel) -> None:
+    if not state.config.migration_policy.upgrades:
+        raise _refused(group.group_id, "online upgrade is disabled")
+    if not group.is_consumer:
+        raise _refused(group.group_id, "the group does not use the consumer embedded protocol")
+    if len(group.members) > state.config.consumer_group_max_size:
+        raise _refused(group.group_id, "the group size exceeds the consumer group maximum size")
+
+
+def _upgraded(state: State, group: ClassicGroupModel, records: list[LogRecord]) -> ConsumerGroupModel:
+    error = int(ErrorCode.REBALANCE_IN_PROGRESS)
+    for member in group.members_in_order():
+        group.answer_join(member, JoinGroupResponse(member_id=member.member_id, error_code=error))
+    for member in group.members_in_order():
+        group.answer_sync(member, SyncGroupResponse(error_code=error))
+    records.append(group_tombstone(group.group_id))
+    made = ConsumerGroupModel(group.group_id, Snapshots())
+    made.set_assignment(group.generation, 0)
+    for member_id, target, new in _members(state, group):
+        made.put_target(member_id, target)
+        made.put_member(new)
+    made.set_epoch(group.generation, group_hash(state.topics, made.topics))
+    records += group_records(made)
+    for new in made.members_in_order():
+        assert new.classic is not None
+        SESSIONS.keep_alive(state, group.group_id, new.member_id, new.classic.session_timeout_ms)
+    return made
+
+
+def _members(state: State, group: ClassicGroupModel) -> list[tuple[str, Target, ConsumerMember]]:
+    found = []
+    epoch = group.generation
+    for member in group.members_in_order():
+        try:
+            target, custom = NO_TARGET, False
+            if member.assignment:
+                target, custom = read_assignment(member.assignment, state.topics)
+            if custom:
+                raise _refused(
+                    group.group_id,
+                    "an unsupported custom assignor is in use. Please refer to the documentation or switch "
+                    "to a default assignor before re-attempting the upgrade",
+                )
+            if group.protocol is None:
+                raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+            subscription = read_subscription(member.metadata(group.protocol))
+        except Malformed:
+            raise _refused(group.group_id, "the embedded consumer protocol is malformed") from None
+        new = ConsumerMember(
+            member.member_id,
+            epoch=epoch,
+            previous_epoch=epoch,
+            instance_id=member.instance_id,
+            rack_id=subscription.rack_id or None,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            topics=tuple(sorted(set(subscription.topics))),
+            owned={topic: dict.fromkeys(partitions, epoch) for topic, partitions in target.items()},
+            classic=ClassicSide(member.session_timeout_ms, member.protocols),
+        )
+        found.append((member.member_id, target, new))
+    return found

@@ -1,0 +1,69 @@
+"""Requests of the classic protocol go to a classic or a consumer group, whichever the id means.
+
+An empty group changes its type with its next member: here from consumer to classic; the other way, and the
+conversion of groups that have members, is in `consumer`.
+"""
+
+from __future__ import annotations
+
+from coordwire.coordinator.classic.heartbeat import heartbeat
+from coordwire.coordinator.classic.join import join
+from coordwire.coordinator.classic.leave import leave
+from coordwire.coordinator.classic.sync import sync
+from coordwire.coordinator.consumer.classic_members import (
+    heartbeat_classic,
+    join_classic,
+    leave_classic,
+    sync_classic,
+)
+from coordwire.coordinator.consumer.records import group_tombstones
+from coordwire.coordinator.consumer.sessions import find_consumer
+from coordwire.coordinator.effects import RequestContext
+from coordwire.coordinator.reply import Reply
+from coordwire.coordinator.state import NOTHING, Result, State
+from coordwire.enums import ErrorCode
+from coordwire.logs import LogRecord
+from coordwire.messages import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+
+__all__ = ["heartbeat_group", "join_group", "leave_group", "sync_group"]
+
+
+def join_group(
+    state: State, request: JoinGroupRequest, version: int, context: RequestContext, reply: Reply
+) -> Result:
+    group = find_consumer(state, request.group_id)
+    before: list[LogRecord] = []
+    if group is not None:
+        if not group.is_empty:
+            return join_classic(state, group, request, version, context, reply)
+        before = group_tombstones(group)
+        state.groups.pop(request.group_id)
+    return join(state, request, version, context, reply, before)
+
+
+def sync_group(state: State, request: SyncGroupRequest, reply: Reply) -> Result:
+    group = find_consumer(state, request.group_id)
+    if group is None:
+        return sync(state, request, reply)
+    if group.is_empty:
+        reply.send(SyncGroupResponse(error_code=int(ErrorCode.UNKNOWN_MEMBER_ID)))
+        return NOTHING
+    return sync_classic(state, group, request, reply)
+
+
+def heartbeat_group(state: State, request: HeartbeatRequest) -> Result:
+    group = find_consumer(state, request.group_id)
+    return heartbeat(state, request) if group is None else heartbeat_classic(state, group, request)
+
+
+def leave_group(state: State, request: LeaveGroupRequest, version: int) -> Result:
+    group = find_consumer(state, request.group_id)
+    if group is None:
+        return leave(state, request, version)
+    return leave_classic(state, group, request, version)

@@ -1,0 +1,172 @@
+"""The assignors: what they promise, and the same choices as Kafka's own, for groups of every size."""
+
+from __future__ import annotations
+
+import base64
+import random
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+import pytest
+
+from coordwire.coordinator.assignors import ASSIGNORS, GroupSpec, MemberSpec
+from coordwire.coordinator.hash_order import capacity_for, copied_set_capacity, in_hash_order
+from coordwire.coordinator.model.assignment import Target, target_from_lists
+from tests.coordinator.oracle import oracle
+from tests.interop.conftest import give_up
+from tests.interop.maven import Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Partitions of a topic, as a record lists them."""
+
+    topic_id: UUID
+    partitions: list[int]
+
+
+@dataclass(slots=True)
+class Group:
+    """A random group: topics by name, and of each member its instance id, names and target."""
+
+    topics: dict[str, tuple[UUID, int]]
+    members: dict[str, tuple[str | None, list[str], list[Listed]]]
+    homogeneous: bool
+
+    def spec(self) -> GroupSpec:
+        specs = {}
+        for member_id in in_hash_order(self.members, capacity_for(len(self.members))):
+            instance_id, names, target = self.members[member_id]
+            ordered = in_hash_order(names, copied_set_capacity(len(names)))
+            ids = tuple(self.topics[name][0] for name in ordered if name in self.topics)
+            specs[member_id] = MemberSpec(instance_id, ids, len(names), target_from_lists(target))
+        targets = [spec.target for spec in specs.values()]
+        return GroupSpec(specs, self.homogeneous, dict(self.topics.values()), targets)
+
+    def command(self, name: str) -> str:
+        kind = "HOMOGENEOUS" if self.homogeneous else "HETEROGENEOUS"
+        words = ["assign", name, kind]
+        for member_id, (instance_id, names, target) in self.members.items():
+            listed = ",".join(f"{_text(one.topic_id)}:{_dotted(one.partitions)}" for one in target)
+            words.append(f"{member_id};{instance_id or ''};{','.join(names)};{listed}")
+        return " ".join(words)
+
+
+def _text(topic_id: UUID) -> str:
+    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
+
+
+def _dotted(partitions: list[int]) -> str:
+    return ".".join(map(str, partitions))
+
+
+def random_group(seed: int, name: str) -> Group:
+    """A group whose members have an earlier target of the same assignor, as far as they were there."""
+    chosen = random.Random(seed)
+    count = chosen.choice([1, 2, 5, 14, 30])
+    topics = {
+        f"topic-{index}": (UUID(int=chosen.getrandbits(128)), chosen.choice([1, 3, 12, 13, 40]))
+        for index in range(count)
+    }
+    homogeneous = chosen.random() < 0.5
+    names = [*topics, "missing"]
+    common = chosen.sample(names, chosen.randint(1, len(names)))
+    group = Group(topics, {}, homogeneous)
+    for index in range(chosen.choice([1, 3, 13, 40])):
+        subscribed = common if homogeneous else chosen.sample(names, chosen.randint(0, len(names)))
+        instance_id = f"till-{index}" if chosen.random() < 0.2 else None
+        group.members[f"member-{chosen.getrandbits(24):x}"] = instance_id, subscribed, []
+    for _ in range(chosen.randint(0, 2)):
+        targets = ASSIGNORS[name](group.spec())
+        for member_id in list(group.members):
+            instance_id, subscribed, _before = group.members[member_id]
+            listed = [Listed(topic, list(found)) for topic, found in targets.get(member_id, {}).items()]
+            group.members[member_id] = instance_id, subscribed, listed
+        for topic, (topic_id, partitions) in list(topics.items()):
+            if chosen.random() < 0.2:
+                topics[topic] = topic_id, partitions + chosen.randint(1, 9)
+        for member_id in chosen.sample(list(group.members), len(group.members) // 4):
+            del group.members[member_id]
+        for _joined in range(chosen.randint(0, 3)):
+            subscribed = common if homogeneous else chosen.sample(names, chosen.randint(0, len(names)))
+            group.members[f"member-{chosen.getrandbits(24):x}"] = None, subscribed, []
+    return group
+
+
+@pytest.mark.parametrize("name", ASSIGNORS)
+@pytest.mark.parametrize("seed", range(25))
+def test_each_partition_goes_to_one_subscriber(name: str, seed: int) -> None:
+    group = random_group(seed, name)
+    spec = group.spec()
+    targets = ASSIGNORS[name](spec)
+    counts: Counter[tuple[UUID, int]] = Counter()
+    for member_id, target in targets.items():
+        assert set(target) <= set(spec.members[member_id].topics)
+        counts.update((topic, partition) for topic, found in target.items() for partition in found)
+    subscribed = {topic for member in spec.members.values() for topic in member.topics}
+    wanted = {(topic, index) for topic in subscribed for index in range(spec.partitions[topic])}
+    assert counts == Counter(wanted)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_uniform_assignor_balances_equal_subscriptions(seed: int) -> None:
+    group = random_group(seed, "uniform")
+    spec = group.spec()
+    if not spec.homogeneous or not next(iter(spec.members.values())).topics:
+        return
+    sizes = [
+        sum(map(len, ASSIGNORS["uniform"](spec).get(member_id, {}).values())) for member_id in spec.members
+    ]
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_the_uniform_assignor_moves_nothing_without_need() -> None:
+    group = random_group(4, "uniform")
+    spec = group.spec()
+    first = ASSIGNORS["uniform"](spec)
+    for member_id, (instance_id, names, _) in list(group.members.items()):
+        listed = [Listed(topic, list(found)) for topic, found in first[member_id].items()]
+        group.members[member_id] = instance_id, names, listed
+    again = ASSIGNORS["uniform"](group.spec())
+    assert _as_sets(again) == _as_sets(first)
+
+
+def _as_sets(targets: Mapping[str, Target]) -> dict[str, dict[UUID, set[int]]]:
+    return {
+        member: {topic: set(found) for topic, found in target.items()} for member, target in targets.items()
+    }
+
+
+def difference(seed: int, name: str) -> str | None:
+    """What Kafka's own assignor chooses otherwise, the order of topics and partitions included."""
+    group = random_group(seed, name)
+    begun = " ".join(
+        [
+            "topics",
+            *(f"+{_text(topic_id)}:{count}:{topic}" for topic, (topic_id, count) in group.topics.items()),
+        ]
+    )
+    theirs = oracle().run(["new", begun, group.command(name)])[-1]
+    targets = ASSIGNORS[name](group.spec())
+    ours = sorted(
+        " ".join(
+            ["target", member, *(f"{_text(topic)}:{_dotted(list(found))}" for topic, found in one.items())]
+        )
+        for member, one in targets.items()
+    )
+    if ours == sorted(theirs):
+        return None
+    return "\n".join(sorted(set(ours) ^ set(theirs)))
+
+
+@pytest.mark.maven
+@pytest.mark.parametrize("name", ASSIGNORS)
+def test_kafka_assigns_the_same(name: str) -> None:
+    try:
+        oracle()
+    except Unavailable as error:
+        give_up(error)
+    found = {seed: difference(seed, name) for seed in range(30)}
+    assert {seed: text for seed, text in found.items() if text is not None} == {}

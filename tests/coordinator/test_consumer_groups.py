@@ -1,0 +1,265 @@
+"""What consumer groups promise by themselves; that they equal Kafka's is for the histories."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordwire.codec import Message
+from coordwire.coordinator import (
+    Answer,
+    Append,
+    ConsumerGroupConfig,
+    CoordinatorConfig,
+    RequestContext,
+    Shard,
+    TopicImage,
+    TopicsImage,
+)
+from coordwire.coordinator.assignors import fixed_targets
+from coordwire.coordinator.model.assignment import Target
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.enums import ErrorCode
+from coordwire.errors import Malformed
+from coordwire.logs import LogRecord
+from coordwire.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
+from coordwire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequestTopicPartitions
+from coordwire.testing import strategies
+
+ORDERS = UUID(int=7)
+IMAGE = TopicsImage([TopicImage(ORDERS, "orders", 4)])
+NO_WAIT = CoordinatorConfig(consumer=ConsumerGroupConfig(assignment_interval_ms=0))
+
+
+class Desk:
+    """A shard whose appends are durable at once, unless the test says otherwise."""
+
+    def __init__(self, **given: Any) -> None:
+        self.shard = Shard(**{"config": NO_WAIT, **given})
+        self.shard.set_topics(IMAGE)
+        self.shard.load([])
+        self.answers: dict[int, Any] = {}
+        self.log: list[LogRecord] = []
+        self.failure = 0
+        self._ids = itertools.count()
+
+    def take(self) -> None:
+        for effect in self.shard.effects():
+            if isinstance(effect, Answer):
+                self.answers[effect.ticket] = effect.response
+            elif self.failure:
+                self.shard.failed(effect.number, self.failure)
+            else:
+                assert isinstance(effect, Append)
+                self.log += effect.records
+                self.shard.appended(effect.number)
+
+    def ask(self, request: Message, version: int) -> Any:
+        context = RequestContext(
+            client_id="till", client_host="/127.0.0.1", new_id=lambda: str(UUID(int=next(self._ids)))
+        )
+        ticket = self.shard.handle(request, version=version, context=context)
+        self.take()
+        return self.answers.get(ticket)
+
+    def group(self, group_id: str = "g") -> ConsumerGroupModel:
+        group = self.shard.groups[group_id]
+        assert isinstance(group, ConsumerGroupModel)
+        return group
+
+    def join(self, member_id: str, **given: Any) -> ConsumerGroupHeartbeatResponse:
+        request = ConsumerGroupHeartbeatRequest(
+            group_id="g", member_id=member_id, rebalance_timeout_ms=10_000, topic_partitions=[],
+            subscribed_topic_names=["orders"],
+        )  # fmt: skip
+        for name, value in given.items():
+            setattr(request, name, value)
+        found: ConsumerGroupHeartbeatResponse = self.ask(request, 1)
+        return found
+
+    def beat(
+        self, member_id: str, epoch: int, owned: list[int] | None = None, group_id: str = "g"
+    ) -> ConsumerGroupHeartbeatResponse:
+        request = ConsumerGroupHeartbeatRequest(group_id=group_id, member_id=member_id, member_epoch=epoch)
+        if owned is not None:
+            request.topic_partitions = [
+                ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=ORDERS, partitions=owned)
+            ]
+        found: ConsumerGroupHeartbeatResponse = self.ask(request, 1)
+        return found
+
+    def advance(self, now: int) -> None:
+        while not self.shard.advance(now):
+            self.take()
+        self.take()
+
+
+def given_to(response: ConsumerGroupHeartbeatResponse) -> list[int] | None:
+    if response.assignment is None:
+        return None
+    return [partition for one in response.assignment.topic_partitions for partition in one.partitions]
+
+
+def test_a_partition_moves_when_its_owner_has_given_it_up() -> None:
+    desk = Desk()
+    assert given_to(desk.join("a")) == [0, 1, 2, 3]
+    second = desk.join("b")
+    assert given_to(second) == []
+    asked = desk.beat("a", 2, [0, 1, 2, 3])
+    assert given_to(asked) == [0, 1]
+    assert given_to(desk.beat("b", second.member_epoch, [])) is None
+    assert desk.beat("a", 2).member_epoch == 2  # without a list it proves nothing
+    assert desk.beat("a", 2, [0, 1]).member_epoch == 3
+    assert given_to(desk.beat("b", second.member_epoch, [])) == [2, 3]
+
+
+def test_a_lost_answer_does_no_harm() -> None:
+    desk = Desk()
+    desk.join("a")
+    desk.join("b")
+    first = desk.beat("a", 2, [0, 1, 2, 3])
+    again = desk.beat("a", 2, [0, 1, 2, 3])
+    assert (again.error_code, again.member_epoch) == (0, first.member_epoch)
+    later = desk.beat("a", 2, [0, 1])
+    assert later.member_epoch == 3
+    assert desk.beat("a", 2, [0, 1]).member_epoch == 3
+    assert desk.beat("a", 2, [0, 1, 2]).error_code == ErrorCode.FENCED_MEMBER_EPOCH
+
+
+def test_a_failed_append_leaves_no_trace() -> None:
+    desk = Desk()
+    desk.join("a")
+    before = desk.ask(ConsumerGroupDescribeRequest(group_ids=["g"]), 1)
+    desk.failure = int(ErrorCode.NOT_ENOUGH_REPLICAS)
+    refused = [
+        desk.join("b"),
+        desk.join("a", subscribed_topic_names=["orders", "more"]),
+        desk.join("a", subscribed_topic_regex="o.*"),
+        desk.beat("a", -1),
+    ]
+    assert {one.error_code for one in refused} == {ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    desk.failure = 0
+    assert desk.ask(ConsumerGroupDescribeRequest(group_ids=["g"]), 1) == before
+    assert desk.group().owners.items() == [((ORDERS, partition), 2) for partition in range(4)]
+    assert desk.beat("a", 2).error_code == 0
+
+
+def test_a_silent_member_is_out_as_soon_as_the_log_takes_it() -> None:
+    desk = Desk()
+    desk.join("a")
+    desk.failure = int(ErrorCode.NOT_ENOUGH_REPLICAS)
+    desk.advance(45_000)
+    assert list(desk.group().members) == ["a"]
+    desk.failure = 0
+    desk.advance(45_500)
+    assert list(desk.group().members) == []
+
+
+def test_another_shard_goes_on_from_the_log_compacted_or_not() -> None:
+    desk = Desk()
+    desk.join("a")
+    desk.join("b")
+    desk.join("c", subscribed_topic_regex="o.*")
+    desk.beat("a", 2, [0, 1])
+    desk.beat("b", -1)
+    newest = {repr(record.key): record for record in desk.log}
+    for log in (desk.log, list(newest.values())):
+        other = Desk()
+        other.shard.load(log)
+        asked = ConsumerGroupDescribeRequest(group_ids=["g"])
+        expected, found = (one.ask(asked, 1).groups[0] for one in (desk, other))
+        for group in (expected, found):
+            group.members.sort(key=lambda member: member.member_id)
+        assert found == expected
+        assert sorted(other.group().owners.items()) == sorted(desk.group().owners.items())
+
+
+def test_a_log_that_contradicts_itself_is_refused() -> None:
+    desk = Desk()
+    desk.join("a")
+    end = [record for record in desk.log if record.type == 3][-1]
+    end.value = end.version = None
+    other = Desk()
+    with pytest.raises(Malformed, match="contradicts those before it"):
+        other.shard.load([*desk.log, end])
+    assert other.beat("a", 2).error_code == ErrorCode.NOT_COORDINATOR
+
+
+def test_a_test_says_who_gets_what() -> None:
+    targets: dict[str, Target] = {"a": {ORDERS: (3,)}, "b": {ORDERS: (0, 1, 2)}}
+    config = CoordinatorConfig(
+        consumer_assignors=("fixed",), consumer=ConsumerGroupConfig(assignment_interval_ms=0)
+    )
+    desk = Desk(config=config, assignors={"fixed": fixed_targets(targets)})
+    assert given_to(desk.join("a")) == [3]
+    assert given_to(desk.join("b")) == [0, 1, 2]
+
+
+def test_no_member_can_stop_anothers_timer() -> None:
+    """A client chooses its ids; two pairs of group and member may look the same once they are joined."""
+    desk = Desk()
+    desk.join("b-c", group_id="a")
+    desk.advance(40_000)
+    desk.join("c", group_id="a-b")
+    desk.beat("c", -1, group_id="a-b")
+    desk.advance(45_000)
+    assert list(desk.group("a").members) == []
+
+
+def test_a_pattern_is_resolved_after_the_heartbeat_and_again_for_new_topics() -> None:
+    desk = Desk()
+    desk.join("a", subscribed_topic_names=None, subscribed_topic_regex="ord.*|more")
+    assert desk.group().resolved.items()[0][1].topics == ("orders",)
+    assert given_to(desk.beat("a", 1, [])) == [0, 1, 2, 3]
+    desk.shard.set_topics(TopicsImage([TopicImage(ORDERS, "orders", 4), TopicImage(UUID(int=8), "more", 1)]))
+    desk.advance(11_000)
+    desk.beat("a", 2)
+    assert desk.group().resolved.items()[0][1].topics == ("more", "orders")
+
+
+REQUESTS: dict[type[Message], int] = {
+    ConsumerGroupHeartbeatRequest: 1,
+    ConsumerGroupDescribeRequest: 1,
+    JoinGroupRequest: 9,
+    SyncGroupRequest: 5,
+    HeartbeatRequest: 4,
+    LeaveGroupRequest: 5,
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_whatever_a_client_sends_is_answered(data: st.DataObject) -> None:
+    desk = Desk()
+    desk.join("a", instance_id="till-1")
+    for cls in data.draw(st.lists(st.sampled_from(list(REQUESTS)), min_size=1, max_size=5)):
+        version = REQUESTS[cls]
+        request: Any = data.draw(strategies.messages(cls, version=version))
+        for name, values in (
+            ("group_id", ["g", ""]),
+            ("member_id", ["a", "b", ""]),
+            ("member_epoch", [0, 1, 2, -1, -2]),
+            ("group_instance_id", [None, "till-1"]),
+            ("protocol_type", ["consumer"]),
+        ):
+            if hasattr(request, name) and data.draw(st.booleans()):
+                setattr(request, name, data.draw(st.sampled_from(values)))
+        desk.ask(request, version)
+    desk.advance(10_000_000)
+    assert desk.beat("nobody", 1).error_code in (
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+    )

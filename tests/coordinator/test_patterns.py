@@ -1,0 +1,70 @@
+"""Topic patterns: what RE2/J says of them, and what they cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coordwire.coordinator.patterns import InvalidPattern, TopicPattern
+from coordwire.coordinator.patterns.matching import TopicPattern as Pattern
+
+KEPT = Path(__file__).parents[1] / "data" / "coordinator" / "patterns.txt"
+
+
+def said(text: str, names: list[str]) -> str:
+    """A pattern's matches in names, one digit each, or why it is refused."""
+    try:
+        pattern = TopicPattern(text)
+    except InvalidPattern as error:
+        return f"E {error.description}"
+    return "".join("01"[pattern.matches(name)] for name in names)
+
+
+def test_patterns_mean_what_they_mean_to_kafka() -> None:
+    _, header, *lines = KEPT.read_text(encoding="utf-8").split("\n")
+    names = header.split(" ")[1:]
+    found = [line.split("\t", 1) for line in lines if line]
+    assert len(found) == 1_500
+    assert [(text, said(text, names)) for expected, text in found if said(text, names) != expected] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "matches"),
+    [
+        ("orders-[a-z]+", "orders-eu", True),
+        ("orders", "orders-eu", False),
+        (r"\Qa.b\E", "a.b", True),
+        ("(?i)ORDERS", "orders", True),
+        (r"\bpay\b", "pay", True),
+        ("a|b|", "", True),
+        (r"\p{Lu}.*", "Orders", True),
+    ],
+)
+def test_a_pattern_matches_whole_names(text: str, name: str, matches: bool) -> None:
+    assert TopicPattern(text).matches(name) is matches
+
+
+@pytest.mark.parametrize("text", ["(" * 2_000 + ")" * 2_000, "(((a{100}){100}){100}){100}", "a{999}" * 99])
+def test_a_pattern_that_would_cost_too_much_is_refused(text: str) -> None:
+    with pytest.raises(InvalidPattern):
+        TopicPattern(text)
+
+
+class Counted(Pattern):
+    """Counts the steps of the search."""
+
+    steps = 0
+
+    def _step(self, state: frozenset[int], before: int, character: str) -> frozenset[int]:
+        self.steps += 1
+        return super()._step(state, before, character)
+
+
+@pytest.mark.parametrize("text", ["(a*)*b", "(a|a)*b", "(a|aa)+$b", "(.*)(.*)(.*)x"])
+def test_a_search_takes_at_most_one_step_a_character(text: str) -> None:
+    """Patterns on which a backtracking engine takes exponential time."""
+    for size in (50, 100, 200):
+        pattern = Counted(text)
+        pattern.matches("a" * size)
+        assert pattern.steps <= size
