@@ -5,6 +5,7 @@
     spark.read.format("kafka-segment-batches").load("/backup")          # batch headers
     spark.read.format("kafka-capture").load("captures/*.pcap")          # frames
     spark.read.format("kafka-errors").load("captures/*.pcap")           # error codes of responses
+    spark.read.format("kafka-lag").load("/backup")                      # what groups have left to read
     spark.read.format("kafka-offsets").load("/backup")                  # what coordinators wrote
     spark.read.format("kafka-quarantine").load("/backup")               # what none of them could read
 

@@ -56,11 +56,13 @@ class TableLog:
 
 @dataclass(slots=True)
 class Manifest:
-    """units: the notes of complete units; files: the table of files; removing: files that are to go."""
+    """units: the notes of complete units; files: the table of files; removing: files that are to go; mounts:
+    the mount points that inputs were below when they were read."""
 
     units: Notes = field(default_factory=dict)
     files: dict[str, Proof] = field(default_factory=dict)
     removing: dict[str, Proof] = field(default_factory=dict)
+    mounts: list[str] = field(default_factory=list)
     log: TableLog = field(default_factory=TableLog)
 
     def changes(self, table: str, since: int) -> tuple[dict[str, int], set[str]]:
@@ -93,12 +95,13 @@ def _as_note(unit: str, note: object) -> dict[str, Any]:
     rows, paths, apis = note.get("rows"), note.get("paths"), note.get("apis")
     good = (
         note.get("files") == sorted(proofs)
-        and note.get("kind") in ("capture", "segment", "story")
+        and note.get("kind") in ("capture", "segment", "story", "lag")
         and isinstance(rows, dict) and all(type(count) is int for count in rows.values())
         and isinstance(paths, list) and bool(paths) and all(isinstance(path, str) for path in paths)
         and all(type(note.get(name)) is int for name in _COUNTS)
         and _all_of(apis, [str, bool, int])
         and _all_of(note.get("error_codes", []), [str, int, int])
+        and isinstance(note.get("segment"), list | None)
         and type(note.get("commit", 0)) is int
     )  # fmt: skip
     if not good:
@@ -153,11 +156,14 @@ def load(output: Output) -> Manifest | None:
         if found.get("made_by") != MADE_BY:
             raise CoordwireError(f"expected made_by to be {MADE_BY!r}")
         units = {unit: _as_note(unit, note) for unit, note in found["units"].items()}
+        mounts = found.get("mounts")
+        if not isinstance(mounts, list) or not all(isinstance(mount, str) for mount in mounts):
+            raise CoordwireError("expected mounts to be a list of paths")
         files, removing = as_proofs(found.get("files")), as_proofs(found.get("removing"))
         log = _as_log(found.get("log"))
         if log.format == TableLog().format:
             _without_commits(units.values())
-        return Manifest(units, files, removing, log)
+        return Manifest(units, files, removing, mounts, log)
     except CoordwireError as error:
         raise CoordwireError(
             f"{shown} is not as this pipeline writes it: {error.reason}; nothing was changed; "

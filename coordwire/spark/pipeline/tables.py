@@ -12,7 +12,7 @@ from coordwire.spark.columns import TABLES, ddl
 from coordwire.spark.pipeline.manifest import named_files, table_format
 from coordwire.spark.pipeline.output import Output, table_schema
 from coordwire.spark.pipeline.table_formats import PARQUET
-from coordwire.spark.readers.files import is_uri
+from coordwire.spark.readers.stores import is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -23,6 +23,7 @@ from coordwire import __version__
 from coordwire.errors import CoordwireError, DecodeError
 from coordwire.spark.columns import TABLES, arrow_schema, default_columns
 from coordwire.spark.options import Options
+from coordwire.spark.pipeline.gone import segment_identity
 from coordwire.spark.pipeline.notes import FORMAT
 from coordwire.spark.pipeline.output import Output, UnitFiles
 from coordwire.spark.pipeline.places import NOTES
@@ -48,6 +49,11 @@ class Unit:
     part: Part
     story: bool = False
 
+    @property
+    def kind(self) -> str:
+        """capture, segment, story or lag."""
+        return "lag" if self.part.lag is not None else "story" if self.story else self.part.kind
+
 
 def as_units(
     parts: Iterable[Part],
@@ -66,7 +72,8 @@ def _name(part: Part, files: Mapping[str, File], options: Options, tables: Seque
     prints = [(path, files[path].size, files[path].modified) for path in (part.path, *part.rest)]
     origin = [part.topic, part.partition, part.broker, part.cluster_id, part.state]
     place = [part.start, part.end, part.share, part.shares]
-    facts = json.dumps([FORMAT, __version__, prints, place, origin, story, sorted(tables), chosen])
+    whole = [story, part.lag is not None]
+    facts = json.dumps([FORMAT, __version__, prints, place, origin, whole, sorted(tables), chosen])
     return sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
@@ -148,7 +155,7 @@ class _Work:
         """What became of it."""
         part = self.unit.part
         return {
-            "unit": self.unit.name, "kind": "story" if self.unit.story else part.kind,
+            "unit": self.unit.name, "kind": self.unit.kind, "segment": segment_identity(part),
             "paths": [part.path, *part.rest], "start": part.start, "end": part.end,
             "files": sorted(self.files.names), "rows": dict(self.files.rows), "units_rows": self.rows,
             "read_bytes": self.read_bytes, "quarantined_bytes": self.quarantined,
@@ -159,9 +166,8 @@ class _Work:
 
     def run(self) -> None:
         """All of it."""
-        part = self.unit.part
-        items = self._story if self.unit.story else self._segment if part.kind == "segment" else self._capture
-        for table, batch in items():
+        items = {"story": self._story, "lag": self._lag, "segment": self._segment, "capture": self._capture}
+        for table, batch in items[self.unit.kind]():
             if table in self.tables:
                 self.files.add(table, batch)
         if self._bad and "quarantine" in self.tables:
@@ -192,7 +198,7 @@ class _Work:
 
         columns = [column.name for column in default_columns(TABLES["records"])]
         if "records" not in self.tables:
-            columns = ["offset"]
+            columns = ["topic"]
         for item in guarded_call(read_records, part, self.options, columns, see):
             if isinstance(item, Bad):
                 self._quarantine(item)
@@ -269,3 +275,16 @@ class _Work:
                 raise
             self._quarantine(Bad(part.path, 0, 0, f"its timeline can't be reconstructed: {reason_of(error)}"))
         yield from stories.finish()
+
+    def _lag(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        from coordwire.spark.readers.disk_lag import read_lag
+
+        part = self.unit.part
+        try:
+            for batch in read_lag(part, self.options, [column.name for column in TABLES["lag"]]):
+                assert not isinstance(batch, Bad)
+                yield "lag", batch
+        except Exception as error:
+            if self.options.failfast:
+                raise
+            self._quarantine(Bad(part.path, 0, 0, f"lag can't be found from it: {reason_of(error)}"))

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from coordwire.errors import CoordwireError
-from coordwire.spark.columns import BATCHES, ERRORS, FRAMES, OFFSETS, QUARANTINE, RECORDS, Column
+from coordwire.errors import CoordwireError, CorruptBatch
+from coordwire.spark.columns import BATCHES, ERRORS, FRAMES, LAG, OFFSETS, QUARANTINE, RECORDS, Column
 from coordwire.spark.options import Options
 from coordwire.spark.readers.files import File, find_files
 from coordwire.spark.readers.origins import Origins
-from coordwire.spark.readers.parts import Part, capture_parts, grouped, segment_parts
+from coordwire.spark.readers.parts import Part, capture_parts, grouped, lag_parts, segment_parts
+from coordwire.spark.readers.remote_segments import why_unreadable
 from coordwire.spark.readers.rows import Bad, quarantine_batch
 from coordwire.spark.readers.stores import StoreError
 
@@ -51,12 +52,13 @@ SOURCES = {
         SourceDefinition("kafka-segment-batches", BATCHES, {"segment": "segments:read_batches"}),
         SourceDefinition("kafka-capture", FRAMES, {"capture": FRAME_READER}),
         SourceDefinition("kafka-errors", ERRORS, {"capture": "captures:read_errors"}),
+        SourceDefinition("kafka-lag", LAG, {"segment": "disk_lag:read_lag"}),
         SourceDefinition("kafka-offsets", OFFSETS, {"segment": "coordinator_logs:read_offsets"}),
         SourceDefinition(
             "kafka-quarantine",
             QUARANTINE,
             {"segment": RECORD_READER, "capture": FRAME_READER},
-            {"segment": "offset", "capture": "frame"},
+            {"segment": "topic", "capture": "frame"},
         ),
     )
 }
@@ -81,6 +83,8 @@ def plan_files(source: SourceDefinition, files: Iterable[File], options: Options
         from coordwire.spark.readers.coordinator_logs import offset_parts
 
         return grouped(offset_parts(kinds["segment"], options), options)
+    if source.name == "kafka-lag":
+        return [(part,) for part in lag_parts(kinds["segment"], Origins(files))]
     segments = segment_parts(kinds["segment"], options, Origins(files))
     # What can't be read is in a capture's first share, and the others have none of it.
     captures = capture_parts(kinds["capture"], options, shared=source.least is None)
@@ -119,13 +123,16 @@ def guarded_call(
     So is one that a reader fails over in an unforeseen way: one file must not end a job of a million. A store
     that can't be reached raises `StoreError` in any mode.
     """
+    reason = None
     try:
+        if (reason := why_unreadable(part)) is not None:
+            raise CorruptBatch(f"{part.path}: {reason}", part.start)
         yield from reader(part, options, *arguments)
     except Exception as error:
         # A store that doesn't answer says nothing about the file: the task fails, and is tried again.
         if options.failfast or (isinstance(error, StoreError) and not error.lasting):
             raise
-        yield Bad(part.path, part.start, part.end, part.trouble or reason_of(error))
+        yield Bad(part.path, part.start, part.end, part.trouble or reason or reason_of(error))
 
 
 def reason_of(error: Exception) -> str:

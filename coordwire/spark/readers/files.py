@@ -69,8 +69,9 @@ class File:
         said, folder = file_name(self.name), self.path.rpartition("/")[0]
         if said is not None and said.kind == "checkpoint" and said.offset is None:
             return None, None  # bootstrap.checkpoint is in a broker's log folder, not in a partition's
-        if said is None and remote_name(self.name) is not None and (place := remote_place(folder)):
-            return place.topic, place.partition
+        if said is None and remote_name(self.name) is not None:
+            place = remote_place(folder)
+            return (place.topic, place.partition) if place and place.topic else (None, None)
         return topic_partition(folder.rpartition("/")[2]) or (None, None)
 
     @property

@@ -10,7 +10,7 @@ owner, whatever the size.
 
 from __future__ import annotations
 
-__all__ = ["Part", "capture_parts", "grouped", "segment_parts"]
+__all__ = ["Part", "capture_parts", "grouped", "lag_parts", "segment_parts"]
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from coordwire.capture.rotation import rotated
 from coordwire.spark.options import MEBI, Options
 from coordwire.spark.readers.files import File, Kind
+from coordwire.spark.readers.log_copies import OFFSETS_TOPIC, LagInputs, lag_inputs
 from coordwire.spark.readers.origins import Origins
 from coordwire.spark.readers.stores import is_there, is_uri
 
@@ -38,9 +39,10 @@ class Part:
 
     kind: segment or capture. start, end: bytes; what begins there is this part's; of a capture's share they
     only say how much work it is. size: the file's; of captures all files'.
-    share: of the capture's frames, from 0; shares: how many there are.
     rest: the rotated capture's further files, in order. broker, cluster_id, state: see `FileOrigin`.
     modified: the file's time, as it was listed.
+    share: of the capture's frames, from 0; shares: how many there are.
+    lag: what lag is read from, for a part that all of it is read by.
     """
 
     kind: Kind
@@ -59,6 +61,7 @@ class Part:
     modified: int = 0
     share: int = 0
     shares: int = 1
+    lag: LagInputs | None = None
 
 
 def segment_parts(files: Iterable[File], options: Options, origins: Origins | None = None) -> list[Part]:
@@ -120,6 +123,16 @@ def capture_parts(files: Iterable[File], options: Options, *, shared: bool = Tru
 def shares_of(size: int, split_size: int) -> int:
     """How many shares a capture of so many bytes has: a function of its size alone, whatever reads it."""
     return min(MOST_SHARES, max(1, (size + split_size // 2) // split_size))
+
+
+def lag_parts(files: Iterable[File], origins: Origins) -> list[Part]:
+    """The one part that all lag is read by; none if there is nothing to read it from."""
+    inputs = lag_inputs(files, origins)
+    if inputs is None:
+        return []
+    size = sum(file.size for copy in inputs.commits for file in copy.files)
+    path, *rest = inputs.paths
+    return [Part("segment", path, size, 0, size, OFFSETS_TOPIC, rest=tuple(rest), lag=inputs)]
 
 
 def grouped(parts: Sequence[Part], options: Options) -> list[tuple[Part, ...]]:

@@ -33,7 +33,7 @@ from coordwire.spark.options import Options
 from coordwire.spark.readers.files import open_bytes
 from coordwire.spark.readers.parts import Part
 from coordwire.spark.readers.ranges import Ranges, read_small
-from coordwire.spark.readers.rows import KEPT, Bad, Builder, conform
+from coordwire.spark.readers.rows import KEPT, MOST_ROWS, Bad, Builder, conform
 from coordwire.spark.readers.stores import is_uri
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ LEAD = 1 << 20
 
 NO_TIME = -1
 """The timestamp of a record without one, which is in no range of times."""
+
+NOTHING: list[str] = []
+"""The columns that batches are decoded for, where only their number is asked for."""
 
 CUT_SHORT = "the file ends inside a batch"
 
@@ -305,6 +308,10 @@ def read_records(
     """
     schema = arrow_schema([column for name in columns for column in RECORDS if column.name == name])
     finish = _Finisher(part, options, schema)
+    if finish.inner == NOTHING:
+        with closing(_Reader(part, options)) as reader:
+            yield from _counted(reader, finish, see)
+        return
     run: list[RecordBatch] = []
     with closing(_Reader(part, options)) as reader:
         for item in reader.items():
@@ -349,6 +356,31 @@ def _run(
                 see(one)
 
 
+def _counted(
+    reader: _Reader, finish: _Finisher, see: Callable[[RecordBatch], None] | None
+) -> Iterator[pyarrow.RecordBatch | Bad]:
+    """As many rows as there are records, without making any: their batches are checked, and say how many."""
+    rows = 0
+    for item in reader.items():
+        if isinstance(item, Bad):
+            yield item
+            continue
+        try:
+            item.verify()
+        except (CorruptBatch, LimitExceeded):
+            yield reader.verdict(item.position)
+            continue
+        count = item.count
+        rows += sum(1 for _ in item) if count is None else count
+        if see is not None:
+            see(item)
+        while rows >= MOST_ROWS:
+            yield finish.same(MOST_ROWS)
+            rows -= MOST_ROWS
+    if rows:
+        yield finish.same(rows)
+
+
 class _Finisher:
     """Makes of `iter_batches`' tables those that were asked for."""
 
@@ -364,7 +396,7 @@ class _Finisher:
         if options.starting_timestamp is not None or options.ending_timestamp is not None:
             hidden.append("timestamp_ms")
         self.hidden = hidden
-        self.inner = asked + [name for name in hidden if name not in asked] or ["offset"]
+        self.inner = asked + [name for name in hidden if name not in asked]
 
     def __call__(self, table: pyarrow.RecordBatch, origin: int) -> pyarrow.RecordBatch | None:
         """The table in the schema; None if none of its rows is in the ranges. origin: of its run."""
@@ -386,6 +418,13 @@ class _Finisher:
                     array = pc.add(array, origin)
             arrays.append(array)
         return conform(pa.RecordBatch.from_arrays(arrays, names=self.schema.names), self.schema)
+
+    def same(self, rows: int) -> pyarrow.RecordBatch:
+        """So many rows of columns that are the same in all."""
+        import pyarrow as pa
+
+        arrays = [self._same(field, rows) for field in self.schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _same(self, field: pyarrow.Field, rows: int) -> pyarrow.Array:
         """A column with one value in all rows; its memory is shared by all tables."""
