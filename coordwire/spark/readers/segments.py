@@ -288,7 +288,7 @@ def resume_position(part: Part, read: int) -> int:
         for item in walk.heads(read):
             size = item.length if isinstance(item, UnreadableRange) else item.size
             if item.position + size > read:
-                return item.position
+                return int(item.position)
         return min(walk.position, read)
 
 
