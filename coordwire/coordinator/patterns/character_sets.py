@@ -6,13 +6,13 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["ANY", "NOT_NEWLINE", "PERL_CLASSES", "POSIX_CLASSES", "CharacterSet", "Part", "unicode_class"]
+__all__ = ["ANY", "NOT_NEWLINE", "PERL_CLASSES", "POSIX_CLASSES", "CharacterSet", "SetPart", "unicode_class"]
 
 Ranges = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SetPart:
     """A part of a set: characters in ranges, or those that a test accepts; or all others, if negated."""
 
     ranges: Ranges = ()
@@ -33,7 +33,7 @@ class Part:
 class CharacterSet:
     """Characters that one of the parts has; or none of them, if negated."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SetPart, ...]
     negated: bool = False
 
     def has(self, character: str) -> bool:
@@ -41,7 +41,7 @@ class CharacterSet:
 
 
 ANY = CharacterSet((), negated=True)
-NOT_NEWLINE = CharacterSet((Part((("\n", "\n"),)),), negated=True)
+NOT_NEWLINE = CharacterSet((SetPart((("\n", "\n"),)),), negated=True)
 
 _DIGIT = ("0", "9")
 _UPPER = ("A", "Z")
