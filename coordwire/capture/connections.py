@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from struct import Struct
 from typing import NamedTuple
 
 from coordwire.capture.draft_conversation import AnyConversation
@@ -44,6 +45,9 @@ BEGUN = 256 << 20
 """Bytes of frames that have begun and aren't whole, of all connections of a capture, or the budget of one
 frame where that is more. Beyond them, the one that began first is given up, and its bytes are reported."""
 
+
+_SIZE = Struct(">i").unpack_from
+_ID = Struct(">4xi").unpack_from
 
 ENCRYPTED = "encrypted with TLS, which is not decrypted here"
 
@@ -144,14 +148,29 @@ class Connections:
                 _, link, cutter, is_client, name = route
                 if cutter is None:
                     continue
-                if not packet or (body := cutter.whole(data, time_ns, packet)) is None:
+                size = len(data) - PREFIX
+                whole = size >= 0 and packet and cutter.in_step and not cutter.buffer
+                if not whole or _SIZE(data)[0] != size or size > current().frame:
                     yield from self._read(link, event)
                     continue
                 # One segment with one frame, as most are: what `_read` would do with it.
+                position = cutter.position
+                cutter.position = position + PREFIX + size
                 talk = link.conversation
+                if share is not None and not link.early and not share.is_next:
+                    # Of another share: noted without being made.
+                    if is_client:
+                        share.takes(size)
+                        talk.pass_chunk(data, event, position, name)
+                        continue
+                    if size >= PREFIX and (asked := talk.asked(_ID(data)[0])) is not None:
+                        share.takes(size)
+                        talk.pass_answer(asked)
+                        continue
+                body = FrameBody(data[PREFIX:], position, time_ns, packet, packet)
                 if link.early or not (is_client or talk.expects(body.data)):
                     yield from self._parts(link, flow, (body,))
-                elif share is None or share.takes(len(body.data)):
+                elif share is None or share.takes(size):
                     yield talk.request(body, name) if is_client else talk.response(body, name)
                 elif is_client:
                     talk.pass_request(body, name)

@@ -12,12 +12,11 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import TypeVar
 
 from coordwire.capture.entries import Direction, FrameEntry
 from coordwire.capture.framing import HEAD, Effort, FrameBody, may_be_request
-from coordwire.capture.model import TcpConnection
+from coordwire.capture.model import Chunk, TcpConnection
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests, UndecodedRequest
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Reader
@@ -42,6 +41,9 @@ _REQUEST_HEAD = 8
 
 _SIZE = struct.Struct(">i").unpack_from
 _HEAD = struct.Struct(">ihhih").unpack_from
+_PASSED = struct.Struct(">4xhhi").unpack_from
+_PASSED_HEAD = PREFIX + _REQUEST_HEAD
+
 LATEST = 10_000
 """So many unanswered requests are remembered for one connection; the oldest are forgotten first. How much
 those of all connections may take: `coordwire.capture.pending_requests`."""
@@ -87,7 +89,7 @@ class Conversation:
         return self._request(body, flow, self.number())
 
     def pass_request(self, body: FrameBody, flow: str) -> None:
-        """Take note of a frame from the client that nobody wants the entry of: it is decoded only where that
+        """Take note of a frame from the client whose entry is not wanted: it is decoded only where that
         decides something."""
         number, data = self.number(), body.data
         if self._tokens or len(data) < _REQUEST_HEAD:
@@ -97,8 +99,26 @@ class Conversation:
         if api_key in _TELLING:
             self._request(body, flow, number)
             return
-        decode = partial(self._decode_request, body, flow, number)
-        self._wait(correlation_id, UndecodedRequest(api_key, correlation_id, len(data), decode, self._forget))
+        asked = UndecodedRequest(
+            api_key, correlation_id, len(data), self._decode_request, (body, flow, number), self._forget
+        )
+        self._wait(correlation_id, asked)
+
+    def pass_chunk(self, data: bytes, chunk: Chunk, position: int, flow: str) -> None:
+        """`pass_request` of a chunk that is a whole frame; position: of its size prefix."""
+        if self._tokens or len(data) < _PASSED_HEAD or (head := _PASSED(data))[0] in _TELLING:
+            self.pass_request(FrameBody(data[PREFIX:], position, chunk[1], chunk[4], chunk[4]), flow)
+            return
+        api_key, _, correlation_id = head
+        asked = UndecodedRequest(
+            api_key, correlation_id, len(data) - PREFIX, self._decode_chunk,
+            (chunk, position, flow, self.number()), self._forget,
+        )  # fmt: skip
+        self._wait(correlation_id, asked)
+
+    def _decode_chunk(self, chunk: Chunk, position: int, flow: str, number: int) -> FrameEntry:
+        body = FrameBody(chunk.data[PREFIX:], position, chunk.time_ns, chunk.packet, chunk.packet)
+        return self._decode_request(body, flow, number)
 
     def _request(self, body: FrameBody, flow: str, number: int) -> FrameEntry:
         entry = self._decode_request(body, flow, number)
@@ -216,7 +236,7 @@ class Conversation:
         return self._response(body, flow, self.number())
 
     def pass_response(self, body: FrameBody, flow: str) -> None:
-        """Take note of a frame from the server that nobody wants the entry of."""
+        """Take note of a frame from the server whose entry is not wanted."""
         number, data = self.number(), body.data
         if self._owed_tokens or len(data) < PREFIX:
             self._response(body, flow, number)
@@ -229,6 +249,17 @@ class Conversation:
         else:
             self._forget(asked)
             self.waiting.remove(asked)
+
+    def pass_answer(self, asked: AwaitedRequest) -> None:
+        """`pass_response` of the answer to a request that waits, other than a SaslHandshake."""
+        self.number()
+        self._forget(asked)
+        self.waiting.remove(asked)
+
+    def asked(self, correlation_id: int) -> AwaitedRequest | None:
+        """The request that a frame from the server answers, if its answer says nothing of other frames."""
+        asked = None if self._owed_tokens else self._waiting.get(correlation_id)
+        return None if asked is None or asked.api_key == SASL_HANDSHAKE else asked
 
     def _response(self, body: FrameBody, flow: str, number: int) -> FrameEntry:
         entry = self._entry(body, flow, "response", number)

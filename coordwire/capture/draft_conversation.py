@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from coordwire.capture.conversation import LATEST, Conversation
 from coordwire.capture.entries import Direction, FrameEntry
 from coordwire.capture.framing import Effort, FrameBody
-from coordwire.capture.model import TcpConnection
+from coordwire.capture.model import Chunk, TcpConnection
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect, Grammar, Side
@@ -63,12 +63,24 @@ class DraftConversation:
         return self._entry(body, flow, "server")
 
     def pass_request(self, body: FrameBody, flow: str) -> None:
-        """As `request`, where nobody wants the entry."""
+        """As `request`, where the entry is not wanted."""
         self._entry(body, flow, "client")
 
     def pass_response(self, body: FrameBody, flow: str) -> None:
-        """As `response`, where nobody wants the entry."""
+        """As `response`, where the entry is not wanted."""
         self._entry(body, flow, "server")
+
+    def pass_chunk(self, data: bytes, chunk: Chunk, position: int, flow: str) -> None:
+        """`pass_request` of a chunk that is a whole frame; position: of its size prefix."""
+        body = FrameBody(data[PREFIX:], position, chunk.time_ns, chunk.packet, chunk.packet)
+        self.pass_request(body, flow)
+
+    def asked(self, correlation_id: int) -> AwaitedRequest | None:
+        """None: answers are matched by what they say."""
+        return None
+
+    def pass_answer(self, asked: AwaitedRequest) -> None:
+        raise AssertionError("an answer is matched by what it says")
 
     def either(self, body: FrameBody) -> FrameEntry:
         """The entry of a frame whose sender is unknown: of either side that can have sent it."""

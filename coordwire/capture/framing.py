@@ -98,16 +98,6 @@ class FrameSplitter:
         self._packets: list[tuple[int, int]] = []  # of what is held: where a packet's bytes begin, its number
         self._passed_packets: tuple[int | None, int | None] | None = None  # of the first and the last byte
 
-    def whole(self, data: bytes, time_ns: int | None, packet: int) -> FrameBody | None:
-        """What `feed` would make of bytes that are just one frame, where nothing else is held; else None, and
-        nothing has changed."""
-        size = len(data) - PREFIX
-        if size < 0 or not self.in_step or self.buffer or _SIZE(data)[0] != size or size > current().frame:
-            return None
-        position = self.position
-        self.position = position + PREFIX + size
-        return FrameBody(data[PREFIX:], position, time_ns, packet, packet)
-
     def feed(
         self, data: bytes, time_ns: int | None, packet: int | None = None
     ) -> list[FrameBody | UnreadableRange]:

@@ -77,20 +77,23 @@ class AwaitedRequest:
 
 
 class UndecodedRequest(AwaitedRequest):
-    """A request that is decoded when its entry is asked for. decode: makes the entry; not of a Produce."""
+    """A request that is decoded when its entry is asked for. decode: makes the entry of the arguments; not of
+    a Produce."""
 
-    __slots__ = ("_decode",)
+    __slots__ = ("_arguments", "_decode")
 
     def __init__(
         self,
         api_key: int,
         correlation_id: int,
         size: int,
-        decode: Callable[[], FrameEntry],
+        decode: Callable[..., FrameEntry],
+        arguments: tuple[object, ...],
         forget: Callable[[AwaitedRequest], object],
     ) -> None:
         self._entry = None
         self._decode = decode
+        self._arguments = arguments
         self.api_key = api_key
         self.correlation_id = correlation_id
         self.size = size
@@ -98,7 +101,7 @@ class UndecodedRequest(AwaitedRequest):
         self.one_way = False
 
     def _decoded(self) -> FrameEntry:
-        entry = self._entry = self._decode()
+        entry = self._entry = self._decode(*self._arguments)
         return entry
 
 

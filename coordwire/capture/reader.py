@@ -2,7 +2,7 @@
 each may be compressed with gzip, xz or zstd.
 
 Strategy: look at the head, choose the reader, go on from there; the input is read forwards once, so that a
-pipe serves. Rules: an input that is none of these raises `DecodeError`; everything after that becomes entries.
+pipe serves. Rules: an input that is none of these raises `DecodeError`; all after that becomes entries.
 """
 
 from __future__ import annotations

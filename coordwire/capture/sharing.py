@@ -24,22 +24,41 @@ FRAME = 256
 
 
 class Share:
-    """One share of several, and how far the frames have been dealt out. index: from 0."""
+    """One share of several, and how far the frames have been dealt out.
 
-    __slots__ = ("_dealt", "count", "index")
+    index: from 0. is_next: whether the next frame is in it. stories: whether the reader of the first share
+    makes the stories of groups too, for which it reads all frames: its share is then one stripe of four of
+    two shares, and of more shares none.
+    """
 
-    def __init__(self, index: int, count: int) -> None:
+    __slots__ = ("_left", "_turn", "_turns", "index", "is_next")
+
+    def __init__(self, index: int, count: int, *, stories: bool = False) -> None:
         if not 0 <= index < count:
             raise ValueError(f"expected a share from 0 to {count - 1}, got {index}")
         self.index = index
-        self.count = count
-        self._dealt = 0
+        self._turns = _turns(count) if stories else tuple(range(count))
+        self._turn = 0
+        self._left = STRIPE
+        self.is_next = self._turns[0] == index
 
     def takes(self, size: int) -> bool:
-        """Whether the next frame, which has so many bytes, is in this share."""
-        turn = self._dealt // STRIPE
-        self._dealt += FRAME + size
-        return turn % self.count == self.index
+        """Whether the next frame, which has so many bytes, is in this share, as `is_next` said."""
+        found = self.is_next
+        self._left -= FRAME + size
+        if self._left <= 0:
+            turns = -self._left // STRIPE + 1
+            self._left += turns * STRIPE
+            self._turn = (self._turn + turns) % len(self._turns)
+            self.is_next = self._turns[self._turn] == self.index
+        return found
+
+
+def _turns(count: int) -> tuple[int, ...]:
+    """Whose the stripes are where the first share is the dearest."""
+    if count <= 2:
+        return (0, 1, 1, 1) if count == 2 else (0,)
+    return tuple(range(1, count))
 
 
 def shared(entries: Iterable[Entry], share: Share, *, dealt: bool) -> Iterator[Entry]:

@@ -23,18 +23,20 @@ from coordwire.cli.inputs import shown
 from coordwire.cli.termination import terminable
 from coordwire.errors import CoordwireError
 from coordwire.spark.options import Options
+from coordwire.spark.pipeline.catalog_views import register
 from coordwire.spark.pipeline.engine import Engine
 from coordwire.spark.pipeline.job import REPORT, check
 from coordwire.spark.pipeline.job import run as run_pipeline
 from coordwire.spark.pipeline.local_tasks import LocalEngine
 from coordwire.spark.pipeline.spark_tasks import SparkEngine
 from coordwire.spark.pipeline.summary import PipelineSummary
-from coordwire.spark.pipeline.table_formats import FORMATS
+from coordwire.spark.pipeline.table_formats import FORMATS, PARQUET
 from coordwire.spark.pipeline.tables import tables_named
 from coordwire.spark.pipeline.units import cause
 
 SUMMARIES = ("text", "json")
 MASTER = "local[*]"
+CATALOG = "spark.sql.catalogImplementation"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +73,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--show-secrets", action="store_true", help="keep passwords, tokens and keys in the tables"
     )
+    parser.add_argument(
+        "--prune", action="store_true", help="remove the rows of files that were below IN and are gone"
+    )
+    parser.add_argument(
+        "--catalog", metavar="DATABASE", help="also register the tables in this database of Spark's catalog"
+    )
     parser.add_argument("--no-report", action="store_true", help="do not write report.html")
     parser.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting; repeat for several"
@@ -91,12 +99,17 @@ def run(options: argparse.Namespace) -> int:
                 ),
                 report=not options.no_report, progress=_Progress() if sys.stderr.isatty() else None,
                 format=table_format,
+                prune=options.prune,
             )  # fmt: skip
+            if options.catalog is not None and isinstance(engine, SparkEngine):
+                register(engine.spark, options.out, options.catalog)
     except CoordwireError as error:
         raise Failure(shown(error.reason)) from None
     except OSError as error:
         raise Failure(shown(cause(error))) from None
     except Exception as error:
+        if type(error).__module__.startswith("pyarrow."):  # what a store or a disk makes it raise
+            raise Failure(shown(cause(error))) from None
         if not type(error).__module__.startswith(("pyspark.", "py4j.")):
             raise
         raise Failure(f"Spark failed: {shown(first_line(error))}") from None
@@ -123,6 +136,8 @@ def _engine(options: argparse.Namespace, table_format: str | None) -> Iterator[E
     if options.engine == "local":
         if options.master is not None or config:
             raise Failure("--master and --conf are for Spark: leave them out, or leave out --engine local")
+        if options.catalog is not None:
+            raise Failure("--catalog is of Spark: leave it out, or leave out --engine local")
         if find_spec("pyarrow") is None:
             raise Failure("tables need pyarrow: pip install 'coordwire[arrow,compression]'")
         check(options.inputs, options.out, table_format)
@@ -131,6 +146,10 @@ def _engine(options: argparse.Namespace, table_format: str | None) -> Iterator[E
         return
     if options.workers is not None:
         raise Failure("--workers is for --engine local; Spark's are set by --master, as in local[4]")
+    if options.catalog is not None:
+        if table_format not in (None, PARQUET):
+            raise Failure(f"--catalog is for tables in Parquet; those in {table_format} have their own")
+        config = {CATALOG: "hive", **config}  # the other one is forgotten when this process ends
     check(options.inputs, options.out, table_format)  # Spark takes seconds to start
     from coordwire.spark.session import session
 

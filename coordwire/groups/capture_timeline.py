@@ -11,11 +11,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.codec.entities import entity_values
 from coordwire.dialects.grammar import Dialect
 from coordwire.enums import ErrorCode
 from coordwire.groups.commits import Commits
@@ -24,7 +22,7 @@ from coordwire.groups.group_table import AnyGroup, GroupTable, TopicsById
 from coordwire.groups.member_death import KnownTimeouts
 from coordwire.groups.seen import Seen, remember
 from coordwire.groups.timeline_events import CoordinatorFound, ErrorMet, GroupEvent, Kind, Unanswered
-from coordwire.versions import ApiKey
+from coordwire.versions import ApiKey, api_name
 
 __all__ = ["USED_APIS", "Timeline", "timeline"]
 
@@ -37,8 +35,13 @@ _MODERN: dict[int, Kind] = {
     ApiKey.SHARE_GROUP_HEARTBEAT: "share",
     ApiKey.STREAMS_GROUP_HEARTBEAT: "streams",
 }
-_COMMITS = {ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT}
-_ABOUT_A_GROUP = {*_CLASSIC, *_MODERN, *_COMMITS}
+_COMMITS = frozenset(map(int, (ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT)))
+_ABOUT_A_GROUP = frozenset(map(int, (*_CLASSIC, *_MODERN, *_COMMITS)))
+_JOINING = frozenset(map(int, (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP)))
+_BEATS = frozenset(map(int, (ApiKey.HEARTBEAT, *_MODERN)))
+
+_Asked = tuple[str, int, str | None, str | None]
+"""A request about a group: the group, the API, the member's and the client's id."""
 
 USED_APIS: frozenset[int] = frozenset({
     *_ABOUT_A_GROUP, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.OFFSET_FETCH,
@@ -69,12 +72,37 @@ class Timeline:
         self._commits = Commits(self._names.name_of)
         self._drafts = DraftGroups()
         self._coordinators: OrderedDict[str, int] = OrderedDict()
-        self._waiting: OrderedDict[Seen, Unanswered] = OrderedDict()
+        self._waiting: OrderedDict[Seen, _Asked] = OrderedDict()
         self._last = Seen(None, "", 0)
 
-    def feed(self, entry: Entry) -> Iterator[GroupEvent]:
-        """What one entry adds."""
-        for event in self._read(entry):
+    def feed(self, entry: Entry) -> Iterable[GroupEvent]:
+        """What one entry adds. It must be drawn before the next entry is fed.
+
+        Most frames are heartbeats of groups that nothing happens to, and requests; they take the short way.
+        """
+        if type(entry) is not FrameEntry or entry.dialect is not Dialect.KAFKA or entry.error is not None:
+            return self._events(self._read(entry))
+        message: Any = entry.message
+        key = entry.api_key
+        if message is None or key in _JOINING:
+            return self._events(self._read(entry))
+        if entry.direction == "request":
+            place = self._last = _place(entry)
+            if key in _ABOUT_A_GROUP:
+                self._asks(entry, message, place)
+            return ()
+        asked = entry.request
+        if key not in _BEATS or asked is None or asked.message is None or asked.error or message.error_code:
+            return self._events(self._read(entry))
+        place = self._last = _place(entry)
+        asked_place = _place(asked)
+        self._waiting.pop(asked_place, None)
+        group = self._beat(entry, asked, message, place, asked_place)
+        return self._events(group.drain()) if group is not None and group.pending else ()
+
+    def _events(self, events: Iterable[GroupEvent]) -> Iterator[GroupEvent]:
+        """The events, and what they cost."""
+        for event in events:
             yield from self._commits.costs.see(event)
 
     def _read(self, entry: Entry) -> Iterator[GroupEvent]:
@@ -95,7 +123,8 @@ class Timeline:
 
     def finish(self) -> Iterator[GroupEvent]:
         """What there is to say when the input is at its end."""
-        yield from self._waiting.values()
+        for place, asked in self._waiting.items():
+            yield _unanswered(place, asked)
         self._waiting.clear()
         for group in self._groups:
             group.finish(self._last)
@@ -107,10 +136,11 @@ class Timeline:
     def _unreadable(self, entry: FrameEntry) -> Iterator[GroupEvent]:
         """A frame that wasn't decoded whole: it answers its request, whatever it says."""
         asked = None if entry.request is None else _place(entry.request)
-        waiting = None if asked is None else self._waiting.pop(asked, None)
-        if asked is None or waiting is None:
+        left = None if asked is None else self._waiting.pop(asked, None)
+        if asked is None or left is None:
             return
-        yield replace(waiting, unreadable=True)
+        waiting = _unanswered(asked, left, unreadable=True)
+        yield waiting
         code = getattr(entry.message, "error_code", 0)
         place = _place(entry)
         if code:
@@ -129,8 +159,7 @@ class Timeline:
         key = entry.api_key
         if key not in _ABOUT_A_GROUP:
             return
-        remember(self._waiting, place, _unanswered(entry, message, place), MOST_UNANSWERED)
-        self._groups.asks(message.group_id, _MODERN.get(key, "classic"), message.member_id, place)
+        self._asks(entry, message, place)
         if key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP):
             joins = place if key == ApiKey.JOIN_GROUP else None
             group = self._groups.of_classic(message.group_id, joins)
@@ -139,6 +168,14 @@ class Timeline:
             else:
                 group.sync_request(message, place)
             yield from group.drain()
+
+    def _asks(self, entry: FrameEntry, message: Any, place: Seen) -> None:
+        """A member's request waits for its answer."""
+        key = entry.api_key
+        assert key is not None
+        group_id, member_id = message.group_id, message.member_id
+        remember(self._waiting, place, (group_id, key, member_id or None, entry.client_id), MOST_UNANSWERED)
+        self._groups.asks(group_id, _MODERN.get(key, "classic"), member_id, place)
 
     # --- responses ---
 
@@ -149,13 +186,11 @@ class Timeline:
         if key in _ABOUT_A_GROUP:
             self._waiting.pop(_place(asked), None)
             yield from self._errors(entry, request, message, place)
-        if key in _CLASSIC:
+        if key in _BEATS:
+            beaten = self._beat(entry, asked, message, place, _place(asked))
+            yield from () if beaten is None else beaten.drain()
+        elif key in _CLASSIC:
             yield from self._of_classic(entry, asked, request, message, place)
-        elif key in _MODERN:
-            group = self._groups.of_heartbeat(_MODERN[key], request, message, _place(asked))
-            if group is not None:
-                group.heartbeat(entry, request, message, place, _place(asked), _host(asked))
-                yield from self._of(group, request.member_id or None, place)
         elif key in _COMMITS:
             yield from self._commits.commit(entry, request, message, place)
             known = self._groups.known(request.group_id)
@@ -168,6 +203,23 @@ class Timeline:
         else:
             yield from self._others(entry, request, message, place)
 
+    def _beat(
+        self, entry: FrameEntry, asked: FrameEntry, message: Any, place: Seen, asked_place: Seen
+    ) -> AnyGroup | None:
+        """A heartbeat, answered: the group that it is about as it goes on, if it is of this kind."""
+        request: Any = asked.message
+        group: AnyGroup | None
+        if entry.api_key == ApiKey.HEARTBEAT:
+            group = self._groups.of_classic(request.group_id)
+            group.alive(request, message.error_code, request.generation_id, asked, place, _host(asked))
+        else:
+            kind = _MODERN[ApiKey(entry.api_key or 0)]
+            group = self._groups.of_heartbeat(kind, request, message, asked_place)
+            if group is None:
+                return None
+            group.heartbeat(entry, request, message, place, asked_place, _host(asked))
+        return self._groups.current(group, request.member_id or None, place)
+
     def _of_classic(
         self, entry: FrameEntry, asked: FrameEntry, request: Any, message: Any, place: Seen
     ) -> Iterator[GroupEvent]:
@@ -177,8 +229,6 @@ class Timeline:
                 group.join_response(request, message, place, _place(asked))
             case ApiKey.SYNC_GROUP:
                 group.sync_response(request, message, asked, place, _host(asked))
-            case ApiKey.HEARTBEAT:
-                group.alive(request, message.error_code, request.generation_id, asked, place, _host(asked))
             case ApiKey.LEAVE_GROUP:
                 group.leave_response(request, message, place, _place(asked))
         yield from self._of(group, request.member_id or None, place)
@@ -250,7 +300,7 @@ class Timeline:
                 if one.error_code:
                     yield ErrorMet(**common, error_code=one.error_code, member_id=one.member_id or None)
         if entry.api_key in _COMMITS:
-            codes = dict.fromkeys(entity_values(message, "error_code"))
+            codes = dict.fromkeys(one.error_code for topic in message.topics for one in topic.partitions)
             for code in codes:
                 if code:
                     yield ErrorMet(**common, error_code=code, member_id=member_id)
@@ -276,8 +326,9 @@ def _host(entry: FrameEntry) -> str | None:
     return entry.flow.partition(" > ")[0] or None
 
 
-def _unanswered(entry: FrameEntry, message: Any, place: Seen) -> Unanswered:
+def _unanswered(place: Seen, asked: _Asked, *, unreadable: bool = False) -> Unanswered:
+    group, key, member_id, client_id = asked
     return Unanswered(
-        group=message.group_id, **place._asdict(), api=entry.api_name or str(entry.api_key),
-        member_id=message.member_id or None, client_id=entry.client_id,
+        group=group, **place._asdict(), api=api_name(key) or str(key), member_id=member_id,
+        client_id=client_id, unreadable=unreadable,
     )  # fmt: skip

@@ -44,6 +44,7 @@ class Commits:
             (self._topic(topic), one.partition_index): one.error_code
             for topic in message.topics
             for one in topic.partitions
+            if one.error_code
         }
         for topic in request.topics:
             name = self._topic(topic)

@@ -48,7 +48,8 @@ class Lag:
             groups = OrderedDict()
             remember(self._committed, where, groups, MOST)
         remember(groups, group, offset, MOST)
-        yield from self._measure(group, where, place, at_once=True)
+        if where in self._ends:
+            yield from self._measure(group, where, place, at_once=True)
 
     def ends(self, where: TopicPartition, offset: int, place: Seen) -> Iterator[LagMeasured]:
         """A partition's high watermark."""

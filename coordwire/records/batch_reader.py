@@ -167,13 +167,47 @@ class Batches(_Walk, Iterator[T], Generic[T]):
         self._passed(passed)
         return self.position
 
+    def heads(self, stop: int) -> Iterator[T]:
+        """The batches up to byte `stop` by their headers alone; their bytes are not looked at.
+
+        A batch counts if another header begins where it ends. Where none does it is read, and is given or
+        passed over as by iterating. To have one of them read after all, set `position` back to its own and
+        iterate.
+        """
+        passed: deque[tuple[int, int]] = deque(maxlen=REMEMBERED)
+        while not self._ended and self.position < min(stop, len(self._view)):
+            batch = self.head()
+            if batch is not None:
+                start, self.position = self.position, self.position + batch.size
+                passed.append((start, self.position))
+                yield cast(T, batch)
+            else:
+                self._passed(passed)
+                item = next(self, None)
+                if item is None:
+                    return
+                yield item
+        if self.position < len(self._view):
+            self._passed(passed)
+
+    def head(self) -> RecordBatch | None:
+        """The batch at `position` by its header alone, if another header begins where it ends."""
+        start = self.position
+        try:
+            size = self._search.size(start)
+        except CorruptBatch:
+            return None
+        if not size or not self._search.looks_right(start + size):
+            return None
+        return self._opened(self._view[start : start + size], start)
+
     def _passed(self, places: deque[tuple[int, int]]) -> None:
         """Remember the last sound batch of those that were passed."""
         while places:
             start, end = places.pop()
             try:
                 batch = self._opened(self._view[start:end], start)
-                batch.check()
+                self._search.check(start, end - start, batch.check)
             except CorruptBatch:
                 continue
             self._last = batch.last_offset

@@ -6,6 +6,7 @@
         segment.find(offset=4711); segment.find(timestamp=1_700_000_000_000)
 
     names.py        what file and folder names say; remote_names.py: those in remote storage
+    remote_metadata.py  which segment in remote storage is whose, by the log that says so
     mapping.py      files as memory
     indexes.py      .index, .timeindex, .txnindex
     state_files.py  .snapshot, leader-epoch-checkpoint, partition.metadata

@@ -92,7 +92,7 @@ BATCHES = (
     Column("timestamp_type", "string", "CreateTime, LogAppendTime or NoTimestampType."),
     Column("max_timestamp", "bigint", "Milliseconds since 1970; -1 for none."),
     Column("time", "timestamp", "The max timestamp as a time; null for none."),
-    Column("checksum", "bigint", "CRC-32C (magic 2) or CRC-32, as stated and verified."),
+    Column("checksum", "bigint", "CRC-32C (magic 2) or CRC-32, as stated; see `checksums`."),
     _LEADER,
     *_PRODUCER,
     Column("base_sequence", "int", "-1 for none."),
@@ -252,13 +252,27 @@ GROUPS = (
 )
 
 LAG = (
-    Column("time", "timestamp", "When it was measured."),
+    Column(
+        "time",
+        "timestamp",
+        "When it was measured: in a capture the frame's time, on disk the later one of the commit and the "
+        "last batch.",
+    ),
     Column("group_id", "string", "The group."),
     Column("topic", "string", "The partition's topic."),
     Column("partition", "int", "Its number."),
-    Column("committed", "bigint", "The offset last committed, or returned by the coordinator."),
-    Column("end_offset", "bigint", "The latest high watermark seen."),
-    Column("lag", "bigint", "The number of records between the two."),
+    Column(
+        "committed",
+        "bigint",
+        "The offset last committed, or returned by the coordinator; no row where it was removed, or is -1.",
+    ),
+    Column(
+        "end_offset",
+        "bigint",
+        "The partition's end: the latest high watermark seen, on disk the offset after the last record of "
+        "any copy; null where no copy is among the files.",
+    ),
+    Column("lag", "bigint", "end_offset less committed, at least 0; null with end_offset."),
     *_SEEN,
 )
 

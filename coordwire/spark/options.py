@@ -5,8 +5,13 @@
     topics                                names or globs, separated by commas
     partitions                            numbers and ranges: 0,3-5
     startingOffset, endingOffset          records from the first, and before the second
-    startingTimestamp, endingTimestamp    milliseconds since 1970, or ISO 8601 (UTC unless it says otherwise)
-    splitSize                             bytes of a part that one task reads (default 128 MB)
+    startingTimestamp, endingTimestamp    milliseconds since 1970, or ISO 8601 (UTC unless it says otherwise);
+                                          batches that headers or the index exclude by these four are not
+                                          looked into, and what is wrong in them is not reported
+    splitSize                             bytes of a part that one task reads (default 128 MB); a capture has
+                                          a share for about each, at most 16
+    checksums                             for kafka-segment-batches: whether bodies are read and their
+                                          checksums compared (default false: headers alone)
     batchSize                             bytes of keys and values in one Arrow batch (default 8 MB)
     strict, showSecrets                   for captures, as `coordwire decode` has them
     joinRotated                           whether rotated captures are read as one (default true)
@@ -51,6 +56,7 @@ class Options:
     ending_timestamp: int | None = None
     split_size: int = 128 * MEBI
     batch_size: int = 8 * MEBI
+    checksums: bool = False
     strict: bool = False
     show_secrets: bool = False
     join_rotated: bool = True
@@ -130,6 +136,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "ending_timestamp": milliseconds,
     "split_size": _size,
     "batch_size": _size,
+    "checksums": _flag,
     "strict": _flag,
     "show_secrets": _flag,
     "join_rotated": _flag,

@@ -8,7 +8,7 @@ workers of a local session run this interpreter; what is missing is said in one 
 
 from __future__ import annotations
 
-__all__ = ["java_home", "session"]
+__all__ = ["java_home", "session", "with_retries"]
 
 import atexit
 import os
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 LEAST_JAVA = 17
 FLAG = "--add-modules=jdk.incubator.vector"
+FAILURES = "spark.task.maxFailures"
+ATTEMPTS = "4"
+_LOCAL = re.compile(r"local(?:\[\s*(?P<threads>\*|[0-9]+)\s*\])?")
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
@@ -51,8 +54,8 @@ def session(
 ) -> SparkSession:
     """A session, or the one that runs already, with the data sources registered.
 
-    master: as Spark has it. config: on top of what is set here. Raises `CoordwireError` where PySpark,
-    pyarrow or a Java is missing.
+    master: as Spark has it; see `with_retries`. config: on top of what is set here. Raises `CoordwireError`
+    where PySpark, pyarrow or a Java is missing.
     """
     for module in ("pyspark", "pyarrow"):
         if find_spec(module) is None:
@@ -63,13 +66,24 @@ def session(
 
     spark = SparkSession.getActiveSession()
     if spark is None:
-        builder = SparkSession.builder.master(master).appName(name)
+        attempts = (config or {}).get(FAILURES, ATTEMPTS)
+        builder = SparkSession.builder.master(with_retries(master, attempts)).appName(name)
         for key, value in {**_settings(master), **(config or {})}.items():
             builder = builder.config(key, value)
         os.environ["JAVA_HOME"] = java_home()
         spark = builder.getOrCreate()
     register(spark)
     return spark
+
+
+def with_retries(master: str, attempts: str = ATTEMPTS) -> str:
+    """A local master with so many attempts at a task; any other one as it is.
+
+    On a cluster Spark tries a task `spark.task.maxFailures` times, 4 by default; a local master ignores that
+    setting and tries once, so that a worker that is killed would end the job.
+    """
+    found = _LOCAL.fullmatch(master)
+    return master if found is None else f"local[{found['threads'] or 1},{attempts}]"
 
 
 def _settings(master: str) -> dict[str, str]:

@@ -174,7 +174,7 @@ def test_asked_to_end(
 def test_kill_of_a_worker(spark: SparkSession, logs: tuple[Path, int], tmp_path: Path) -> None:
     for number, _ in enumerate(moments()):
         out = tmp_path / str(number)
-        running = Running(logs[0], out)
+        running = Running(logs[0], out, "local[1,1]")
         kill_workers(running.process)
         code, _, err = running.end()
         assert code == 2, err
@@ -190,7 +190,7 @@ def test_kill_of_a_worker(spark: SparkSession, logs: tuple[Path, int], tmp_path:
 def test_kill_of_a_worker_that_spark_replaces(logs: tuple[Path, int], tmp_path: Path) -> None:
     """The task is tried again: a second attempt at the units that it had."""
     out = tmp_path / "out"
-    running = Running(logs[0], out, "local[2,4]")
+    running = Running(logs[0], out, "local[2]")
     kill_workers(running.process)
     code, _, err = running.end()
     assert code == 0, err

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import struct
+from base64 import urlsafe_b64decode
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
+from coordwire.errors import CorruptBatch
 from coordwire.records import Record, encode_batch
 from coordwire.spark.options import Options
 from coordwire.spark.readers.dispatch import SOURCES, plan, read
@@ -166,3 +170,92 @@ def test_the_tables_have_the_same(tmp_path: Path) -> None:
     [broker] = {row["broker"] for row in plain.table_rows(tmp_path / "out", "files")
                 if row["path"].endswith(f"b/orders-0/{LOG}")}  # fmt: skip
     assert broker == "98"
+
+
+# --- remote storage ---
+
+ID, SEGMENT = "MWJ6FHTfRYy67jzwZdeqSQ", "tqimKeZwStOEOwRzT3L5oQ"
+
+
+def uuid(text: str) -> bytes:
+    return urlsafe_b64decode(text + "==")
+
+
+def described(topic: str, partition: int, segment_id: str = SEGMENT, kind: int = 0) -> bytes:
+    """A value of `__remote_log_metadata`: frame version, type, version, then the record, of which the rest
+    is made up."""
+    name = topic.encode()
+    where = bytes([len(name) + 1]) + name + uuid(ID) + struct.pack(">i", partition) + b"\0"
+    return bytes([1, kind, 0]) + where + uuid(segment_id) + b"\0" + bytes(40)
+
+
+def test_remote_segments_by_their_paths(tmp_path: Path) -> None:
+    data = segment(random.Random(1), 2)
+    places = {
+        f"tier/or-ders-{ID}/7/00000000000000001234-{SEGMENT}.log": ("or-ders", 7),
+        f"tier/or-ders-3-{ID}/0-{SEGMENT}.log": ("or-ders", 3),
+        f"tier/{ID}/2/00000000000000001234-{SEGMENT}.log": (None, None),
+        f"tier/what/ever/00000000000000001234-{SEGMENT}.log": (None, None),
+        f"tier/looks-3/00000000000000001234-{SEGMENT}.log": (None, None),
+    }
+    for name in places:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.write_bytes(data)
+        path.with_suffix(".rsm-manifest").write_text('{"version": "1", "compression": false}')
+    columns = ["path", "topic", "partition", "broker", "file_state"]
+    wanted = {(str(tmp_path / name), *place, None, "remote") for name, place in places.items()}
+    assert set(rows(tmp_path, columns)) == wanted
+    each = len(rows(tmp_path / "tier" / ID, ["offset"]))
+    assert len(rows(tmp_path, ["offset"])) == len(places) * each > 0
+    assert {file.topic for file in find_files([str(tmp_path)])} == {None, "or-ders"}
+
+
+def test_remote_segments_by_the_log_of_their_metadata(tmp_path: Path) -> None:
+    data = segment(random.Random(1), 2)
+    other = f"{SEGMENT[:20]}AA"
+    for name in (f"x/{SEGMENT}.log", f"{ID}/2/5-{other}.log", f"wrong-{ID}/0/0-{SEGMENT}.log"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_bytes(data)
+    good = described("orders", 4)
+    bad = [described("pay", 9, kind=2), described("", 1), described("x" * 20, -1), described("\xff", 1)[:9]]
+    values = [None, b"", b"\1", b"\xff" * 60, *bad, good, *(good[:size] for size in range(40))]
+    log = encode_batch([Record(timestamp=START, value=value) for value in values])
+    partition(tmp_path / "disk", "__remote_log_metadata", 3, log + b"\xff" * 70)
+    found = {name: one[:2] for name, one in origins(tmp_path).items() if "disk" not in name}
+    assert found == {
+        f"x/{SEGMENT}.log": ("orders", 4),
+        f"{ID}/2/5-{other}.log": ("orders", 2),  # by the topic's id
+        f"wrong-{ID}/0/0-{SEGMENT}.log": ("orders", 4),
+    }
+
+
+@pytest.mark.parametrize(
+    ("manifest", "said"),
+    [
+        ({"compression": True}, "compressed"),
+        ({"compression": True, "encryption": {"dataKey": "x"}}, "compressed and encrypted"),
+        ({"compression": False, "encryption": {"dataKey": "x"}}, "encrypted"),
+    ],
+)
+def test_what_remote_storage_has_in_another_form(tmp_path: Path, manifest: dict[str, Any], said: str) -> None:
+    path = tmp_path / f"orders-{ID}" / "7" / f"{0:020}-{SEGMENT}.log"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(300))
+    path.with_suffix(".rsm-manifest").write_text(json.dumps({"version": "1", **manifest}))
+    assert rows(tmp_path, ["offset"]) == []
+    wanted = f"the segment is {said} in remote storage, as its .rsm-manifest says"
+    assert rows(tmp_path, ["start", "end", "reason"], "kafka-quarantine") == [(0, 304, wanted)]
+    options = Options(paths=(str(tmp_path),), mode="failfast")
+    [group] = plan(SOURCES["kafka-segment"], options)
+    with pytest.raises(CorruptBatch, match=wanted):
+        list(read(SOURCES["kafka-segment"], group, options, ["offset"]))
+
+
+@pytest.mark.parametrize("manifest", ["", "[", "7", '{"compression": "', "{}", "null"])
+def test_a_manifest_that_says_nothing(tmp_path: Path, manifest: str) -> None:
+    path = tmp_path / f"orders-{ID}" / "7" / f"{0:020}-{SEGMENT}.log"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(segment(random.Random(1), 2))
+    path.with_suffix(".rsm-manifest").write_text(manifest)
+    assert rows(tmp_path, ["topic"])

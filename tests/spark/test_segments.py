@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,15 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
+from crc32c import crc32c
+
 from coordwire.errors import CorruptBatch
-from coordwire.records import batches
+from coordwire.records import Record, batches, encode_batch
 from coordwire.spark.options import Options, parse_options
 from coordwire.spark.readers.dispatch import SOURCES, plan, read
 from coordwire.spark.readers.rows import Bad
 from coordwire.spark.readers.segments import read_batches, read_records
+from tests.broker_sample import OLD_FORMATS, SAMPLE, broker_sample
 from tests.spark.data import START, partition, segment
 
 COLUMNS = ["offset", "timestamp_ms", "key", "value", "headers", "batch_position", "topic", "partition"]
@@ -35,7 +39,7 @@ def read_all(path: Path, options: Options) -> tuple[list[dict[str, Any]], list[B
                     bad.append(item)
                 else:
                     rows += item.to_pylist()
-            for item in read_batches(part, options, ["size"]):
+            for item in read_batches(part, replace(options, checksums=True), ["size"]):
                 if not isinstance(item, Bad):
                     size += sum(item.column(0).to_pylist())
     return rows, bad, size
@@ -72,6 +76,67 @@ def test_parts_of_any_size_make_up_the_whole(
     assert got == plain(bytes(data))
     assert read_bytes + sum(one.end - one.start for one in bad) == len(data)
     assert read_all(place, Options(paths=(str(folder),), split_size=size)) == whole
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 1 << 32), st.lists(st.integers(0, 1 << 20), max_size=3), st.integers(100, 5000))
+def test_counting_is_reading_without_values(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, flips: list[int], size: int
+) -> None:
+    """Columns that a file has once: as many rows, and the same bad ranges."""
+    data = bytearray(segment(random.Random(seed), 40))
+    for flip in flips:
+        data[flip // 8 % len(data)] ^= 1 << flip % 8
+    if flips:
+        del data[len(data) - flips[0] % 300 :]
+    folder = tmp_path_factory.mktemp("log")
+    partition(folder, "orders", 3, bytes(data))
+    assert counted(folder, size, ["topic", "path"]) == counted(folder, size, COLUMNS)
+
+
+def counted(folder: Path, size: int, columns: list[str]) -> tuple[int, list[Bad]]:
+    rows, bad = 0, []
+    options = Options(paths=(str(folder),), split_size=size)
+    for group in plan(SOURCES["kafka-segment"], options):
+        for part in group:
+            for item in read_records(part, options, columns):
+                if isinstance(item, Bad):
+                    bad.append(item)
+                else:
+                    assert item.schema.names == columns
+                    rows += item.num_rows
+    return rows, sorted(bad, key=lambda one: one.start)
+
+
+@pytest.mark.parametrize("sample", [SAMPLE, OLD_FORMATS])
+def test_counting_a_brokers_records(sample: Path) -> None:
+    """Compacted ones, control records and old formats too."""
+    folder = broker_sample(sample) / "data"
+    found = counted(folder, 1 << 20, ["topic"])
+    assert found == counted(folder, 1 << 20, ["offset", "value"])
+    assert found[0] > 300
+
+
+def test_counting_leaves_out_what_only_decoding_finds(tmp_path: Path) -> None:
+    """Batches with right checksums: one that claims more records than it has, one that isn't compressed."""
+    good = encode_batch([Record(value=b"x" * 40)] * 3, codec="gzip")
+    bad = []
+    for place, value in ((57, 9), (len(good) - 20, 255)):
+        wrong = bytearray(good)
+        wrong[place + 3 if place == 57 else place] = value
+        wrong[17:21] = crc32c(wrong[21:]).to_bytes(4, "big")
+        bad.append(bytes(wrong))
+    partition(tmp_path, "orders", 0, good + bad[0] + good + bad[1] + good)
+    rows, ranges = counted(tmp_path, 1 << 20, ["topic"])
+    assert (rows, len(ranges)) == (9, 2)
+    assert (rows, ranges) == counted(tmp_path, 1 << 20, ["value"])
+
+
+def test_counting_decodes_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    partition(tmp_path, "orders", 0, segment(random.Random(2), 50))
+    wanted = counted(tmp_path, 1 << 20, ["offset"])
+    monkeypatch.setattr("coordwire.records.arrow.iter_batches", None)
+    assert counted(tmp_path, 1 << 20, ["topic", "partition", "broker", "file_state"]) == wanted
 
 
 def test_an_index_shortens_the_walk_and_changes_nothing(tmp_path: Path) -> None:

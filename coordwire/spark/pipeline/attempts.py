@@ -183,15 +183,21 @@ class Attempt:
                 if (winner := self._claimed()) is not None:
                     self._take_back(files)
                     return winner
+            # A store's put overwrites: where two came at the same time, the last note counts.
+            if not self.output.local and (winner := self._claimed(self.token)) is not None:
+                self._take_back(files)
+                return winner
         except BaseException:
             with suppress(OSError, CoordwireError):
                 self._take_back(files)
             raise
         return note
 
-    def _claimed(self) -> dict[str, Any] | None:
-        """The note of another attempt that was first."""
+    def _claimed(self, own: str | None = None) -> dict[str, Any] | None:
+        """The note of another attempt that was first. own: the token of a note that doesn't count."""
         found = read_note(self.output, f"{NOTES}/{self.unit}.json")
+        if found is not None and own is not None and found.get("token") == own:
+            return None
         if found is None and self.run is None:  # a run plans only what its manifest doesn't have
             found = (load(self.output) or Manifest()).units.get(self.unit)
             if found is not None and not all(map(self.output.folder.stat, found["proofs"])):

@@ -12,7 +12,7 @@ manifest knows are left out. Rules: a job that was killed goes on where it was; 
 
 from __future__ import annotations
 
-__all__ = ["REPORT", "PipelineSummary", "check", "run"]
+__all__ = ["REPORT", "PipelineSummary", "check", "clear_attempts", "inputs_of", "run"]
 
 import os
 import time
@@ -26,6 +26,7 @@ from coordwire.errors import CoordwireError
 from coordwire.spark.options import Options
 from coordwire.spark.pipeline.attempts import clear, remove_ours
 from coordwire.spark.pipeline.engine import Engine, Progress
+from coordwire.spark.pipeline.gone import gone_units, mount_points, paths_of, pruned_notice, renamed_units
 from coordwire.spark.pipeline.locks import Lock
 from coordwire.spark.pipeline.manifest import (  # fmt: skip
     check_folder,
@@ -37,6 +38,7 @@ from coordwire.spark.pipeline.manifest import (  # fmt: skip
     foreign_files,
     manifest_files,
     remove_orphans,
+    write_mounts,
     write_report,
 )
 from coordwire.spark.pipeline.notes import Manifest, Notes, Proof, TableLog, load
@@ -49,9 +51,10 @@ from coordwire.spark.pipeline.table_formats import PARQUET
 from coordwire.spark.pipeline.table_formats.table_commits import bring_up, next_log, unless_same
 from coordwire.spark.pipeline.tables import tables_named
 from coordwire.spark.pipeline.units import Unit, as_units, printable, story_units
-from coordwire.spark.readers.files import File, find_files, is_uri
+from coordwire.spark.readers.files import File, find_files
 from coordwire.spark.readers.origins import Origins
-from coordwire.spark.readers.parts import Part, capture_parts, segment_parts
+from coordwire.spark.readers.parts import Part, capture_parts, lag_parts, segment_parts
+from coordwire.spark.readers.stores import canonical, is_uri, local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,15 +69,17 @@ def run(
     options: Options | None = None,
     report: bool = True,
     progress: Progress | None = None,
+    prune: bool = False,
     format: str | None = None,
 ) -> PipelineSummary:
     """Read captures and segments into tables in the folder `out`, which may be a URI.
 
     engine: a Spark session, or another `Engine`. inputs: files, folders, globs, URIs. tables: their names,
     by default all. progress: gets how many tasks are done, of how many. format: parquet, delta or iceberg; by
-    default what the tables in `out` are in, and parquet for new ones. Raises `FileNotFoundError` for an input
-    that isn't there, `CoordwireError` for an unknown table or format or a job that failed, `OSError` where
-    `out` can't be written.
+    default what the tables in `out` are in, and parquet for new ones. prune: whether the rows go of files
+    that were below these inputs and are gone (see `pruning`). Raises `FileNotFoundError` for an input that
+    isn't there, `CoordwireError` for an unknown table or format or a job that failed, `OSError` where `out`
+    can't be written.
     """
     began = time.monotonic()
     options = options or Options()
@@ -86,7 +91,10 @@ def run(
     lock = Lock(output)
     lock.acquire()
     try:
-        summary = _locked(as_engine(engine), output, lock, files, wanted, options, report, progress, format)
+        pruning = inputs if prune else None
+        summary = _locked(
+            as_engine(engine), output, lock, files, wanted, options, report, progress, format, pruning
+        )
     finally:
         lock.release()
     summary.seconds = time.monotonic() - began
@@ -108,6 +116,7 @@ def _locked(
     report: bool,
     progress: Progress | None,
     format: str | None,
+    pruning: Sequence[str] | None,
 ) -> PipelineSummary:
     """The run, by whom has the folder."""
     began = time.monotonic()
@@ -119,12 +128,16 @@ def _locked(
     if load(output) is None:
         commit(output, {}, log=TableLog(chosen, token_hex(16)))
     if chosen != PARQUET:  # a run that was killed may have left tables without its commit
-        bring_up(output, wanted)
+        bring_up(output, wanted, lock.run)
     found = complete_units(output)
-    _clear(output, found)
+    clear_attempts(output, found)
     units = plan(files, options, wanted)
-    held = remove_orphans(output, found, {unit.name for unit in units}, files)
-    notices = [*lock.notices, *_foreign(output, held)]
+    names = {unit.name for unit in units}
+    gone = set() if pruning is None else gone_units(output, found, names, files, pruning)
+    write_mounts(output, mount_points(files))
+    held = remove_orphans(output, found, names, files, gone | renamed_units(found, names, files))
+    pruned = paths_of(found, gone)
+    notices = [*lock.notices, *_foreign(output, held), *pruned_notice(pruned)]
     todo = [unit for unit in units if unit.name not in held]
     try:
         engine.run_units(todo, output.shown, options, wanted, progress, lock.run)
@@ -153,11 +166,12 @@ def _locked(
         table_files = unless_same(output, table_files, manifest.files)
         notes, log = next_log(manifest, notes, notes.keys() & (found.keys() - held.keys()), table_files)
         commit(output, notes, files=table_files, log=log)
-        bring_up(output, wanted, create=True)
-    _clear(output, notes)
+        bring_up(output, wanted, lock.run, create=True)
+    clear_attempts(output, notes)
     summary = summary_of(files, ours)
     summary.reused = len(units) - len(todo)
     summary.notices = notices
+    summary.pruned = pruned
     summary.seconds = time.monotonic() - began
     if report:
         text = page(engine.table_rows(output.shown, wanted), summary)
@@ -169,11 +183,12 @@ def _end(output: Output, lock: Lock) -> Notes:
     """Let no task publish any more, and remove what those left that ended without; the complete units."""
     lock.fence()
     notes = complete_units(output)
-    _clear(output, notes)
+    clear_attempts(output, notes)
     return notes
 
 
-def _clear(output: Output, notes: Notes) -> None:
+def clear_attempts(output: Output, notes: Notes) -> None:
+    """Remove what attempts left that are over, but for what these units and the table of files name."""
     clear(output, {name for note in notes.values() for name in note["proofs"]} | manifest_files(output))
 
 
@@ -209,9 +224,9 @@ def _is_inside(output: Output, path: str) -> bool:
     if is_uri(path) != is_uri(output.shown):
         return False
     if is_uri(path):
-        return f"{path.rstrip('/')}/".startswith(f"{output.shown.rstrip('/')}/")
+        return f"{canonical(path)}/".startswith(f"{canonical(output.shown)}/")
     root = os.path.realpath(output.root).rstrip("/")
-    return f"{os.path.realpath(path.removeprefix('file://'))}/".startswith(f"{root}/")
+    return f"{os.path.realpath(local_path(path))}/".startswith(f"{root}/")
 
 
 def _foreign(output: Output, notes: Notes) -> list[str]:
@@ -234,4 +249,6 @@ def plan(files: dict[str, File], options: Options, tables: Sequence[str]) -> lis
     units = as_units(parts, files, options, tables)
     if {"groups", "offset_commits"} & set(tables):
         units += story_units(segments, files, options, tables)
+    if "lag" in tables:
+        units += as_units(lag_parts(segments, origins), files, options, tables)
     return units

@@ -21,6 +21,7 @@ __all__ = [
     "named_files",
     "remove_orphans",
     "table_format",
+    "write_mounts",
 ]  # fmt: skip
 
 import json
@@ -162,15 +163,22 @@ def named_files(output: Output, table: str) -> tuple[list[str], bool]:
     return sorted(names), set(output.names(table)) == names
 
 
-def remove_orphans(output: Output, notes: Notes, planned: Collection[str], paths: Collection[str]) -> Notes:
+def remove_orphans(
+    output: Output,
+    notes: Notes,
+    planned: Collection[str],
+    paths: Collection[str],
+    gone: Collection[str] = (),
+) -> Notes:
     """The notes that still hold; the files of the others are removed.
 
-    planned: the units of this run; paths: its files. A unit of other files is none of its business.
+    planned: the units of this run; paths: its files; gone: units of files that are no longer there. A unit of
+    other files is none of its business.
     """
     held = {
         name: note
         for name, note in notes.items()
-        if name in planned or not any(path in paths for path in note["paths"])
+        if name in planned or not (name in gone or any(path in paths for path in note["paths"]))
     }
     kept = held | {name: note for name, note in notes.items() if "commit" in note}  # until the next commit
     doomed, dropped = _doomed(output, notes, kept)
@@ -206,16 +214,19 @@ def commit(
     removing: dict[str, Proof] | None = None,
     dropped: Collection[str] = (),
     log: TableLog | None = None,
+    mounts: Iterable[str] | None = None,
 ) -> None:
     """Write the manifest, and remove the notes that it holds, and those of the units dropped.
 
-    files: the table of files, if it is new; removing: what is to go; log: of the tables, if it is new.
+    files: the table of files, if it is new; removing: what is to go; log: of the tables, if it is new;
+    mounts: see `Manifest`, if they are new.
     """
     before = load(output) or Manifest()
     files = before.files if files is None else files
     log = before.log if log is None else log
     form = {
         "format": FORMAT, "made_by": MADE_BY, "units": notes, "files": files, "removing": removing or {},
+        "mounts": before.mounts if mounts is None else sorted(mounts),
         **({} if log.format == PARQUET else {"log": asdict(log)}),
     }  # fmt: skip
     output.write(MANIFEST, json.dumps(form, indent=0, sort_keys=True).encode())
@@ -225,6 +236,13 @@ def commit(
         same = unit in notes and notes[unit]["proofs"] == note["proofs"]
         if same or unit in dropped or (unit in notes and going.issuperset(note["proofs"])):
             output.delete(name)
+
+
+def write_mounts(output: Output, mounts: Collection[str]) -> None:
+    """Remember the mount points that inputs are below, beside those of runs before."""
+    before = load(output) or Manifest()
+    if not set(before.mounts).issuperset(mounts):
+        commit(output, before.units, removing=before.removing, mounts={*before.mounts, *mounts})
 
 
 def foreign_files(output: Output, notes: Iterable[dict[str, Any]]) -> list[str]:

@@ -44,23 +44,27 @@ class TableLog:
 
     table_id: what the folder's commits are known by; commit: the number of the last one, which the tables
     have or are about to get; files_commit: the one with the table of files; retired: the files that go with
-    a commit, and its number. A unit's note has the number of its commit, once it belongs to one.
+    that commit; replaced: the inputs whose rows they have, by table. A unit's note has the number of its
+    commit, once it belongs to one.
     """
 
     format: str = "parquet"
     table_id: str = ""
     commit: int = 0
     files_commit: int = 0
-    retired: dict[str, int] = field(default_factory=dict)
+    retired: list[str] = field(default_factory=list)
+    replaced: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Manifest:
-    """units: the notes of complete units; files: the table of files; removing: files that are to go."""
+    """units: the notes of complete units; files: the table of files; removing: files that are to go; mounts:
+    the mount points that inputs were below when they were read."""
 
     units: Notes = field(default_factory=dict)
     files: dict[str, Proof] = field(default_factory=dict)
     removing: dict[str, Proof] = field(default_factory=dict)
+    mounts: list[str] = field(default_factory=list)
     log: TableLog = field(default_factory=TableLog)
 
     def changes(self, table: str, since: int) -> tuple[dict[str, int], set[str]]:
@@ -70,8 +74,8 @@ class Manifest:
         if self.log.files_commit > since:
             proofs.append(self.files)
         adds = {name: proof[0] for one in proofs for name, proof in one.items() if name.startswith(start)}
-        gone = self.log.retired.items()
-        return adds, {name for name, commit in gone if commit > since and name.startswith(start)}
+        gone = self.log.retired if self.log.commit > since else []
+        return adds, {name for name in gone if name.startswith(start)}
 
 
 def as_proofs(found: object) -> dict[str, Proof]:
@@ -93,12 +97,13 @@ def _as_note(unit: str, note: object) -> dict[str, Any]:
     rows, paths, apis = note.get("rows"), note.get("paths"), note.get("apis")
     good = (
         note.get("files") == sorted(proofs)
-        and note.get("kind") in ("capture", "segment", "story")
+        and note.get("kind") in ("capture", "segment", "story", "lag")
         and isinstance(rows, dict) and all(type(count) is int for count in rows.values())
         and isinstance(paths, list) and bool(paths) and all(isinstance(path, str) for path in paths)
         and all(type(note.get(name)) is int for name in _COUNTS)
         and _all_of(apis, [str, bool, int])
         and _all_of(note.get("error_codes", []), [str, int, int])
+        and isinstance(note.get("segment"), list | None)
         and type(note.get("commit", 0)) is int
     )  # fmt: skip
     if not good:
@@ -124,8 +129,10 @@ def _as_log(found: object) -> TableLog:
         isinstance(log.format, str)
         and isinstance(log.table_id, str) and re.fullmatch("[0-9a-f]{32}", log.table_id) is not None
         and type(log.commit) is int and type(log.files_commit) is int
-        and isinstance(log.retired, dict)
-        and all(is_data_name(name) and type(commit) is int for name, commit in log.retired.items())
+        and isinstance(log.retired, list)
+        and all(isinstance(name, str) and is_data_name(name) for name in log.retired)
+        and isinstance(log.replaced, dict) and all(isinstance(paths, list) for paths in log.replaced.values())
+        and all(isinstance(path, str) for paths in log.replaced.values() for path in paths)
     )  # fmt: skip
     if not good:
         raise CoordwireError("the log of tables is not as the pipeline writes it")
@@ -153,11 +160,14 @@ def load(output: Output) -> Manifest | None:
         if found.get("made_by") != MADE_BY:
             raise CoordwireError(f"expected made_by to be {MADE_BY!r}")
         units = {unit: _as_note(unit, note) for unit, note in found["units"].items()}
+        mounts = found.get("mounts")
+        if not isinstance(mounts, list) or not all(isinstance(mount, str) for mount in mounts):
+            raise CoordwireError("expected mounts to be a list of paths")
         files, removing = as_proofs(found.get("files")), as_proofs(found.get("removing"))
         log = _as_log(found.get("log"))
         if log.format == TableLog().format:
             _without_commits(units.values())
-        return Manifest(units, files, removing, log)
+        return Manifest(units, files, removing, mounts, log)
     except CoordwireError as error:
         raise CoordwireError(
             f"{shown} is not as this pipeline writes it: {error.reason}; nothing was changed; "

@@ -22,7 +22,7 @@ from coordwire.spark.columns import PARTITIONS, TABLES, Column
 from coordwire.spark.pipeline.attempts import Attempt, Sink
 from coordwire.spark.pipeline.output_folder import Folder, LocalFolder, StoreFolder
 from coordwire.spark.pipeline.places import folder_of
-from coordwire.spark.readers.files import file_system, is_uri
+from coordwire.spark.readers.stores import is_uri, local_path, store_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -55,23 +55,21 @@ class Output:
     shown: as the user named it."""
 
     def __init__(self, root: str) -> None:
-        from pyarrow import fs
-
         self.shown = root
         self.folder: Folder
-        system = None
+        store = None
         if is_uri(root):
-            system, path = file_system(root)
-            if isinstance(system, fs.LocalFileSystem) or _is_local(system):
-                root, system = path, None
-        self.local = system is None
-        if system is None:
-            self.root = os.path.abspath(root.removeprefix("file://"))
+            store, path = store_of(root)
+            if store.is_local:
+                root, store = path, None
+        self.local = store is None
+        if store is None:
+            self.root = os.path.abspath(local_path(root))
             self.folder = LocalFolder(self.root)
             self.uri = "file://" + _GLOB.sub(r"\\\1", self.root)
         else:
             self.root = path
-            self.folder = StoreFolder(system, path)
+            self.folder = StoreFolder(store, path)
             self.uri = _GLOB.sub(r"\\\1", root.rstrip("/"))
 
     def path(self, name: str) -> str:
@@ -96,13 +94,6 @@ class Output:
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""
         self.folder.delete(name)
-
-
-def _is_local(system: Any) -> bool:
-    """Whether it is the local disk by another name, as fsspec has some."""
-    inner = getattr(getattr(system, "handler", None), "fs", None)
-    protocol = getattr(inner, "protocol", ())
-    return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
 
 
 def parquet_writer(sink: Sink, schema: pyarrow.Schema) -> Any:

@@ -2,7 +2,7 @@
 
 Strategy: `LocalFolder` opens every folder on the way by its descriptor and with O_NOFOLLOW, so that whatever
 another process puts there meanwhile, no operation leaves the root; `StoreFolder` does the same operations
-over pyarrow's file systems, which for object stores have no links. Both take names below the root only.
+in a store (`readers.stores`), which has no links. Both take names below the root only.
 Rules: a root that is a symbolic link itself is the user's choice; one below it is refused (`LinkError`); a
 small file appears under its name when it is whole; `create` and `move` overwrite nothing.
 """
@@ -18,13 +18,11 @@ import stat as modes
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from secrets import token_hex
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, cast
+from typing import BinaryIO, NamedTuple, Protocol, cast
 
 from coordwire.errors import CoordwireError
 from coordwire.spark.pipeline.places import MANIFEST, WRITING
-
-if TYPE_CHECKING:
-    from pyarrow.fs import FileSystem
+from coordwire.spark.readers.stores import Store
 
 PART = ".part"
 """How the names of files end that are being written."""
@@ -283,23 +281,23 @@ def _there(folder: int, name: str) -> bool:
 
 
 class StoreFolder:
-    """A folder in one of pyarrow's file systems: of an object store, HDFS, or what fsspec knows.
+    """A folder in a store: of objects, HDFS, or what fsspec knows.
 
-    A put of one object is atomic there. `create` and `move` look first whether the name is taken: stores give
-    nothing better to all alike. Names that two writers could share are given to one of them only.
+    A put of one object is atomic there; where files are written in place, one is written under another name
+    and then moved. `create` and `move` look first whether the name is taken: stores give nothing better to
+    all alike. Names that two writers could share are given to one of them only.
     """
 
-    def __init__(self, system: FileSystem, root: str) -> None:
-        self.system = system
-        self.root = root
+    def __init__(self, store: Store, root: str) -> None:
+        self.store = store
+        self.root = root.rstrip("/")
 
     def _path(self, name: str) -> str:
-        checked(name)
-        return posixpath.join(self.root, name)
+        return f"{self.root}/{'/'.join(checked(name))}"
 
     def read(self, name: str) -> bytes | None:
         try:
-            with self.system.open_input_stream(self._path(name)) as stream:
+            with self.store.open(self._path(name)) as stream:
                 data: bytes = stream.read()
         except FileNotFoundError:
             return None
@@ -307,10 +305,10 @@ class StoreFolder:
 
     def write(self, name: str, data: bytes) -> None:
         hidden = f"{WRITING}/{posixpath.basename(name)}.{token_hex(16)}{PART}"
-        with self.open_new(hidden) as stream:
+        with self.open_new(name if self.store.puts else hidden) as stream:
             stream.write(data)
-        self.system.create_dir(posixpath.dirname(self._path(name)), recursive=True)
-        self.system.move(self._path(hidden), self._path(name))
+        if not self.store.puts:
+            self.store.move(self._path(hidden), self._path(name))
 
     def create(self, name: str, data: bytes) -> bool:
         if self.stat(name) is not None:
@@ -319,23 +317,20 @@ class StoreFolder:
         return True
 
     def open_new(self, name: str) -> BinaryIO:
-        path = self._path(name)
-        self.system.create_dir(posixpath.dirname(path), recursive=True)
-        return cast(BinaryIO, self.system.open_output_stream(path))
+        return self.store.create(self._path(name))
 
     def open(self, name: str) -> BinaryIO:
-        return cast(BinaryIO, self.system.open_input_file(self._path(name)))
+        return cast(BinaryIO, self.store.open(self._path(name)))
 
     def move(self, name: str, to: str) -> None:
         if self.stat(to) is not None:
             raise FileExistsError(errno.EEXIST, "File exists", to)
-        self.system.create_dir(posixpath.dirname(self._path(to)), recursive=True)
-        self.system.move(self._path(name), self._path(to))
+        self.store.move(self._path(name), self._path(to))
 
     def stat(self, name: str) -> Stat | None:
         from pyarrow import fs
 
-        info = self.system.get_file_info(self._path(name))
+        info = self.store.info(self._path(name))
         if info.type != fs.FileType.File:
             return None
         return Stat(info.size or 0, (info.mtime_ns,) if info.mtime_ns else ())
@@ -343,17 +338,15 @@ class StoreFolder:
     def files(self, folder: str) -> Iterator[tuple[str, int]]:
         from pyarrow import fs
 
-        selector = fs.FileSelector(self._path(folder), recursive=True, allow_not_found=True)
-        start = len(self.root.rstrip("/")) + 1
-        for info in self.system.get_file_info(selector):
+        for info in self.store.below(self._path(folder), recursive=True, missing=True):
             if info.type == fs.FileType.File:
-                yield info.path[start:], info.size or 0
+                yield info.path[len(self.root) + 1 :], info.size or 0
 
     def entries(self, folder: str) -> list[str]:
-        from pyarrow import fs
-
-        path = posixpath.join(self.root, folder) if folder else self.root
-        found = self.system.get_file_info(fs.FileSelector(path, recursive=False, allow_not_found=True))
+        path = self._path(folder) if folder else self.root
+        found = list(self.store.below(path, recursive=False, missing=True))
+        if not folder and not found:
+            self.store.check_bucket(path)
         return [posixpath.basename(info.path.rstrip("/")) for info in found]
 
     def check(self, folder: str) -> None:
@@ -361,7 +354,11 @@ class StoreFolder:
 
     def delete(self, name: str) -> None:
         with suppress(FileNotFoundError):
-            self.system.delete_file(self._path(name))
+            self.store.delete(self._path(name))
 
     def remove_folder(self, name: str) -> None:
-        """Nothing: object stores have no folders, and elsewhere an empty one does no harm."""
+        path = self._path(name)
+        # pyarrow puts an object of no bytes in the place of a folder whose last file goes.
+        if self.store.puts and not any(self.store.below(path, recursive=False, missing=True)):
+            with suppress(FileNotFoundError):
+                self.store.delete_folder(path)

@@ -65,7 +65,7 @@ def sections(reading: TableRows) -> list[str]:
     """The groups, and how long all their rebalances took."""
     events = {"event": ["memberJoined", "memberLeft", "rebalanceEnded"]}
     rows = reading.rows("groups", _GROUPS, "time number", MOST_ROWS + 1, known=["time"], among=events)
-    lag = reading.rows("lag", _LAG, "time number", MOST_ROWS + 1, known=["time"])
+    lag = reading.rows("lag", _LAG, "time number", MOST_ROWS + 1, known=["time", "lag"])
     stories: dict[Story, list[Any]] = defaultdict(list)
     lags: dict[Story, list[Any]] = defaultdict(list)
     for row in rows[:MOST_ROWS]:

@@ -99,7 +99,9 @@ class _SparkRows:
 
         if name not in self._tables:
             return []
-        found = table(self._spark, self._out, name)
+        # A store that workers write to may be one that Spark itself has no credentials for.
+        needed = [*columns.split(), *order.split(), *known, *(among or {})]
+        found = table(self._spark, self._out, name, columns=needed, hadoop=False)
         for column in known:
             found = found.where(col(column).isNotNull())
         for column, values in (among or {}).items():

@@ -25,7 +25,8 @@ class PipelineSummary:
     """What is in the tables of this run's inputs.
 
     bytes: of the input files; read_bytes: in rows; quarantined_bytes, bad_ranges: in quarantine; refused:
-    frames with an error; units, reused: of work, and those that were complete before. notices: sentences
+    frames with an error; units, reused: of work, and those that were complete before. pruned: the files whose
+    rows were removed since the files are gone. notices: sentences
     for the user: on a run before this one that was killed, on files that aren't the pipeline's. apis: by API
     name, frames and refused frames; error_codes: by API name, how many responses carry each code but 0.
     """
@@ -42,6 +43,7 @@ class PipelineSummary:
     units: int = 0
     reused: int = 0
     seconds: float = 0.0
+    pruned: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     apis: dict[str, tuple[int, int]] = field(default_factory=dict)
     error_codes: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -90,7 +92,7 @@ def write_files(
     joined: dict[str, str] = {}
     for note in notes.values():
         first, *rest = note["paths"]
-        if note["kind"] == "story":
+        if note["kind"] in ("story", "lag"):
             continue
         numbers = found.setdefault(first, Counter())
         numbers.update({key: note[key] for key in ("units_rows", "read_bytes", "quarantined_bytes")})

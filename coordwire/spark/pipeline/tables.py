@@ -4,15 +4,15 @@ from __future__ import annotations
 
 __all__ = ["table", "tables_named"]
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
 from coordwire.spark.columns import TABLES, ddl
 from coordwire.spark.pipeline.manifest import named_files, table_format
 from coordwire.spark.pipeline.output import Output, table_schema
 from coordwire.spark.pipeline.table_formats import PARQUET
-from coordwire.spark.readers.files import is_uri
+from coordwire.spark.readers.stores import is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,23 +27,33 @@ def tables_named(names: Iterable[str] | None) -> tuple[str, ...]:
     return wanted
 
 
-def table(spark: SparkSession, out: str, name: str) -> DataFrame:
+def table(
+    spark: SparkSession, out: str, name: str, *, columns: Sequence[str] | None = None, hadoop: bool = True
+) -> DataFrame:
     """One of the tables in `out`, with the column types that are documented, whatever is in it.
 
     Reads what the manifest and the notes name, and nothing else that is in the folder. A table in Delta or
     Iceberg is read by the format's own reader, where the session has it; where not, its files are, which its
-    log names. Raises `CoordwireError` where files alone don't make the rows.
+    log names. A store is read by Spark itself where Hadoop has a file system for the URI's scheme, else by
+    pyarrow on the executors. columns: the only ones wanted. hadoop: False for pyarrow in any case. Raises
+    `CoordwireError` where files alone don't make the rows.
     """
     tables_named([name])
     output = Output(out)
-    schema = ddl(table_schema(name))
+    wanted = [one for one in table_schema(name) if columns is None or one.name in columns]
+    schema = ddl(wanted)
+    by_spark = output.local or (hadoop and _hadoop_reads(spark, out))
     format_name = table_format(output)
-    if format_name != PARQUET and (found := _read(spark, output, name, format_name)) is not None:
+    if by_spark and format_name != PARQUET and (found := _read(spark, output, name, format_name)) is not None:
         return found
     names, alone = named_files(output, name)
-    place = f"{output.uri}/{name}"
     if not names:
         return spark.createDataFrame([], schema)
+    if not by_spark:
+        from coordwire.spark.pipeline.stored_tables import by_pyarrow
+
+        return by_pyarrow(spark, out, name, schema)
+    place = f"{output.uri}/{name}"
     reader = spark.read.schema(schema)
     if alone:
         return reader.parquet(place)
@@ -51,6 +61,17 @@ def table(spark: SparkSession, out: str, name: str) -> DataFrame:
     return reader.option("basePath", base).parquet(
         *(file if is_uri(file) else f"{output.uri}/{file}" for file in names)
     )
+
+
+def _hadoop_reads(spark: SparkSession, out: str) -> bool:
+    """Whether Spark's Hadoop has a file system for a URI's scheme."""
+    try:
+        context: Any = spark.sparkContext
+        classes = context._jvm.org.apache.hadoop.fs.FileSystem
+        classes.getFileSystemClass(out.partition("://")[0], context._jsc.hadoopConfiguration())
+    except Exception:  # Java says no, or the session is a remote one
+        return False
+    return True
 
 
 def _read(spark: SparkSession, output: Output, name: str, format_name: str) -> DataFrame | None:

@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from coordwire import __version__
 from coordwire.errors import CoordwireError, DecodeError
 from coordwire.spark.columns import TABLES, arrow_schema, default_columns
 from coordwire.spark.options import Options
+from coordwire.spark.pipeline.gone import segment_identity
 from coordwire.spark.pipeline.notes import FORMAT
 from coordwire.spark.pipeline.output import Output, UnitFiles
 from coordwire.spark.pipeline.places import NOTES
@@ -47,6 +49,11 @@ class Unit:
     part: Part
     story: bool = False
 
+    @property
+    def kind(self) -> str:
+        """capture, segment, story or lag."""
+        return "lag" if self.part.lag is not None else "story" if self.story else self.part.kind
+
 
 def as_units(
     parts: Iterable[Part],
@@ -64,9 +71,9 @@ def _name(part: Part, files: Mapping[str, File], options: Options, tables: Seque
     chosen = asdict(options) | {"paths": None, "split_size": None}
     prints = [(path, files[path].size, files[path].modified) for path in (part.path, *part.rest)]
     origin = [part.topic, part.partition, part.broker, part.cluster_id, part.state]
-    facts = json.dumps(
-        [FORMAT, __version__, prints, part.start, part.end, origin, story, sorted(tables), chosen]
-    )
+    place = [part.start, part.end, part.share, part.shares]
+    whole = [story, part.lag is not None]
+    facts = json.dumps([FORMAT, __version__, prints, place, origin, whole, sorted(tables), chosen])
     return sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
@@ -148,7 +155,7 @@ class _Work:
         """What became of it."""
         part = self.unit.part
         return {
-            "unit": self.unit.name, "kind": "story" if self.unit.story else part.kind,
+            "unit": self.unit.name, "kind": self.unit.kind, "segment": segment_identity(part),
             "paths": [part.path, *part.rest], "start": part.start, "end": part.end,
             "files": sorted(self.files.names), "rows": dict(self.files.rows), "units_rows": self.rows,
             "read_bytes": self.read_bytes, "quarantined_bytes": self.quarantined,
@@ -159,9 +166,8 @@ class _Work:
 
     def run(self) -> None:
         """All of it."""
-        part = self.unit.part
-        items = self._story if self.unit.story else self._segment if part.kind == "segment" else self._capture
-        for table, batch in items():
+        items = {"story": self._story, "lag": self._lag, "segment": self._segment, "capture": self._capture}
+        for table, batch in items[self.unit.kind]():
             if table in self.tables:
                 self.files.add(table, batch)
         if self._bad and "quarantine" in self.tables:
@@ -192,7 +198,7 @@ class _Work:
 
         columns = [column.name for column in default_columns(TABLES["records"])]
         if "records" not in self.tables:
-            columns = ["offset"]
+            columns = ["topic"]
         for item in guarded_call(read_records, part, self.options, columns, see):
             if isinstance(item, Bad):
                 self._quarantine(item)
@@ -216,7 +222,8 @@ class _Work:
         errors = Builder(arrow_schema(TABLES["errors"]), self.options.batch_size)
         names = [column.name for column in TABLES["errors"]]
         error_rows = ErrorRows(names, show_secrets=self.options.show_secrets)
-        telling = any(name in self.tables for name in STORIES)
+        told = any(name in self.tables for name in STORIES)
+        telling = told and self.unit.part.share == 0  # a group's members are on many connections
 
         def see(entry: Entry) -> None:
             if isinstance(entry, FrameEntry):
@@ -231,13 +238,16 @@ class _Work:
                 if "errors" in self.tables and wanted(entry, self.options):
                     batches = errors.add_all(error_rows.rows(entry), ERROR_SIZE)
                     found.extend(("errors", batch) for batch in batches)
-            if telling:
-                found.extend(stories.add(timeline.feed(entry)))
+
+        def tell(entry: Entry) -> None:
+            if events := timeline.feed(entry):
+                found.extend(stories.add(events))
 
         columns = [column.name for column in TABLES["frames"]]
         if "frames" not in self.tables:
             columns = ["frame"]
-        for item in guarded_call(read_frames, self.unit.part, self.options, columns, see):
+        reader = partial(read_frames, stories=told, tell=tell if telling else None)
+        for item in guarded_call(reader, self.unit.part, self.options, columns, see):
             if isinstance(item, Bad):
                 self._quarantine(item)
             else:
@@ -263,3 +273,16 @@ class _Work:
                 raise
             self._quarantine(Bad(part.path, 0, 0, f"its timeline can't be reconstructed: {reason_of(error)}"))
         yield from stories.finish()
+
+    def _lag(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        from coordwire.spark.readers.disk_lag import read_lag
+
+        part = self.unit.part
+        try:
+            for batch in read_lag(part, self.options, [column.name for column in TABLES["lag"]]):
+                assert not isinstance(batch, Bad)
+                yield "lag", batch
+        except Exception as error:
+            if self.options.failfast:
+                raise
+            self._quarantine(Bad(part.path, 0, 0, f"lag can't be found from it: {reason_of(error)}"))

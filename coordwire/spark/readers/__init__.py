@@ -1,12 +1,16 @@
 """Files to rows: what runs on the workers.
 
 files.py             paths, globs and URIs to files; files to bytes
+stores.py            URIs to the stores that they name
+ranges.py            an object of a store as memory, fetched as it is looked at
 origins.py           files to the topic, partition, broker and cluster that they are of
+remote_segments.py   segments that remote storage has in another form
 parts.py             files to parts, each of which one task reads
 dispatch.py          which reader reads what
 captures.py          captures to frames
 segments.py          segments to records and batches
 coordinator_logs.py  segments of a coordinator's log to its records
+log_copies.py        which files lag follows from; disk_lag.py: the lag
 group_stories.py     captures and coordinator logs to the events of groups
 rows.py              values to Arrow batches
 """

@@ -2,7 +2,8 @@
 
 Strategy: `coordwire.capture.reader.Capture` gives entries; a frame becomes a row, an unreadable range goes to
 quarantine. What only the JSON line knows is taken from it (`frame_form`), and only where a column needs it.
-The files of a rotated capture are read as one stream (`coordwire.capture.rotation`). Rules: a row says what
+The files of a rotated capture are read as one stream (`coordwire.capture.rotation`), and several tasks may
+each read a share of one capture (`coordwire.capture.sharing`). Rules: a row says what
 `coordwire decode --format json` says of the same frame.
 """
 
@@ -23,6 +24,7 @@ from coordwire.capture.jsonlines import encode, frame_form, text
 from coordwire.capture.reader import Capture
 from coordwire.capture.redaction.withheld import NOTHING, Withheld, withheld
 from coordwire.capture.rotation import RotatedFiles
+from coordwire.capture.sharing import Share
 from coordwire.errors import DecodeError, Malformed, UnreadableRange
 from coordwire.spark.columns import ERRORS, FRAMES, arrow_schema
 from coordwire.spark.options import Options
@@ -54,15 +56,16 @@ def joined(paths: Sequence[str], failed: Failed, opener: Open = open_stream) -> 
     return cast(BinaryIO, io.BufferedReader(RotatedFiles(paths, opener, failed), 1 << 18))
 
 
-def entries(part: Part, options: Options, failed: Failed) -> Iterator[Entry]:
-    """Everything in the capture, in order. Raises `OSError` and what `Capture` raises for no capture.
+def entries(part: Part, options: Options, failed: Failed, share: Share | None = None) -> Iterator[Entry]:
+    """Everything in the capture, or one share of it, in order. Raises `OSError` and what `Capture` raises for
+    no capture.
 
     failed: is given those of a rotated capture's files that can't be opened.
     """
     with ExitStack() as stack:
         paths = (part.path, *part.rest)
         stream = stack.enter_context(joined(paths, failed) if part.rest else open_stream(part.path))
-        yield from Capture(stream, part.path, strict=options.strict).entries()
+        yield from Capture(stream, part.path, strict=options.strict, share=share).entries()
 
 
 def read_frames(
@@ -70,11 +73,16 @@ def read_frames(
     options: Options,
     columns: Sequence[str],
     see: Callable[[Entry], None] | None = None,
+    *,
+    stories: bool = False,
+    tell: Callable[[Entry], None] | None = None,
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
-    """The capture's frames in batches of these columns of the frames table, and what couldn't be read.
+    """The frames of the capture, or of the part's share of it, in batches of these columns of the frames
+    table, and what couldn't be read.
 
-    see: is shown every entry. Raises `OSError` where a file can't be read; in failfast mode `DecodeError` for
-    what couldn't be read or was refused.
+    see: is shown every entry of the share. stories: whether the reader of the first share makes the stories
+    of groups; tell: is then shown every entry of the capture. Raises `OSError` where a file can't be read; in
+    failfast mode `DecodeError` for what couldn't be read or was refused.
     """
     schema = arrow_schema([column for name in columns for column in FRAMES if column.name == name])
     rows = FrameRows(columns, show_secrets=options.show_secrets)
@@ -84,10 +92,17 @@ def read_frames(
     def failed(path: str, error: OSError | DecodeError) -> None:
         if options.failfast:
             raise error
+        if isinstance(error, DecodeError) and part.share:  # the first share reports what is in files
+            return
         missing.append(Bad(path, 0, 0, getattr(error, "strerror", None) or str(error)))
 
+    share = Share(part.share, part.shares, stories=stories) if part.shares > 1 else None
     try:
-        for entry in entries(part, options, failed):
+        for entry in entries(part, options, failed, share if tell is None else None):
+            if tell is not None:
+                tell(entry)
+                if share is not None and isinstance(entry, FrameEntry) and not share.takes(entry.size):
+                    continue
             if see is not None:
                 see(entry)
             if isinstance(entry, UnreadableRange):
@@ -101,7 +116,8 @@ def read_frames(
     except DecodeError as error:  # no capture at all
         if options.failfast:
             raise
-        yield Bad(part.path, 0, part.size, error.reason, _head(part))
+        if part.share == 0:
+            yield Bad(part.path, 0, part.size, error.reason, _head(part))
     yield from missing
     if (batch := builder.take()) is not None:
         yield batch

@@ -15,13 +15,15 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from coordwire.errors import CoordwireError
-from coordwire.spark.columns import BATCHES, ERRORS, FRAMES, OFFSETS, QUARANTINE, RECORDS, Column
+from coordwire.errors import CoordwireError, CorruptBatch
+from coordwire.spark.columns import BATCHES, ERRORS, FRAMES, LAG, OFFSETS, QUARANTINE, RECORDS, Column
 from coordwire.spark.options import Options
 from coordwire.spark.readers.files import File, find_files
 from coordwire.spark.readers.origins import Origins
-from coordwire.spark.readers.parts import Part, capture_parts, grouped, segment_parts
+from coordwire.spark.readers.parts import Part, capture_parts, grouped, lag_parts, segment_parts
+from coordwire.spark.readers.remote_segments import why_unreadable
 from coordwire.spark.readers.rows import Bad, quarantine_batch
+from coordwire.spark.readers.stores import StoreError
 
 if TYPE_CHECKING:
     import pyarrow
@@ -50,12 +52,13 @@ SOURCES = {
         SourceDefinition("kafka-segment-batches", BATCHES, {"segment": "segments:read_batches"}),
         SourceDefinition("kafka-capture", FRAMES, {"capture": FRAME_READER}),
         SourceDefinition("kafka-errors", ERRORS, {"capture": "captures:read_errors"}),
+        SourceDefinition("kafka-lag", LAG, {"segment": "disk_lag:read_lag"}),
         SourceDefinition("kafka-offsets", OFFSETS, {"segment": "coordinator_logs:read_offsets"}),
         SourceDefinition(
             "kafka-quarantine",
             QUARANTINE,
             {"segment": RECORD_READER, "capture": FRAME_READER},
-            {"segment": "offset", "capture": "frame"},
+            {"segment": "topic", "capture": "frame"},
         ),
     )
 }
@@ -80,8 +83,12 @@ def plan_files(source: SourceDefinition, files: Iterable[File], options: Options
         from coordwire.spark.readers.coordinator_logs import offset_parts
 
         return grouped(offset_parts(kinds["segment"], options), options)
+    if source.name == "kafka-lag":
+        return [(part,) for part in lag_parts(kinds["segment"], Origins(files))]
     segments = segment_parts(kinds["segment"], options, Origins(files))
-    return grouped([*segments, *capture_parts(kinds["capture"], options)], options)
+    # What can't be read is in a capture's first share, and the others have none of it.
+    captures = capture_parts(kinds["capture"], options, shared=source.least is None)
+    return grouped([*segments, *captures], options)
 
 
 def read(
@@ -113,14 +120,19 @@ def guarded_call(
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """What a reader gives of a part. A file that can't be read is a bad range, if the mode isn't failfast.
 
-    So is one that a reader fails over in an unforeseen way: one file must not end a job of a million.
+    So is one that a reader fails over in an unforeseen way: one file must not end a job of a million. A store
+    that can't be reached raises `StoreError` in any mode.
     """
+    reason = None
     try:
+        if (reason := why_unreadable(part)) is not None:
+            raise CorruptBatch(f"{part.path}: {reason}", part.start)
         yield from reader(part, options, *arguments)
     except Exception as error:
-        if options.failfast:
+        # A store that doesn't answer says nothing about the file: the task fails, and is tried again.
+        if options.failfast or (isinstance(error, StoreError) and not error.lasting):
             raise
-        yield Bad(part.path, part.start, part.end, part.trouble or reason_of(error))
+        yield Bad(part.path, part.start, part.end, part.trouble or reason or reason_of(error))
 
 
 def reason_of(error: Exception) -> str:

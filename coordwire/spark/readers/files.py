@@ -1,15 +1,15 @@
 """Paths, folders, globs and URIs to files; and files to bytes.
 
-Strategy: a path without a scheme is the local disk's, everything else goes through pyarrow's file systems, or
-fsspec's where pyarrow knows none. Local files are mapped into memory; others are copied to a temporary file
-first, as batches need their bytes in one piece. Rules: a file or a glob is taken as named; a folder gives
-what its names tell to be ours, and everything else as `other`; order is by path, so that plans repeat. What
+Strategy: a path without a scheme is the local disk's, everything else a store's (`stores`). Local files are
+mapped into memory; others are copied to a temporary file first, as batches need their bytes in one piece.
+Rules: a file or a glob is taken as named; a folder gives what its names tell to be ours, and everything else
+as `other`; order is by path, so that plans repeat. What
 isn't there is the user's mistake and raises `FileNotFoundError`; what can't be listed or read later is a row.
 """
 
 from __future__ import annotations
 
-__all__ = ["File", "file_system", "find_files", "is_uri", "open_bytes", "open_stream"]
+__all__ = ["File", "find_files", "is_uri", "open_bytes", "open_stream"]
 
 import errno
 import glob
@@ -30,13 +30,13 @@ from coordwire.capture.rotation import is_capture_name
 from coordwire.errors import CodecUnavailable
 from coordwire.segments.names import file_name, topic_partition
 from coordwire.segments.remote_names import remote_name, remote_place
+from coordwire.spark.readers.stores import RemoteStream, Store, is_uri, local_path, store_of
 
 if TYPE_CHECKING:
-    from pyarrow.fs import FileInfo, FileSystem
+    from pyarrow.fs import FileInfo
 
 Kind = Literal["segment", "capture", "index", "other"]
 
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -69,8 +69,9 @@ class File:
         said, folder = file_name(self.name), self.path.rpartition("/")[0]
         if said is not None and said.kind == "checkpoint" and said.offset is None:
             return None, None  # bootstrap.checkpoint is in a broker's log folder, not in a partition's
-        if said is None and remote_name(self.name) is not None and (place := remote_place(folder)):
-            return place.topic, place.partition
+        if said is None and remote_name(self.name) is not None:
+            place = remote_place(folder)
+            return (place.topic, place.partition) if place and place.topic else (None, None)
         return topic_partition(folder.rpartition("/")[2]) or (None, None)
 
     @property
@@ -104,11 +105,6 @@ class File:
             return None
 
 
-def is_uri(path: str) -> bool:
-    """Whether it is not a path of the local disk."""
-    return bool(_URI.match(path)) and not path.startswith("file://")
-
-
 def find_files(paths: Iterable[str], *, recursive: bool = True) -> list[File]:
     """The files that these paths, folders, globs and URIs are or hold; each once, in order of path.
 
@@ -117,8 +113,7 @@ def find_files(paths: Iterable[str], *, recursive: bool = True) -> list[File]:
     """
     found: dict[str, File] = {}
     for path in paths:
-        local = path.removeprefix("file://")
-        for file in _remote(path, recursive) if is_uri(path) else _local(local, recursive):
+        for file in _remote(path, recursive) if is_uri(path) else _local(local_path(path), recursive):
             if file.path not in found or file.named:
                 found[file.path] = file
     return [found[path] for path in sorted(found)]
@@ -173,58 +168,63 @@ def _not_regular(mode: int) -> str:
 # --- what isn't on the local disk ---
 
 
-def file_system(uri: str) -> tuple[FileSystem, str]:
-    """The file system of a URI, and the path in it. Raises `OSError`, and what fsspec does for its own."""
-    from pyarrow import fs
-
-    try:
-        system, path = fs.FileSystem.from_uri(uri)
-    except (ValueError, OSError):
-        import fsspec  # brings what pyarrow doesn't know
-
-        inner, path = fsspec.core.url_to_fs(uri)
-        system = fs.PyFileSystem(fs.FSSpecHandler(inner))
-    return system, path
-
-
 def _remote(uri: str, recursive: bool) -> Iterator[File]:
     from pyarrow import fs
 
-    wild = _WILD.search(uri)
-    base = uri if wild is None else uri[: wild.start()].rpartition("/")[0]
-    system, path = file_system(base)
-    prefix = base.partition("://")[0] + "://"
-    pattern = None
-    if wild is not None:
-        rest = uri[len(base) :].strip("/")
-        pattern = re.compile(re.escape(path.rstrip("/")) + "/" + _glob(rest))
-    info = system.get_file_info(path)
-    if info.type == fs.FileType.NotFound:
-        raise FileNotFoundError(f"there is no {base}")
-    if info.type == fs.FileType.File:
-        yield _listed(info, prefix, named=True)
+    wild = _WILD.search(uri.partition("://")[2])
+    store, path = store_of(uri)
+    info = store.info(path) if path != "/" else None
+    if info is not None and info.type == fs.FileType.File:
+        yield _listed(store, info, named=True)
         return
+    if info is not None and info.type == fs.FileType.NotFound:
+        if wild is None:
+            raise FileNotFoundError(f"there is no {uri}")
+        yield from _matching(store, uri, path)
+        return
+    for info in store.below(path, recursive=recursive):
+        if info.type == fs.FileType.File:
+            yield _listed(store, info, named=False)
+
+
+def _matching(store: Store, uri: str, path: str) -> Iterator[File]:
+    """The files that a glob fits, and those below the folders that it fits."""
+    from pyarrow import fs
+
+    wild = _WILD.search(path)
+    assert wild is not None
+    base = path[: wild.start()].rpartition("/")[0]
+    if not base:
+        raise FileNotFoundError(f"{uri}: expected a bucket without wildcards")
+    pattern = re.compile(re.escape(base) + "/" + _glob(path[len(base) :].strip("/")))
     count = 0
-    for info in system.get_file_info(fs.FileSelector(path, recursive=recursive or pattern is not None)):
-        if info.type == fs.FileType.File and (pattern is None or pattern.match(info.path)):
+    for info in store.below(base, recursive=True, missing=True):
+        if info.type == fs.FileType.File and pattern.match(info.path):
             count += 1
-            yield _listed(info, prefix, bool(pattern and pattern.fullmatch(info.path)))
-    if pattern is not None and not count:
+            yield _listed(store, info, bool(pattern.fullmatch(info.path)))
+    if not count:
         raise FileNotFoundError(f"no file fits {uri}")
 
 
 def _glob(text: str) -> str:
     """A regular expression for a glob below a folder, and for all that is below what it fits."""
     parts = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
-    words = re.split(r"(\*\*|\*|\?|\[[^\]]*\])", text)
+    words = re.split(r"(\*\*|\*|\?|\[!?\]?[^\]]*\])", text)
     pattern = "".join(
-        parts.get(word) or (word if word.startswith("[") else re.escape(word)) for word in words
+        parts.get(word) or (_set(word) if word[:1] == "[" and word[-1:] == "]" else re.escape(word))
+        for word in words
     )
     return f"{pattern}(?=/|$)"
 
 
-def _listed(info: FileInfo, prefix: str, named: bool) -> File:
-    return File(prefix + info.path.lstrip("/"), info.size or 0, info.mtime_ns or 0, named)
+def _set(word: str) -> str:
+    """A regular expression for a set of characters, which begins with ! if it means all others."""
+    inner = re.sub(r"([\\\[\]&~|^])", r"\\\1", word[1:-1].removeprefix("!"))
+    return f"[{'^/' if word[1] == '!' else ''}{inner}]"
+
+
+def _listed(store: Store, info: FileInfo, named: bool) -> File:
+    return File(store.uri(info.path), info.size or 0, info.mtime_ns or 0, named)
 
 
 # --- bytes ---
@@ -245,10 +245,9 @@ def open_stream(path: str) -> BinaryIO:
     """A file to read forwards, decompressed (`fault_of` says whether its content ended early). Raises
     `OSError`, and `CodecUnavailable` for want of a library."""
     if not is_uri(path):
-        stream = _open_regular(path.removeprefix("file://"))
+        stream = _open_regular(local_path(path))
     else:
-        system, inner = file_system(path)
-        stream = cast(BinaryIO, io.BufferedReader(system.open_input_file(inner), 1 << 20))
+        stream = cast(BinaryIO, io.BufferedReader(RemoteStream(path), RemoteStream.BLOCK))
     head = cast(io.BufferedReader, stream).peek(MAGIC)[:MAGIC]
     compression = find_compression(head)
     return (
@@ -259,10 +258,11 @@ def open_stream(path: str) -> BinaryIO:
 def open_bytes(path: str) -> memoryview:
     """All bytes of a file, mapped; unmapped when the last view of it is gone. Raises `OSError`."""
     if not is_uri(path):
-        with _open_regular(path.removeprefix("file://")) as file:
+        with _open_regular(local_path(path)) as file:
             return _mapped(file)
-    with tempfile.NamedTemporaryFile() as copy, open_stream(path) as stream:
-        shutil.copyfileobj(stream, copy, 8 << 20)
+    with tempfile.NamedTemporaryFile() as copy:
+        with RemoteStream(path) as stream:
+            shutil.copyfileobj(stream, copy, RemoteStream.BLOCK)
         copy.flush()
         return _mapped(copy)
 

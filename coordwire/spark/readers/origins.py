@@ -1,9 +1,10 @@
 """Where a segment is from: topic, partition, broker, cluster, and what the broker was doing with it.
 
 Strategy: names say topic, partition and state (`coordwire.segments.names`, `remote_names`); broker and
-cluster are in `meta.properties` of the log folder, which is read once a folder. Rules: a log folder without
-`meta.properties` counts as a broker of its own, by its path, so that two brokers' copies are never taken for
-one; what isn't known is null, never guessed.
+cluster are in `meta.properties` of the log folder, which is read once a folder. A segment in remote storage
+is named by ids; `__remote_log_metadata`, if it is among the files, says whose it is. Rules: a log folder
+without `meta.properties` counts as a broker of its own, by its path, so that two brokers' copies are never
+taken for one; what isn't known is null, never guessed.
 """
 
 from __future__ import annotations
@@ -12,12 +13,17 @@ __all__ = ["FileOrigin", "Origins"]
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
+from functools import cached_property
 from typing import NamedTuple
 
 from coordwire.errors import CoordwireError
+from coordwire.records import batches
 from coordwire.segments.names import file_name, file_state
-from coordwire.segments.remote_names import remote_name
-from coordwire.spark.readers.files import File, is_uri, open_stream
+from coordwire.segments.remote_metadata import METADATA_TOPIC, RemoteSegment, remote_segment
+from coordwire.segments.remote_names import remote_name, remote_place
+from coordwire.spark.readers.files import File, open_bytes, open_stream
+from coordwire.spark.readers.stores import is_uri
 
 META = "meta.properties"
 MOST_META = 64 << 10
@@ -46,12 +52,15 @@ class _Broker(NamedTuple):
 
 
 class Origins:
-    """The origins of files that were listed together."""
+    """The origins of files that were listed together. indexes: the paths of offset indexes among these."""
 
     def __init__(self, files: Iterable[File]) -> None:
+        files = list(files)
         self._listed = {file.path for file in files if file.name == META}
+        self.indexes = {file.path for file in files if ".index" in file.name}
         self._brokers: dict[str, _Broker | None] = {}
         self._lookups = 0
+        self._metadata = [file for file in files if file.topic == METADATA_TOPIC and file.kind() == "segment"]
 
     def of(self, file: File) -> FileOrigin:
         """A segment's, or another file's as far as it has any."""
@@ -65,7 +74,32 @@ class Origins:
         return FileOrigin(file.topic, file.partition, broker, cluster, file_state(file.path))
 
     def _remote(self, file: File) -> FileOrigin:
-        return FileOrigin(file.topic, file.partition, None, None, "remote")
+        """Of a segment in remote storage: the log of their metadata counts for more than a folder's name."""
+        name, place = remote_name(file.name), remote_place(file.path.rpartition("/")[0])
+        known = self._segments.get(name.segment_id) if name is not None else None
+        if known is not None:
+            return FileOrigin(known.topic, known.partition, None, None, "remote")
+        if place is None:
+            return FileOrigin(None, None, None, None, "remote")
+        topic = place.topic or self._topics.get(place.topic_id)
+        return FileOrigin(topic, place.partition if topic else None, None, None, "remote")
+
+    @cached_property
+    def _segments(self) -> dict[str, RemoteSegment]:
+        """What `__remote_log_metadata` says, by the segments' ids; nothing if it is not among the files."""
+        found = {}
+        for file in self._metadata:
+            with suppress(OSError, CoordwireError):
+                for batch in batches(open_bytes(file.path), on_error="skip"):
+                    for record in () if batch.is_control else batch:
+                        if (segment := remote_segment(record.value)) is not None:
+                            found[segment.segment_id] = segment
+        return found
+
+    @cached_property
+    def _topics(self) -> dict[str, str]:
+        """Topics by their ids, as far as the same log knows them."""
+        return {segment.topic_id: segment.topic for segment in self._segments.values()}
 
     def _broker(self, folder: str) -> _Broker | None:
         """What the log folder's `meta.properties` says; None if there is none."""

@@ -1,5 +1,5 @@
 """The Spark data sources `kafka-segment`, `kafka-segment-batches`, `kafka-capture`, `kafka-errors`,
-`kafka-offsets` and `kafka-quarantine`.
+`kafka-lag`, `kafka-offsets` and `kafka-quarantine`.
 
     data_sources.py  the sources for PySpark's Python data source API
     source_reader.py the reader that they share

@@ -9,7 +9,8 @@ Spark still checks them all; rows come as Arrow batches in exactly the schema th
 from __future__ import annotations
 
 __all__ = [
-    "KafkaCapture", "KafkaErrors", "KafkaOffsets", "KafkaQuarantine", "KafkaSegment", "KafkaSegmentBatches",
+    "KafkaCapture", "KafkaErrors", "KafkaLag", "KafkaOffsets", "KafkaQuarantine", "KafkaSegment",
+    "KafkaSegmentBatches",
 ]  # fmt: skip
 
 import sys
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
+from coordwire.errors import CoordwireError
 from coordwire.spark.columns import ddl, default_columns
 from coordwire.spark.options import parse_options
 from coordwire.spark.readers.dispatch import SOURCES, SourceDefinition
@@ -80,6 +82,15 @@ class KafkaErrors(_KafkaSource):
     source = SOURCES["kafka-errors"]
 
 
+class KafkaLag(_KafkaSource):
+    """The lag of groups, from what is on disk."""
+
+    source = SOURCES["kafka-lag"]
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        raise CoordwireError("kafka-lag is what is on disk at one time: read it in batches, with spark.read")
+
+
 class KafkaOffsets(_KafkaSource):
     """What coordinators wrote to their logs."""
 
@@ -93,7 +104,8 @@ class KafkaQuarantine(_KafkaSource):
 
 
 ALL: tuple[type[_KafkaSource], ...] = (
-    KafkaSegment, KafkaSegmentBatches, KafkaCapture, KafkaErrors, KafkaOffsets, KafkaQuarantine,
+    KafkaSegment, KafkaSegmentBatches, KafkaCapture, KafkaErrors, KafkaLag, KafkaOffsets,
+    KafkaQuarantine,
 )  # fmt: skip
 
 

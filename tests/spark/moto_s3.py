@@ -1,0 +1,100 @@
+"""A local S3, by moto: it counts what is asked of it, and denies or replaces what a test says."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+SECRETS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
+DENIED = "denied"
+"""A bucket that nobody may use."""
+
+_FORBIDDEN = b"<?xml version='1.0'?><Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """method, path: as they came; size: bytes of the answer's body."""
+
+    method: str
+    path: str
+    size: int
+
+
+class LocalS3:
+    """The server. denied: buckets that nobody may use. before: is called with method and path ahead of each
+    request, if it is set."""
+
+    def __init__(self) -> None:
+        from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+        from werkzeug.serving import WSGIRequestHandler, make_server
+
+        class Quiet(WSGIRequestHandler):
+            def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+                return
+
+        self.requests: list[Request] = []
+        self.denied = {DENIED}
+        self.before: Callable[[str, str], None] | None = None
+        self._app = DomainDispatcherApplication(create_backend_app)
+        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=Quiet)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.environment = SECRETS | {"AWS_ENDPOINT_URL": self.url, "AWS_EC2_METADATA_DISABLED": "true"}
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def _answer(self, environ: dict[str, Any], start: Any) -> Iterable[bytes]:
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"].encode("latin-1").decode()
+        if self.before is not None:
+            self.before(method, path)
+        if path.split("/")[1] in self.denied:
+            start("403 Forbidden", [("Content-Type", "application/xml")])
+            return [_FORBIDDEN]
+        body = list(self._app(environ, start))
+        self.requests.append(Request(method, path, sum(map(len, body)) if method == "GET" else 0))
+        return body
+
+    @property
+    def _backend(self) -> Any:
+        from moto.core.models import DEFAULT_ACCOUNT_ID
+        from moto.s3.models import s3_backends
+
+        return s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
+
+    def put(self, bucket: str, files: dict[str, bytes]) -> None:
+        """A bucket, if there is none, with these objects."""
+        if bucket not in self._backend.buckets:
+            self._backend.create_bucket(bucket, "us-east-1")
+        for key, data in files.items():
+            self._backend.put_object(bucket, key, data)
+
+    def keys(self, bucket: str) -> list[str]:
+        """All objects of a bucket."""
+        return sorted(self._backend.buckets[bucket].keys)
+
+    def remove(self, bucket: str, key: str) -> None:
+        self._backend.delete_object(bucket, key)
+
+    @contextmanager
+    def counted(self) -> Iterator[list[Request]]:
+        """The requests that come meanwhile."""
+        first, found = len(self.requests), list[Request]()
+        yield found
+        found.extend(self.requests[first:])
+
+    def stop(self) -> None:
+        self._server.shutdown()
+
+
+@contextmanager
+def local_s3() -> Iterator[LocalS3]:
+    """The server, and this process's environment set up for it."""
+    server = LocalS3()
+    try:
+        with mock.patch.dict("os.environ", server.environment):
+            yield server
+    finally:
+        server.stop()

@@ -1,0 +1,277 @@
+"""Segments of a store, read in ranges: the rows of local files, by no more bytes and requests than needed."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import struct
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+pytest.importorskip("fsspec", reason="fsspec isn't installed")
+pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire[test]'")
+
+from coordwire.records import Record, batches, encode_batch
+from coordwire.spark.options import Options
+from coordwire.spark.readers import ranges, segments
+from coordwire.spark.readers.dispatch import SOURCES, SourceDefinition, plan, read
+from coordwire.spark.readers.parts import Part
+from coordwire.spark.readers.rows import Bad
+from coordwire.spark.readers.segments import read_batches, read_records
+from coordwire.spark.readers.stores import RemoteStream, StoreError
+from tests.spark.data import START, partition, segment
+from tests.spark.moto_s3 import LocalS3, Request, local_s3
+
+LOG, INDEX = f"{0:020}.log", f"{0:020}.index"
+COLUMNS = ["offset", "value", "batch_position"]
+Rows = tuple[list[Any], list[Any], list[Any]]
+
+
+def index_of(data: bytes, every: int = 1) -> bytes:
+    """The index that a broker keeps beside these batches."""
+    found = list(batches(data))[1::every]
+    return b"".join(struct.pack(">ii", one.last_offset, one.position) for one in found)
+
+
+def rows_of(path: str, options: Options) -> Rows:
+    """Records, batches by their headers, and bad ranges of both."""
+    records: list[Any] = []
+    heads: list[Any] = []
+    bad: list[Any] = []
+    for group in plan(SOURCES["kafka-segment"], replace(options, paths=(path,))):
+        for part in group:
+            for found, items in (
+                (records, read_records(part, options, COLUMNS)),
+                (heads, read_batches(part, options, ["position", "base_offset", "max_timestamp"])),
+            ):
+                for item in items:
+                    if isinstance(item, Bad):
+                        bad.append((found is records, item.start, item.end, item.reason, item.data))
+                    else:
+                        found += map(tuple, zip(*item.to_pydict().values(), strict=True))
+    return records, heads, bad
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.integers(0, 1 << 32),
+    st.lists(st.integers(0, 1 << 20), max_size=3),
+    st.integers(700, 5000),
+    st.sampled_from([
+        {}, {"starting_offset": 90}, {"ending_offset": 70}, {"starting_offset": 50, "ending_offset": 120},
+        {"starting_timestamp": START + 100_000}, {"checksums": True},
+    ]),
+    st.sampled_from([(64, 256, 1 << 30), (4096, 8192, 1), (200, 1 << 20, 40)]),
+    st.integers(0, 300),
+)  # fmt: skip
+def test_the_rows_of_local_files_by_any_split(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, flips: list[int], size: int,
+    asked: dict[str, Any], tuning: tuple[int, int, int], cut: int,
+) -> None:  # fmt: skip
+    import fsspec
+
+    data = bytearray(segment(random.Random(seed), 40))
+    index = index_of(bytes(data), 2)
+    for flip in flips:
+        data[flip // 8 % len(data)] ^= 1 << flip % 8
+    del data[len(data) - cut :]
+    data += bytes(cut // 2)
+    place = partition(tmp_path_factory.mktemp("log"), "orders", 0, b"")
+    for path in place.iterdir():
+        path.unlink()
+    (place / LOG).write_bytes(data)
+    (place / INDEX).write_bytes(index)
+    memory = fsspec.filesystem("memory")
+    memory.pipe({f"/logs/orders-0/{LOG}": bytes(data), f"/logs/orders-0/{INDEX}": index})
+    options = Options(**asked)
+    with ExitStack() as stack:
+        for name, value in zip(("LEAST", "MOST", "IN_TURN"), tuning, strict=True):
+            stack.enter_context(mock.patch.object(ranges, name, value))
+        stack.enter_context(mock.patch.object(ranges, "SMALLEST", 1))
+        stack.enter_context(mock.patch.object(segments, "LEAD", 600))
+        whole = rows_of(str(place), options)
+        assert rows_of("memory://logs", options) == whole
+        assert rows_of("memory://logs", replace(options, split_size=size)) == whole
+        assert rows_of(str(place), replace(options, split_size=size)) == whole
+
+
+# --- how much is read ---
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[LocalS3]:
+    with local_s3() as server:
+        yield server
+
+
+def batches_of(count: int, size: int, each: int = 4) -> bytes:
+    """Batches of about so many bytes, and records in each."""
+    value = random.Random(1).randbytes(size // each)
+    return b"".join(
+        encode_batch([Record(timestamp=START + number, value=value)] * each, base_offset=number * each)
+        for number in range(count)
+    )
+
+
+def read_source(name: str, path: str, **asked: Any) -> list[dict[str, Any]]:
+    options = Options(paths=(path,), **asked)
+    columns = ["offset"] if name == "kafka-segment" else ["base_offset", "size"]
+    source = SOURCES[name]
+    return [row for group in plan(source, options) for batch in read(source, group, options, columns)
+            for row in batch.to_pylist()]  # fmt: skip
+
+
+def cost(found: list[Request]) -> tuple[int, int]:
+    """Bytes and requests."""
+    return sum(one.size for one in found), len(found)
+
+
+@pytest.mark.parametrize("size", [10_000, 100_000])
+def test_the_last_of_a_segment_and_its_headers(s3: LocalS3, size: int) -> None:
+    data = batches_of(8_000_000 // size, size)
+    count = len(data) // size // 1
+    bucket = f"sized-{size}"
+    s3.put(bucket, {f"orders-0/{LOG}": data, f"orders-0/{INDEX}": index_of(data)})
+    last = 4 * (8_000_000 // size)
+    first = last - last // 100
+    with s3.counted() as found:
+        rows = read_source("kafka-segment", f"s3://{bucket}", starting_offset=first)
+    assert [row["offset"] for row in rows] == list(range(first, last))
+    spent, requests = cost(found)
+    assert spent < 0.03 * len(data) + 2 * size
+    assert requests < 40
+    with s3.counted() as found:
+        rows = read_source("kafka-segment", f"s3://{bucket}", ending_offset=last // 100)
+    assert [row["offset"] for row in rows] == list(range(last // 100))
+    assert cost(found)[0] < 0.05 * len(data) + 2 * size
+    for split in (128 << 20, 3_000_000):
+        with s3.counted() as found:
+            rows = read_source("kafka-segment-batches", f"s3://{bucket}", split_size=split)
+        assert [row["base_offset"] for row in rows] == list(range(0, last, 4))
+        spent, requests = cost(found)
+        assert spent < 0.1 * len(data) + 4 * size
+        assert requests < 2 * count + 100
+    with s3.counted() as found:
+        rows = read_source("kafka-segment", f"s3://{bucket}", split_size=3_000_000)
+    assert [row["offset"] for row in rows] == list(range(last))
+    spent, requests = cost(found)
+    assert spent < 1.9 * len(data)
+    assert requests < 80
+
+
+def test_headers_without_an_index(s3: LocalS3) -> None:
+    large, small = batches_of(40, 100_000), batches_of(9000, 300, 1)
+    s3.put("noindex", {f"large-0/{LOG}": large, f"small-0/{LOG}": small})
+    with s3.counted() as found:
+        assert len(read_source("kafka-segment-batches", "s3://noindex/large-0", split_size=1_000_000)) == 40
+    spent, requests = cost(found)
+    assert spent < 0.1 * len(large)
+    assert requests < 60
+    with s3.counted() as found:
+        assert len(read_source("kafka-segment-batches", "s3://noindex/small-0")) == 9000
+    spent, requests = cost(found)
+    assert spent < 1.2 * len(small)
+    assert requests < 30
+
+
+def test_bytes_grow_as_the_file_does(s3: LocalS3, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "LEAD", 50_000)
+    spent = []
+    for times in (1, 2, 4):
+        data = bytearray(batches_of(40 * times, 20_000))
+        for at in range(5000, len(data), 300_000):
+            data[at] ^= 1
+        bucket = f"grown-{times}"
+        s3.put(bucket, {f"orders-0/{LOG}": bytes(data), f"orders-0/{INDEX}": index_of(bytes(data))})
+        with s3.counted() as found:
+            read_source("kafka-quarantine", f"s3://{bucket}")
+            read_source("kafka-segment-batches", f"s3://{bucket}", split_size=500_000)
+        spent.append(cost(found))
+    for (small, few), (large, many) in pairwise(spent):
+        assert large < 2.5 * small
+        assert many < 2.5 * few + 20
+
+
+# --- objects that change ---
+
+
+def all_of(
+    source: SourceDefinition, parts: list[tuple[Part, ...]], options: Options, column: str
+) -> list[Any]:
+    return [value for group in parts for batch in read(source, group, options, [column])
+            for value in batch.column(0).to_pylist()]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["kafka-segment", "kafka-segment-batches", "kafka-offsets"])
+def test_an_object_that_is_replaced_meanwhile(
+    s3: LocalS3, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = batches_of(30, 100_000), batches_of(30, 100_000, 2)
+    assert len(one) != len(other)
+    key = f"__consumer_offsets-0/{LOG}"
+    for data in (other, one[:-1] + bytes([one[-1] ^ 1])):
+        s3.put("replaced", {key: one})
+        options = Options(paths=("s3://replaced",), split_size=1 << 20)
+        source = SOURCES[name]
+        columns = {"kafka-segment": "offset", "kafka-offsets": "log_offset"}.get(name, "base_offset")
+        parts = plan(source, options)
+        gets = 0
+
+        def replacing(method: str, path: str, data: bytes = data) -> None:
+            nonlocal gets
+            gets += method == "GET" and path.endswith(LOG)
+            if gets == 2:
+                s3.put("replaced", {key: data})
+
+        try:
+            monkeypatch.setattr(RemoteStream, "BLOCK", 1 << 20)
+            s3.before = replacing
+            quarantine = SOURCES["kafka-quarantine"]
+            with pytest.raises(OSError, match="the object was replaced while it was read"):
+                all_of(source, parts, replace(options, mode="failfast"), columns)
+            s3.put("replaced", {key: data})
+            reasons = set(all_of(quarantine, parts, options, "reason"))
+        finally:
+            s3.before = None
+        if len(data) != len(one):  # the listing says so
+            assert reasons == {"the object was replaced while it was read"}
+
+
+def test_a_stream_of_an_object_that_is_replaced(s3: LocalS3) -> None:
+    data = random.Random(1).randbytes(10_000)
+    s3.put("stream", {"x.pcap": data})
+    with mock.patch.object(RemoteStream, "BLOCK", 3000), RemoteStream("s3://stream/x.pcap") as stream:
+        assert stream.read(3500) == data[:3000]
+        s3.put("stream", {"x.pcap": data[::-1]})
+        with pytest.raises(OSError, match="the object was replaced while it was read"):
+            stream.readall()
+
+
+def test_what_cannot_be_read_is_quarantine_and_who_does_not_answer_fails(
+    s3: LocalS3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = f"orders-0/{LOG}"
+    s3.put("failing", {key: batches_of(30, 100_000)})
+    options, quarantine = Options(paths=("s3://failing",)), SOURCES["kafka-quarantine"]
+    parts = plan(quarantine, options)
+    s3.denied.add("failing")
+    [reason] = all_of(quarantine, parts, options, "reason")
+    assert reason.startswith("access was denied; set AWS_ACCESS_KEY_ID")
+    s3.denied.remove("failing")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    for name in ("kafka-quarantine", "kafka-segment"):
+        with pytest.raises(StoreError, match="the store can't be reached") as caught:
+            all_of(SOURCES[name], parts, options, "reason" if "q" in name else "offset")
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    monkeypatch.undo()
+    s3.remove("failing", key)
+    assert all_of(quarantine, parts, options, "reason") == ["there is no such file"]

@@ -1,0 +1,228 @@
+"""Files in a store: names, listings, and the pipeline into it. The store is a local S3."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
+pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire[test]'")
+
+from coordwire.cli.__main__ import main
+from coordwire.errors import CoordwireError
+from coordwire.spark.columns import TABLES, arrow_schema
+from coordwire.spark.pipeline.attempts import Attempt
+from coordwire.spark.pipeline.job import check
+from coordwire.spark.pipeline.manifest import named_files
+from coordwire.spark.pipeline.output import Output
+from coordwire.spark.pipeline.stored_tables import read_rows
+from coordwire.spark.pipeline.units import run_unit
+from coordwire.spark.readers.files import find_files, open_bytes, open_stream
+from coordwire.spark.readers.stores import Store, canonical, is_uri, local_path, store_of
+from tests.spark import plain
+from tests.spark.data import segment
+from tests.spark.moto_s3 import DENIED, LocalS3, local_s3
+
+LOG = f"{0:020}.log"
+DATA = segment(random.Random(1), 20)
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[LocalS3]:
+    with local_s3() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def odd(s3: LocalS3) -> str:
+    """A bucket of keys that are hard to name."""
+    keys = {
+        f"a b/ü%25=x/orders-0/{LOG}": DATA, "dir/": b"", f"dir/orders-1/{LOG}": b"", "q[1]*?#/x.log": b"1",
+    }  # fmt: skip
+    s3.put("odd", keys)
+    return "s3://odd"
+
+
+def stored_rows(out: str, table: str) -> list[dict[str, Any]]:
+    import pyarrow as pa
+
+    schema = pa.schema([*arrow_schema(TABLES[table]), ("date", pa.date32())])
+    names, _ = named_files(Output(out), table)
+    return [row for name in names for batch in read_rows(out, name, schema) for row in batch.to_pylist()]
+
+
+def test_keys_of_any_characters(odd: str) -> None:
+    def names(uri: str) -> list[str]:
+        return [file.path.removeprefix(f"{odd}/") for file in find_files([uri])]
+
+    first, second, third = f"a b/ü%25=x/orders-0/{LOG}", f"dir/orders-1/{LOG}", "q[1]*?#/x.log"
+    assert names(odd) == names(f"{odd}/") == names("S3A://odd") == [first, second, third]
+    assert names(f"{odd}/a b/") == names(f"{odd}/{first}") == names(f"{odd}/*/ü%25=x/*") == [first]
+    assert names(f"{odd}/dir") == names(f"{odd}/dir/") == [second]
+    assert names(f"{odd}/q[1]*?#/x.log") == names(f"{odd}/q[1]*?#") == names(f"{odd}/q[[]1[!a]?*") == [third]
+    [found] = find_files([f"{odd}/{first}"])
+    assert (found.topic, found.partition, found.size, found.named) == ("orders", 0, len(DATA), True)
+    assert bytes(open_bytes(found.path)) == DATA
+    with open_stream(found.path) as stream:
+        assert stream.read() == DATA
+    assert bytes(open_bytes(f"{odd}/{second}")) == b""
+
+
+def test_more_keys_than_a_page_holds(s3: LocalS3) -> None:
+    s3.put("many", {f"caps/{number:05}": b"" for number in range(1003)})
+    assert len(find_files(["s3://many/caps"])) == 1003
+
+
+@pytest.mark.parametrize(
+    ("uri", "reason"),
+    [
+        ("s3://nowhere/x", "there is no s3://nowhere/x"),
+        ("s3://odd/none", "there is no s3://odd/none"),
+        ("s3://odd/none*", r"no file fits s3://odd/none\*"),
+        ("s3://*/x", "expected a bucket without wildcards"),
+        (f"s3://{DENIED}/x", r"access was denied; set AWS_ACCESS_KEY_ID .*\(ACCESS_DENIED\)"),
+        ("s3:///x", "names no bucket: expected s3://BUCKET/PATH"),
+        ("gs://", "names no bucket: expected gs://BUCKET/PATH"),
+        ("abfss://files/x", "names no account: expected abfss://CONTAINER@ACCOUNT"),
+        ("hdfs://name:8020/x", "set JAVA_HOME, HADOOP_HOME"),
+        ("none://x", "none:// is not known here; s3, s3a, gs, abfss, hdfs and file are"),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_a_sentence(odd: str, uri: str, reason: str) -> None:
+    with pytest.raises((OSError, CoordwireError), match=reason) as caught:
+        find_files([uri])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_store_that_does_not_answer(s3: LocalS3, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    with pytest.raises(OSError, match="the store can't be reached; check the network, AWS_ENDPOINT_URL"):
+        find_files(["s3://odd"])
+
+
+def test_schemes() -> None:
+    assert [is_uri(path) for path in ("a", "/a", "file:///a", "file:/a", "s3://a", "C://")] == [
+        False, False, False, False, True, True,
+    ]  # fmt: skip
+    assert {local_path(path) for path in ("/a b", "file:///a b", "file:/a b", "FILE://localhost/a b")} == {
+        "/a b"
+    }
+    assert canonical("S3A://b/x/") == "s3://b/x"
+    store, path = store_of("abfs://box@account.dfs.core.windows.net/a b/c/")
+    assert (path, store.uri("box/a b/c/d")) == (
+        "box/a b/c", "abfss://box@account.dfs.core.windows.net/a b/c/d",
+    )  # fmt: skip
+    store, path = store_of("gcs://bucket/a%20b")
+    assert (path, store.uri(path)) == ("bucket/a%20b", "gs://bucket/a%20b")
+
+
+# --- the pipeline ---
+
+
+def test_places_that_cannot_be_written(s3: LocalS3, odd: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for out, reason in [
+        ("s3://nowhere/x", "the bucket does not exist"),
+        (f"s3://{DENIED}/x", "access was denied"),
+        (odd, "is not empty and has no manifest.json"),
+        ("hdfs://name:8020/x", "HDFS needs Hadoop's libhdfs"),
+        ("none://x", "is not known here"),
+    ]:
+        assert main(["pipeline", str(Path(__file__).parent), "--out", out]) == 2
+        said = capsys.readouterr()
+        assert reason in said.err
+        assert said.err.count("\n") == 1
+        assert said.out == ""
+    with pytest.raises(CoordwireError, match="is inside of"):
+        check(["s3://odd/out/x"], "s3a://odd/out/")
+
+
+def test_a_run_and_another(s3: LocalS3, tmp_path: Path) -> None:
+    plain.put_segment(tmp_path, "orders", 0, range(5))
+    s3.put("tables", {})
+    out = "s3a://tables/a b"
+    assert plain.run(tmp_path, out).records == 5
+    assert plain.run(tmp_path, out).reused == 1
+    plain.put_segment(tmp_path, "orders", 0, range(7))
+    assert plain.run(tmp_path, out).records == 7
+    assert sorted(row["offset"] for row in stored_rows(out, "records")) == list(range(7))
+    assert [row["date"].isoformat() for row in stored_rows(out, "records")] == ["2023-11-14"] * 7
+    left = [key for key in s3.keys("tables") if not key.endswith(("/", ".parquet"))]
+    assert left == ["a b/manifest.json"]
+    assert len([key for key in s3.keys("tables") if "/records/" in key and key.endswith(".parquet")]) == 1
+    assert not [key for key in s3.keys("tables") if "attempts/0" in key]
+
+
+@pytest.mark.parametrize("last", [3, 9, 14])
+def test_a_run_that_ends_at_any_step(s3: LocalS3, tmp_path: Path, last: int) -> None:
+    """What is written, moved or removed in the store is never half of a unit, and the next run goes on."""
+    for number in range(2):
+        plain.put_segment(tmp_path, "orders", number, range(3))
+    s3.put("steps", {})
+    out, count = f"s3://steps/{last}", 0
+
+    def ending(name: str) -> Any:
+        inner = getattr(Store, name)
+
+        def method(self: Store, *arguments: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count >= last:
+                raise plain.Crash
+            return inner(self, *arguments)
+
+        return mock.patch.object(Store, name, method)
+
+    with ending("create"), ending("move"), ending("delete"), pytest.raises(plain.Crash):
+        plain.run(tmp_path, out, tables=["records"])
+    for name in s3.keys("steps"):
+        if "_manifest/runs/" in name:  # in a store a dead run's lock is the user's to remove
+            s3.remove("steps", name)
+    plain.run(tmp_path, out, tables=["records"])
+    found = sorted((row["topic"], row["partition"], row["offset"]) for row in stored_rows(out, "records"))
+    assert found == [("orders", number, offset) for number in range(2) for offset in range(3)]
+
+
+def test_of_two_attempts_the_last_note_counts(s3: LocalS3, tmp_path: Path) -> None:
+    """One's look comes before the other's put, its own put after it: the first takes its files back."""
+    plain.put_segment(tmp_path, "orders", 0, range(3))
+    s3.put("attempts", {})
+    out, beside = "s3://attempts/x", True
+    create = Output.create
+
+    def written(self: Output, name: str, data: bytes) -> bool:
+        self.write(name, data)
+        return True
+
+    def racing(self: Output, name: str, data: bytes) -> bool:
+        nonlocal beside
+        if beside and "/runs/" not in name:
+            beside = False
+            assert create(self, name, data)  # ours; then the other's, which had looked before
+            with mock.patch.object(Output, "create", written):
+                run_unit(*arguments)
+            return True
+        return create(self, name, data)
+
+    def work(*given: Any) -> object:
+        arguments[:] = given
+        with mock.patch.object(Attempt, "_claimed", claimed):
+            return run_unit(*given)
+
+    arguments: list[Any] = []
+    inner, looks = Attempt._claimed, 0
+
+    def claimed(self: Attempt, own: str | None = None) -> Any:
+        nonlocal looks
+        looks += 1
+        return None if own is None else inner(self, own)  # nobody sees a note before its put
+
+    with mock.patch.object(Output, "create", racing):
+        plain.run(tmp_path, out, work=work, tables=["records"])
+    assert looks == 4
+    assert [row["offset"] for row in stored_rows(out, "records")] == [0, 1, 2]
+    assert len([key for key in s3.keys("attempts") if key.endswith(".parquet")]) == 1
