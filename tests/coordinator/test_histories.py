@@ -90,7 +90,6 @@ CODES = {
     },
     "OffsetFetch": {
         *("NONE", "UNKNOWN_TOPIC_ID", "NOT_COORDINATOR", "STALE_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"),
-        "ILLEGAL_GENERATION",
     },
     "ConsumerGroupHeartbeat": {
         *("NONE", "INVALID_REQUEST", "UNSUPPORTED_ASSIGNOR", "INVALID_REGULAR_EXPRESSION"),
