@@ -5,7 +5,7 @@ Strategy: the first batch at or after the part's start is found by walking heade
 reading the whole file would come to. From there on checksums divide the part into sound runs and the rest. A
 run goes to Arrow in one piece; about the rest `coordwire.records.batches` decides over the whole file, so
 that a part's end changes no verdict. Offsets that are asked for are found by the index as well, and of
-batches that headers exclude nothing else is read. A store's object is read in ranges (`ranges`), by the same
+batches that headers exclude nothing else is read. A store's object is read in ranges (`object_ranges`), by the same
 steps. Rules: a batch belongs to the part in which it begins; the rows of all parts are those of the whole
 file, and their bytes and the bad ones make up the file.
 """
@@ -32,8 +32,8 @@ from coordwire.segments.remote_names import remote_name
 from coordwire.spark.columns import BATCHES, RECORDS, arrow_schema
 from coordwire.spark.options import Options
 from coordwire.spark.readers.files import open_bytes
+from coordwire.spark.readers.object_ranges import Ranges, read_small
 from coordwire.spark.readers.parts import Part
-from coordwire.spark.readers.ranges import Ranges, read_small
 from coordwire.spark.readers.rows import KEPT, MOST_ROWS, Bad, Builder, conform
 from coordwire.spark.readers.stores import is_uri
 
