@@ -23,7 +23,7 @@ from coordwire.cli.inputs import shown
 from coordwire.cli.termination import terminable
 from coordwire.errors import CoordwireError
 from coordwire.spark.options import Options
-from coordwire.spark.pipeline.catalog import register
+from coordwire.spark.pipeline.catalog_views import register
 from coordwire.spark.pipeline.engine import Engine
 from coordwire.spark.pipeline.job import REPORT, check
 from coordwire.spark.pipeline.job import run as run_pipeline

@@ -17,6 +17,7 @@
     audits/        offsets, replicas, producers and the state of topics, over the tables
     payloads.py    schema ids and GUIDs of a registry as columns
     plugins/       the top-level packages by which PySpark finds the sources, one each
+    replicas.py    each record once, of several brokers' copies
     session.py     a session with the Java that there is
     DESIGN.md      how it scales
 

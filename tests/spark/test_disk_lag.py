@@ -17,7 +17,7 @@ from coordwire.records import Record, batches, encode_batch
 from coordwire.spark.options import Options
 from coordwire.spark.readers import disk_lag
 from coordwire.spark.readers.dispatch import SOURCES, plan, read
-from coordwire.spark.readers.log_copies import LogCopy, LogFile
+from coordwire.spark.readers.log_copies import CopiedSegment, LogCopy
 from tests.broker_sample import broker_sample
 from tests.spark import plain
 from tests.spark.data import START
@@ -137,7 +137,7 @@ def test_the_end_is_found_by_its_last_bytes(
     if indexed:
         places = [batch.position for batch in batches(data)][50::50]
         index.write_bytes(b"".join(struct.pack(">ii", 0, place) for place in places))
-    copy = LogCopy(None, "orders", 0, (LogFile(str(path), len(data), 0, str(index)),))
+    copy = LogCopy(None, "orders", 0, (CopiedSegment(str(path), len(data), 0, str(index)),))
     read_batches: list[int] = []
     counted = batches
 

@@ -155,7 +155,12 @@ def test_a_growing_folder(spark: SparkSession, tmp_path: Path) -> None:
 
     partition(folder, "orders", 0, segment(rng, 5), segment(rng, 5, 1000))
     assert run() == count()
-    partition(folder, "orders", 1, segment(rng, 7))
+    moved = partition(tmp_path / "aside", "orders", 1, segment(rng, 7)) / f"{0:020}.log"
+    os.utime(moved, (1_000_000_000, 1_000_000_000))  # as mv, rsync -t and cp -p leave it
+    (folder / "orders-1").mkdir()
+    moved.rename(folder / "orders-1" / moved.name)
+    with (folder / "orders-0" / f"{1000:020}.log").open("ab") as file:
+        file.write(segment(rng, 3, 2000))
     assert run() == count()
 
 

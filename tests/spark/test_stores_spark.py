@@ -96,4 +96,5 @@ def test_from_a_store_into_a_store(tmp_path: Path) -> None:
         reading = command(s3, "-c", READ_TABLE, "s3://outputs/tables")
         said, errors = reading.communicate(timeout=500)
         frames = stored_rows("s3://outputs/tables", "frames")
+        assert frames
         assert said.split() == [str(len(frames)), "0", str(len({row["api"] for row in frames}))], errors

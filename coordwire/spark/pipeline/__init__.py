@@ -4,7 +4,7 @@ job.py            inputs -> units of work -> a job -> manifest and report
 engine.py         who runs units: spark_tasks.py, the tasks of a Spark job; local_tasks.py and local_rows.py,
                   processes of this machine; summary.py: what became of the inputs
 tables.py         the tables in the folder, read; stored_tables.py: those in a store, without Hadoop;
-                  catalog.py: made known to Spark's catalog
+                  catalog_views.py: made known to Spark's catalog
 units.py          one unit of work to rows
 output.py         rows to Parquet, in folders by date and topic
 attempts.py       one attempt at a unit: its files, published whole or thrown away
@@ -15,7 +15,7 @@ report.py         the HTML report: report_groups.py, report_errors.py and report
                   escaping.py are its parts
 """
 
-from coordwire.spark.pipeline.catalog import register
+from coordwire.spark.pipeline.catalog_views import register
 from coordwire.spark.pipeline.engine import Engine
 from coordwire.spark.pipeline.job import REPORT, check, inputs_of, plan, run
 from coordwire.spark.pipeline.local_tasks import LocalEngine

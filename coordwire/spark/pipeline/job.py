@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from coordwire.errors import CoordwireError
 from coordwire.spark.options import Options
 from coordwire.spark.pipeline.attempts import clear, remove_ours
+from coordwire.spark.pipeline.connect_tasks import ConnectEngine, is_connect
 from coordwire.spark.pipeline.engine import Engine, Progress
 from coordwire.spark.pipeline.gone import gone_units, mount_points, paths_of, pruned_notice, renamed_units
 from coordwire.spark.pipeline.locks import Lock
@@ -103,7 +104,9 @@ def run(
 
 def as_engine(engine: SparkSession | Engine) -> Engine:
     """The engine, or the one of a Spark session."""
-    return engine if isinstance(engine, Engine) else SparkEngine(engine)
+    if isinstance(engine, Engine):
+        return engine
+    return ConnectEngine(engine) if is_connect(engine) else SparkEngine(engine)
 
 
 def _locked(
@@ -128,7 +131,7 @@ def _locked(
     if load(output) is None:
         commit(output, {}, log=TableLog(chosen, token_hex(16)))
     if chosen != PARQUET:  # a run that was killed may have left tables without its commit
-        bring_up(output, wanted)
+        bring_up(output, wanted, lock.run)
     found = complete_units(output)
     clear_attempts(output, found)
     units = plan(files, options, wanted)
@@ -166,7 +169,7 @@ def _locked(
         table_files = unless_same(output, table_files, manifest.files)
         notes, log = next_log(manifest, notes, notes.keys() & (found.keys() - held.keys()), table_files)
         commit(output, notes, files=table_files, log=log)
-        bring_up(output, wanted, create=True)
+        bring_up(output, wanted, lock.run, create=True)
     clear_attempts(output, notes)
     summary = summary_of(files, ours)
     summary.reused = len(units) - len(todo)

@@ -44,14 +44,16 @@ class TableLog:
 
     table_id: what the folder's commits are known by; commit: the number of the last one, which the tables
     have or are about to get; files_commit: the one with the table of files; retired: the files that go with
-    a commit, and its number. A unit's note has the number of its commit, once it belongs to one.
+    that commit; replaced: the inputs whose rows they have, by table. A unit's note has the number of its
+    commit, once it belongs to one.
     """
 
     format: str = "parquet"
     table_id: str = ""
     commit: int = 0
     files_commit: int = 0
-    retired: dict[str, int] = field(default_factory=dict)
+    retired: list[str] = field(default_factory=list)
+    replaced: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -72,8 +74,8 @@ class Manifest:
         if self.log.files_commit > since:
             proofs.append(self.files)
         adds = {name: proof[0] for one in proofs for name, proof in one.items() if name.startswith(start)}
-        gone = self.log.retired.items()
-        return adds, {name for name, commit in gone if commit > since and name.startswith(start)}
+        gone = self.log.retired if self.log.commit > since else []
+        return adds, {name for name in gone if name.startswith(start)}
 
 
 def as_proofs(found: object) -> dict[str, Proof]:
@@ -127,8 +129,10 @@ def _as_log(found: object) -> TableLog:
         isinstance(log.format, str)
         and isinstance(log.table_id, str) and re.fullmatch("[0-9a-f]{32}", log.table_id) is not None
         and type(log.commit) is int and type(log.files_commit) is int
-        and isinstance(log.retired, dict)
-        and all(is_data_name(name) and type(commit) is int for name, commit in log.retired.items())
+        and isinstance(log.retired, list)
+        and all(isinstance(name, str) and is_data_name(name) for name in log.retired)
+        and isinstance(log.replaced, dict) and all(isinstance(paths, list) for paths in log.replaced.values())
+        and all(isinstance(path, str) for paths in log.replaced.values() for path in paths)
     )  # fmt: skip
     if not good:
         raise CoordwireError("the log of tables is not as the pipeline writes it")

@@ -2,12 +2,13 @@
 
 files.py             paths, globs and URIs to files; files to bytes
 stores.py            URIs to the stores that they name
-ranges.py            an object of a store as memory, fetched as it is looked at
+object_ranges.py     an object of a store as memory, fetched as it is looked at
 origins.py           files to the topic, partition, broker and cluster that they are of
 remote_segments.py   segments that remote storage has in another form
 parts.py             files to parts, each of which one task reads
 dispatch.py          which reader reads what
 captures.py          captures to frames
+frame_rows.py        frames and error codes to rows
 segments.py          segments to records and batches
 coordinator_logs.py  segments of a coordinator's log to its records
 log_copies.py        which files lag follows from; disk_lag.py: the lag

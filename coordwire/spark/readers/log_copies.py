@@ -7,7 +7,7 @@ others where there is only one.
 
 from __future__ import annotations
 
-__all__ = ["OFFSETS_TOPIC", "LagInputs", "LogCopy", "LogFile", "lag_inputs"]
+__all__ = ["OFFSETS_TOPIC", "CopiedSegment", "LagInputs", "LogCopy", "lag_inputs"]
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -21,7 +21,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 STATES = ("live", "remote")
 
 
-class LogFile(NamedTuple):
+class CopiedSegment(NamedTuple):
     """A segment. offset: of its name; offset_index: where its index would be."""
 
     path: str
@@ -36,7 +36,7 @@ class LogCopy(NamedTuple):
     cluster_id: str | None
     topic: str
     partition: int
-    files: tuple[LogFile, ...]
+    files: tuple[CopiedSegment, ...]
 
 
 class LagInputs(NamedTuple):
@@ -52,7 +52,7 @@ class LagInputs(NamedTuple):
 
 def lag_inputs(files: Iterable[File], origins: Origins) -> LagInputs | None:
     """What lag follows from; None without segments of the offsets topic."""
-    copies: dict[tuple[str | None, str | None, str, int], list[LogFile]] = {}
+    copies: dict[tuple[str | None, str | None, str, int], list[CopiedSegment]] = {}
     for file in files:
         if file.kind() != "segment" or file.trouble:
             continue
@@ -62,7 +62,7 @@ def lag_inputs(files: Iterable[File], origins: Origins) -> LagInputs | None:
             continue
         if said is not None and said.offset is not None:
             key = origin.cluster_id, origin.broker, origin.topic, origin.partition
-            copies.setdefault(key, []).append(LogFile(file.path, file.size, said.offset, file.index))
+            copies.setdefault(key, []).append(CopiedSegment(file.path, file.size, said.offset, file.index))
     known = {cluster for cluster, *_ in copies if cluster is not None}
     commits, ends = [], []
     for (cluster, _, topic, partition), found in sorted(copies.items(), key=repr):

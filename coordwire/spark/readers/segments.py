@@ -5,18 +5,19 @@ Strategy: the first batch at or after the part's start is found by walking heade
 reading the whole file would come to. From there on checksums divide the part into sound runs and the rest. A
 run goes to Arrow in one piece; about the rest `coordwire.records.batches` decides over the whole file, so
 that a part's end changes no verdict. Offsets that are asked for are found by the index as well, and of
-batches that headers exclude nothing else is read. A store's object is read in ranges (`ranges`), by the same
+batches that headers exclude nothing else is read. A store's object is read in ranges (`object_ranges`), by the same
 steps. Rules: a batch belongs to the part in which it begins; the rows of all parts are those of the whole
 file, and their bytes and the bad ones make up the file.
 """
 
 from __future__ import annotations
 
-__all__ = ["read_batches", "read_records"]
+__all__ = ["read_batches", "read_records", "resume_position"]
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from coordwire.capture.jsonlines import text
@@ -31,8 +32,8 @@ from coordwire.segments.remote_names import remote_name
 from coordwire.spark.columns import BATCHES, RECORDS, arrow_schema
 from coordwire.spark.options import Options
 from coordwire.spark.readers.files import open_bytes
+from coordwire.spark.readers.object_ranges import Ranges, read_small
 from coordwire.spark.readers.parts import Part
-from coordwire.spark.readers.ranges import Ranges, read_small
 from coordwire.spark.readers.rows import KEPT, MOST_ROWS, Bad, Builder, conform
 from coordwire.spark.readers.stores import is_uri
 
@@ -55,10 +56,11 @@ CUT_SHORT = "the file ends inside a batch"
 
 
 class _Whole:
-    """A local file, which is all there; as `Ranges` otherwise."""
+    """A local file, which is all there; as `Ranges` otherwise. size: as it was listed, though it may have
+    grown."""
 
-    def __init__(self, path: str) -> None:
-        self.view = open_bytes(path)
+    def __init__(self, path: str, size: int) -> None:
+        self.view = open_bytes(path)[:size]
         self.limit = 0
         self.whole = True
 
@@ -89,7 +91,7 @@ class _Reader:
         self.file: _Whole | Ranges = (
             Ranges(part.path, (part.size, part.modified), part.start, part.end)
             if is_uri(part.path)
-            else _Whole(part.path)
+            else _Whole(part.path, part.size)
         )
         self.view = self.file.view
         self._judge = self.file.batches(check_records=True)
@@ -271,6 +273,23 @@ def _is_ranged(options: Options) -> bool:
 
 def _has_offsets(options: Options) -> bool:
     return options.starting_offset is not None or options.ending_offset is not None
+
+
+def resume_position(part: Part, read: int) -> int:
+    """Where the first batch begins that wasn't all there when the file had `read` bytes. Raises `OSError`."""
+    local = not is_uri(part.path)
+    seen = replace(part, start=read, size=read if local else part.size)  # an object is read at its own size
+    with closing(_Reader(seen, Options())) as reader:
+        walk = reader.file.batches()
+        walk.position = reader._lead()
+        if local:
+            walk.advance(read)
+            return min(walk.position, read)
+        for item in walk.heads(read):
+            size = item.length if isinstance(item, UnreadableRange) else item.size
+            if item.position + size > read:
+                return int(item.position)
+        return min(walk.position, read)
 
 
 def constants(part: Part) -> dict[str, str | int | None]:

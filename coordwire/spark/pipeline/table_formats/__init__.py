@@ -8,6 +8,7 @@ in its place for those who read an older version, until the format's own cleanin
 
 delta_table.py      a table in Delta; iceberg_table.py: one in Iceberg, and path_catalog.py, where it is found
 file_statistics.py  what the footer of a Parquet file says, for the formats' logs
+compacted_files.py  files that a compaction made, without the rows that a commit replaces
 table_commits.py    the tables of a folder, each brought up to the last commit that the manifest has
 """
 

@@ -19,6 +19,7 @@ from coordwire.spark.pipeline.attempts import remove_ours
 from coordwire.spark.pipeline.notes import Manifest, Notes, Proof, TableLog, load
 from coordwire.spark.pipeline.output import Output
 from coordwire.spark.pipeline.table_formats import Conflict, VersionedTable, open_table
+from coordwire.spark.pipeline.table_formats.compacted_files import without_replaced
 
 TRIES = 5
 """How often a commit is tried that conflicts with others', as of a compaction."""
@@ -32,16 +33,20 @@ def next_log(
     notes: of all units that are complete; gone: those of them that others replace; files: the table of files.
     """
     number = manifest.log.commit + 1
-    retired = {name: number for unit in gone for name in notes[unit]["proofs"]}
+    retired = [name for unit in gone for name in notes[unit]["proofs"]]
     kept = {unit: {"commit": number} | note for unit, note in notes.items() if unit not in gone}
     new_files = files is not None and files != manifest.files
     if new_files:
-        retired |= dict.fromkeys(manifest.files, number)
+        retired += manifest.files
     if not retired and not new_files and all(note["commit"] < number for note in kept.values()):
         return kept, manifest.log
     before = manifest.log
     last = number if new_files else before.files_commit
-    return kept, TableLog(before.format, before.table_id, number, last, retired)
+    replaced: dict[str, list[str]] = {}
+    for unit in gone:
+        for name in {name.partition("/")[0] for name in notes[unit]["proofs"]}:
+            replaced.setdefault(name, []).extend(notes[unit]["paths"])
+    return kept, TableLog(before.format, before.table_id, number, last, retired, replaced)
 
 
 def unless_same(
@@ -57,7 +62,7 @@ def unless_same(
     return None
 
 
-def bring_up(output: Output, wanted: Collection[str], *, create: bool = False) -> list[str]:
+def bring_up(output: Output, wanted: Collection[str], run: str, *, create: bool = False) -> list[str]:
     """Commit what the manifest has to the tables that don't have it; the tables that got a commit.
 
     wanted: tables that are to be there, even without rows, if `create`; the others are if they have files.
@@ -71,7 +76,7 @@ def bring_up(output: Output, wanted: Collection[str], *, create: bool = False) -
         table = open_table(manifest.log.format, output, name, manifest.log.table_id)
         for attempt in range(TRIES):
             try:
-                if _commit(output, name, table, manifest, create):
+                if _commit(output, name, table, manifest, run, create):
                     done.append(name)
                 break
             except Conflict as error:
@@ -80,7 +85,9 @@ def bring_up(output: Output, wanted: Collection[str], *, create: bool = False) -
     return done
 
 
-def _commit(output: Output, name: str, table: VersionedTable, manifest: Manifest, create: bool) -> bool:
+def _commit(
+    output: Output, name: str, table: VersionedTable, manifest: Manifest, run: str, create: bool
+) -> bool:
     last = table.committed()
     newest = manifest.log.commit
     if last is not None and last > newest:
@@ -92,21 +99,14 @@ def _commit(output: Output, name: str, table: VersionedTable, manifest: Manifest
     if last is None:
         removes.clear()
     elif removes:
-        _check_there(output, name, table, removes)
+        there = table.files()
+        if removes.difference(there):
+            more, changed = without_replaced(output, manifest, name, there, run)
+            adds, removes = adds | more, removes.intersection(there) | changed
     if not adds and not removes and (last is not None or not create):
         return False
     table.commit(newest, adds, removes)
     return True
-
-
-def _check_there(output: Output, name: str, table: VersionedTable, removes: set[str]) -> None:
-    """Raises `CoordwireError` unless the files that go are in the table."""
-    missing = removes.difference(table.files())
-    if missing:
-        raise CoordwireError(
-            f"{output.path(name)}: {len(missing)} files whose rows are to be replaced are no longer in the "
-            f"table, which was compacted or changed by others; the first is {min(missing)}"
-        )
 
 
 def table_files(output: Output, manifest: Manifest, table: str) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
-from coordwire.coordinator.consumer.joining import (
+from coordwire.coordinator.consumer.joining_members import (
     find_member,
     find_static_member,
     joining_static_member,

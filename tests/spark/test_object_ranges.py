@@ -22,7 +22,7 @@ pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire
 
 from coordwire.records import Record, batches, encode_batch
 from coordwire.spark.options import Options
-from coordwire.spark.readers import ranges, segments
+from coordwire.spark.readers import object_ranges, segments
 from coordwire.spark.readers.dispatch import SOURCES, SourceDefinition, plan, read
 from coordwire.spark.readers.parts import Part
 from coordwire.spark.readers.rows import Bad
@@ -95,8 +95,8 @@ def test_the_rows_of_local_files_by_any_split(
     options = Options(**asked)
     with ExitStack() as stack:
         for name, value in zip(("LEAST", "MOST", "IN_TURN"), tuning, strict=True):
-            stack.enter_context(mock.patch.object(ranges, name, value))
-        stack.enter_context(mock.patch.object(ranges, "SMALLEST", 1))
+            stack.enter_context(mock.patch.object(object_ranges, name, value))
+        stack.enter_context(mock.patch.object(object_ranges, "SMALLEST", 1))
         stack.enter_context(mock.patch.object(segments, "LEAD", 600))
         whole = rows_of(str(place), options)
         assert rows_of("memory://logs", options) == whole

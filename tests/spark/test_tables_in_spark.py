@@ -1,0 +1,144 @@
+"""The pipeline's tables, read and compacted by Spark's own Delta and Iceberg, and streams into such tables.
+
+Run them with a PySpark that the formats know, as 4.1: pytest -m tables tests/spark/test_tables_in_spark.py
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+
+from coordwire.spark import columns, pipeline
+from tests.spark.data import partition, segment
+from tests.spark.in_process import InProcess
+from tests.spark.table_jars import jars
+from tests.spark.test_table_kills import expected
+
+pytestmark = [
+    pytest.mark.tables,
+    pytest.mark.skipif(
+        "COORDWIRE_TABLES" not in os.environ,
+        reason="takes minutes, and jars of 60 MB: set COORDWIRE_TABLES=1, with PySpark 4.0 to 4.2",
+    ),
+]
+
+CAPTURE = "tests/data/captures/confluent__rdmock__group-range.pcap"
+PACKAGES = {"delta": "deltalake", "iceberg": "pyiceberg"}
+KILLS = int(os.environ.get("COORDWIRE_KILLS", "3"))
+
+READER = """
+import json, sys
+from pathlib import Path
+from coordwire.spark import columns, pipeline
+from coordwire.spark.session import session
+from tests.spark.table_jars import session_settings
+
+table_format, out, plain = sys.argv[1:]
+spark = session("local[2]", config=session_settings(table_format, Path(out)))
+spark.sparkContext.setLogLevel("ERROR")
+said = {}
+for name in columns.TABLES:
+    own = spark.read.format(table_format).load(f"{out}/{name}")
+    table, other = pipeline.table(spark, out, name), pipeline.table(spark, plain, name)
+    assert table.schema == other.schema, (table.schema, other.schema)
+    rows = lambda found: sorted(json.dumps(row.asDict(True), default=str) for row in found.collect())
+    assert rows(table) == rows(other), name
+    said[name] = own.count()
+days = pipeline.table(spark, out, "records").select("date").distinct().count()
+assert days == 1
+if table_format == "iceberg":
+    assert spark.table("lake.records").count() == said["records"]
+    files = "options => map('min-input-files', '2')"
+    spark.sql(f"CALL lake.system.rewrite_data_files(table => 'records', {files})")
+else:
+    spark.sql(f"OPTIMIZE delta.`{out}/records`")
+assert spark.read.format(table_format).load(f"{out}/records").count() == said["records"]
+print(json.dumps(said))
+"""
+
+
+@pytest.mark.parametrize("table_format", PACKAGES)
+def test_tables_by_their_own_readers(tmp_path: Path, table_format: str) -> None:
+    """Equal to Parquet's, also after Spark compacted them and a file of theirs grew."""
+    pytest.importorskip(PACKAGES[table_format])
+    jars(table_format)
+    logs, out, plain = tmp_path / "logs", tmp_path / "out", tmp_path / "plain"
+    for number in range(4):
+        partition(logs, "orders", number, segment(random.Random(number), 20))
+
+    def run() -> dict[str, int]:
+        for place, chosen in ((out, table_format), (plain, "parquet")):
+            inputs = [str(logs), CAPTURE]
+            pipeline.run(InProcess(), inputs, str(place), report=False, format=chosen)
+        done = subprocess.run(
+            [sys.executable, "-c", READER, table_format, str(out), str(plain)],
+            capture_output=True, text=True, timeout=900, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        said: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
+        return said
+
+    first = run()
+    assert set(first) == set(columns.TABLES)
+    assert first["records"] == expected(logs).total()
+    file = next((logs / "orders-2").glob("*.log"))
+    file.write_bytes(file.read_bytes() + segment(random.Random(9), 3, base=1000))
+    assert run()["records"] == expected(logs).total() > first["records"]
+
+
+def start(table_format: str, folder: Path) -> subprocess.Popen[Any]:
+    with (folder / "job.txt").open("ab") as said:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.spark.stream_job", table_format, str(folder)],
+            start_new_session=True, stdout=said, stderr=said,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("table_format", PACKAGES)
+def test_a_stream_is_exact_when_killed(tmp_path: Path, table_format: str) -> None:
+    """Files arrive while the query is killed, with its Java and workers, and started again."""
+    jars(table_format)
+    rng, waiting = random.Random(table_format), tmp_path / "waiting"
+    (tmp_path / "arriving").mkdir()
+
+    def arrive(turn: int) -> None:
+        for number in range(3):
+            partition(waiting, f"t{turn}", number, segment(rng, 6))
+            (waiting / f"t{turn}-{number}").rename(tmp_path / "arriving" / f"t{turn}-{number}")
+
+    for turn in range(KILLS):
+        arrive(turn)
+        running = start(table_format, tmp_path)
+        before = (tmp_path / "job.txt").stat().st_size
+        until = time.monotonic() + 300
+        while not committed(tmp_path) and running.poll() is None and time.monotonic() < until:
+            time.sleep(0.2)  # in the first run, until there is a batch to be killed after
+        time.sleep(rng.uniform(0, 30))
+        arrive(KILLS + turn)
+        time.sleep(rng.uniform(0, 10))
+        assert running.poll() is None, (tmp_path / "job.txt").read_text()[before:][-3000:]
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+    (tmp_path / "stop").touch()
+    for _ in range(3):  # on a busy machine Spark may give up on a worker that is slow to start
+        if (status := start(table_format, tmp_path).wait(900)) == 0:
+            break
+    assert status == 0, (tmp_path / "job.txt").read_text()[-3000:]
+    found = Counter(map(tuple, json.loads((tmp_path / "rows.json").read_text())))
+    assert found == expected(tmp_path / "arriving")
+
+
+def committed(folder: Path) -> bool:
+    return any((folder / "lake" / "_checkpoints" / "records" / "commits").glob("[0-9]*"))
