@@ -69,7 +69,7 @@ def registry_payload(
     data: Column, headers: Column | None = None, *, header: str = VALUE_HEADER, protobuf: bool = False
 ) -> Column:
     """A struct of id (int), guid (string), message_indexes (array<int>) and payload (binary); null for what
-    is no such payload.
+    isn't such a payload.
 
     data: a key or a value. headers: as the records table has them; None to look at prefixes only.
     """
@@ -141,7 +141,7 @@ def _guid(data: Column) -> Column:
 
 def _indexes(data: Column, start: Column) -> Column:
     """A struct of out, the indexes after `start` bytes, and used, how many bytes they take; out is null for
-    what is no such list."""
+    what isn't such a list."""
     from pyspark.sql import functions as f
 
     # Nearly all lists are a single 0.

@@ -24,7 +24,7 @@ from coordwire.records import batches
 from coordwire.spark.options import Options
 from coordwire.spark.readers.files import File
 from coordwire.spark.sources import arrivals, streaming
-from coordwire.spark.sources.arrivals import Arrival, State, arrivals_between, initial_offset, next_offset
+from coordwire.spark.sources.arrivals import Arrival, ReadFiles, arrivals_between, initial_offset, next_offset
 from tests.broker_sample import SAMPLE, unpack
 from tests.spark.data import partition, segment
 
@@ -46,7 +46,7 @@ class Folder:
         self.rows: Counter[tuple[str, int]] = Counter()
         self.log: list[dict[str, Any]] = []
         self.committed = 0
-        self.known, self.remembered = initial_offset(), State()
+        self.known, self.remembered = initial_offset(), ReadFiles()
 
     def arrive(self, name: str, size: int, modified: int) -> None:
         """A file is moved in; one that was there before comes back as it was."""
@@ -95,7 +95,7 @@ class Folder:
         self.committed = len(self.log)
 
     def restart(self) -> None:
-        self.known, self.remembered = initial_offset(), State()
+        self.known, self.remembered = initial_offset(), ReadFiles()
 
 
 names, times, sizes = st.sampled_from(NAMES), st.integers(0, 5), st.integers(1, 4)

@@ -190,7 +190,7 @@ def test_replicas(tables: dict[str, DataFrame], brokers: Path) -> None:
     found = audits.compare_replicas(one, two).cache()
     got = rows(found, "topic partition base_offset kind side fields left_last_offset right_last_offset")
     assert got == [
-        ("codec-lz4", 0, got[0][2], "behind", "left", None, got[0][6], None),
+        ("codec-lz4", 0, got[0][2], "shorter", "left", None, got[0][6], None),
         ("codec-none", 0, 3, "missing", "left", None, 52, None),
         ("codec-zstd", 0, 3, "missing", "left", None, 52, None),
         ("several.segments", 0, 187, "differs", "both", got[3][5], 195, 190),
@@ -219,7 +219,7 @@ def test_replicas(tables: dict[str, DataFrame], brokers: Path) -> None:
         "topic partition verdict first_offset first_kind left_epoch right_epoch differing",
     )
     assert [row for row in verdicts if row[2] != "equal"] == [
-        ("codec-lz4", 0, "right is behind", None, None, None, None, 0),
+        ("codec-lz4", 0, "right is shorter", None, None, None, None, 0),
         ("codec-none", 0, "diverged", 3, "missing", 0, None, 1),
         ("codec-zstd", 0, "diverged", 3, "missing", 0, None, 1),
         ("several.segments", 0, "diverged", 187, "differs", 2, 2, 2),

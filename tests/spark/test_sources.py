@@ -71,6 +71,9 @@ def test_frames_are_those_of_the_command_line(
     rows = [row.asDict() for row in frames.select("*", time.alias("iso")).collect()]
     for row in rows:
         assert row.pop("time_ns") // 1000 == int(row.pop("time").timestamp() * 1_000_000 + 0.5)
+        ends = [row.pop("client"), row.pop("broker")]
+        assert row["flow"] == " > ".join(ends if row["direction"] == "request" else reversed(ends))
+        assert (row.pop("error_code") == 0) == (row.pop("error_name") == "NONE")
     wanted = [row_of(line) | {"iso": line["time"]} for line in lines if line["frame"] is not None]
     assert len(wanted) > 600
     key = lambda row: (row["capture"], row["frame"])  # noqa: E731

@@ -2,7 +2,7 @@
 
 JoinGroup brings the member a step towards its target; its epoch is the generation. SyncGroup fetches what it
 was assigned, from the coordinator. Heartbeat asks it to join again when there is more to do, and from then
-on it has its rebalance time-out for that. The coordinator assigns: nobody leads.
+on it has its rebalance time-out for that. The coordinator assigns: there is no leader.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Members go: by themselves, for now, or because their time is over. The group's epoch rises each time.
 
-A static member that will be back (-2) keeps its place, its target and its partitions; nobody else notices.
+A static member that will be back (-2) keeps its place, its target and its partitions; others see nothing.
 """
 
 from __future__ import annotations

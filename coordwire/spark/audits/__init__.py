@@ -5,11 +5,11 @@
     audits.offset_gaps(batches, compacted=["*-changelog"]).show()
     audits.offset_coverage(batches).show()                  # a row a log; its numbers add up
 
-    logs.py        what all of them share: which rows are one replica's log of a partition, which are stale
-    continuity.py  offsets that are missing, repeated, compacted away or unreadable; records sent twice
-    replicas.py    two replicas batch by batch, and where they part; leader epochs
-    producers.py   the sequence numbers of each producer, and how much each wrote
-    state.py       what consumers at read_committed see, and the latest record of each key
+    audited_logs.py         what all of them share: which rows are one replica's log, which are stale
+    continuity.py           offsets that are missing, repeated, compacted or unreadable; records sent twice
+    replica_differences.py  two replicas batch by batch, and where they part; leader epochs
+    producer_sequences.py   the sequence numbers of each producer, and how much each wrote
+    latest_records.py       what consumers at read_committed see, and the latest record of each key
 
 Strategy: Spark's own expressions and windows, so that nothing leaves the JVM; each log is sorted once. Rules:
 an audit reads the columns that it names and passes over others; a finding says where it is (path, position,
@@ -17,14 +17,14 @@ offsets) and what explains it; what a log cannot prove is not claimed.
 """
 
 from coordwire.spark.audits.continuity import offset_coverage, offset_gaps, repeated_records
-from coordwire.spark.audits.producers import producer_sequences, producer_throughput
-from coordwire.spark.audits.replicas import (
+from coordwire.spark.audits.latest_records import committed, latest_by_key
+from coordwire.spark.audits.producer_sequences import producer_sequences, producer_throughput
+from coordwire.spark.audits.replica_differences import (
     batch_bytes,
     compare_replicas,
     leader_epochs,
     replica_divergence,
 )
-from coordwire.spark.audits.state import committed, latest_by_key
 
 __all__ = [
     "batch_bytes", "committed", "compare_replicas", "latest_by_key", "leader_epochs", "offset_coverage",

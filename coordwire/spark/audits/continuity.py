@@ -1,12 +1,12 @@
 """Every offset of a log accounted for: read, a marker, compacted away, unreadable, missing or repeated.
 
 Strategy: the batches of a log in the order of their offsets; where one begins after the end of all before it,
-offsets are missing, where it begins earlier, offsets are repeated. Rules: a gap is no loss where something
+offsets are missing, where it begins earlier, offsets are repeated. Rules: a gap is not a loss where something
 explains it: unreadable bytes between the two batches, or compaction (a topic that is named, a topic that
 brokers compact, or a log with a trace of it: a batch with fewer records than offsets, or a delete horizon).
 A replica that fetched a compacted log has its gaps in any segment, the last one too. A transaction's marker
-takes an offset and is a batch of its own; consumers never see it, and it is no gap. What is before the first
-batch is unknown: retention, or DeleteRecords.
+takes an offset and is a batch of its own; consumers never see it, and it is not a gap. What is before the
+first batch is unknown: retention, or DeleteRecords.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["offset_coverage", "offset_gaps", "repeated_records"]
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from coordwire.spark.audits.logs import LOG, by_log, is_compacted
+from coordwire.spark.audits.audited_logs import LOG, by_log, is_compacted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

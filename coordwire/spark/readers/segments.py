@@ -5,9 +5,9 @@ Strategy: the first batch at or after the part's start is found by walking heade
 reading the whole file would come to. From there on checksums divide the part into sound runs and the rest. A
 run goes to Arrow in one piece; about the rest `coordwire.records.batches` decides over the whole file, so
 that a part's end changes no verdict. Offsets that are asked for are found by the index as well, and of
-batches that headers exclude nothing else is read. A store's object is read in ranges (`object_ranges`), by the same
-steps. Rules: a batch belongs to the part in which it begins; the rows of all parts are those of the whole
-file, and their bytes and the bad ones make up the file.
+batches that headers exclude nothing else is read. A store's object is read in ranges (`object_ranges`), by
+the same steps. Rules: a batch belongs to the part in which it begins; the rows of all parts are those of the
+whole file, and their bytes and the bad ones make up the file.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class _Reader:
         return self._index
 
     def _places(self) -> list[int]:
-        """Where the index says that batches begin; nothing for a local file, where looking costs nothing."""
+        """Where batches begin by the index; nothing for a local file, where looking costs nothing."""
         return sorted({entry.position for entry in self.index()}) if is_uri(self.part.path) else []
 
     def _bounds(self) -> tuple[int, int]:

@@ -15,7 +15,7 @@ and in memory (`spark.sql.streaming.minBatchesToRetain`, `spark.sql.streaming.nu
 from __future__ import annotations
 
 __all__ = [
-    "Arrival", "State", "arrivals_between", "initial_offset", "next_offset", "read_between",
+    "Arrival", "ReadFiles", "arrivals_between", "initial_offset", "next_offset", "read_between",
 ]  # fmt: skip
 
 import json
@@ -34,8 +34,8 @@ HASH, SIZE = 12, 6
 KEPT_GONE = 100_000
 """How many files that are gone are remembered, in case they come back."""
 
-Offset = dict[str, Any]
-State = dict[bytes, int]
+StreamOffset = dict[str, Any]
+ReadFiles = dict[bytes, int]
 """Bytes read of each file, by the hash of its path, in the order of reading."""
 
 
@@ -58,19 +58,19 @@ class Arrival:
         return f"it had {self.read} bytes when it was read and has {self.file.size} now; it is not read again"
 
 
-def initial_offset() -> Offset:
+def initial_offset() -> StreamOffset:
     """Where a stream starts: nothing is read."""
     return _offset({}, [], None)
 
 
 def next_offset(
-    start: Offset,
+    start: StreamOffset,
     files: Iterable[File],
     kinds: Iterable[str],
     *,
     most: int | None = None,
     remembered: Mapping[bytes, int] | None = None,
-) -> Offset:
+) -> StreamOffset:
     """The offset after what there is to read of a listing; `start` itself if there is nothing.
 
     kinds: of files that the source reads. most: files in one micro-batch. remembered: what was read beside
@@ -101,7 +101,9 @@ def next_offset(
     return _offset(state, found, start)
 
 
-def arrivals_between(start: Offset, end: Offset, files: Callable[[], Iterable[File]]) -> list[Arrival]:
+def arrivals_between(
+    start: StreamOffset, end: StreamOffset, files: Callable[[], Iterable[File]]
+) -> list[Arrival]:
     """The files of the micro-batch between two offsets, in the order of reading.
 
     files: lists what is there, for offsets of the first format only. Raises `CoordwireError` for an unknown
@@ -127,7 +129,7 @@ def arrivals_between(start: Offset, end: Offset, files: Callable[[], Iterable[Fi
     return found
 
 
-def read_between(start: Offset, end: Offset) -> State:
+def read_between(start: StreamOffset, end: StreamOffset) -> ReadFiles:
     """What both offsets together say that was read: what is gone may be in one of them alone."""
     return {} if _is_first_format(end) else _decoded(start) | _decoded(end)
 
@@ -135,7 +137,9 @@ def read_between(start: Offset, end: Offset) -> State:
 # --- offsets ---
 
 
-def _offset(state: Mapping[bytes, int], arrivals: Iterable[Arrival], start: Offset | None) -> Offset:
+def _offset(
+    state: Mapping[bytes, int], arrivals: Iterable[Arrival], start: StreamOffset | None
+) -> StreamOffset:
     files = [
         [a.file.path, a.file.size, a.file.modified, a.file.named, a.file.trouble, a.read] for a in arrivals
     ]
@@ -144,7 +148,7 @@ def _offset(state: Mapping[bytes, int], arrivals: Iterable[Arrival], start: Offs
     return {"version": VERSION, "read": b64encode(entries).decode(), "files": files, "after": after}
 
 
-def _decoded(offset: Offset) -> State:
+def _decoded(offset: StreamOffset) -> ReadFiles:
     if _is_first_format(offset):
         return {}
     _check(offset)
@@ -155,7 +159,7 @@ def _decoded(offset: Offset) -> State:
     }
 
 
-def _read_state(offset: Offset, listed: Mapping[bytes, File]) -> State:
+def _read_state(offset: StreamOffset, listed: Mapping[bytes, File]) -> ReadFiles:
     """What was read; by an offset of the first format, all that has a time and path up to its own."""
     if not _is_first_format(offset):
         return _decoded(offset)
@@ -163,7 +167,7 @@ def _read_state(offset: Offset, listed: Mapping[bytes, File]) -> State:
     return {key: file.size for key, file in listed.items() if (file.modified, file.path) <= last}
 
 
-def _check(offset: Offset) -> None:
+def _check(offset: StreamOffset) -> None:
     if offset.get("version") != VERSION:
         raise CoordwireError(
             f"the checkpoint's offset is of format {offset.get('version')!r}, expected {VERSION}: it was "
@@ -171,16 +175,16 @@ def _check(offset: Offset) -> None:
         )
 
 
-def _is_first_format(offset: Offset) -> bool:
+def _is_first_format(offset: StreamOffset) -> bool:
     """Whether it is the time and path of the last file, as coordwire 0.1 wrote it."""
     return set(offset) == {"modified", "path"}
 
 
-def _place(offset: Offset) -> tuple[int, str]:
+def _place(offset: StreamOffset) -> tuple[int, str]:
     return offset["modified"], offset["path"]
 
 
-def _digest(offset: Offset) -> str:
+def _digest(offset: StreamOffset) -> str:
     return blake2b(json.dumps(offset, sort_keys=True).encode(), digest_size=HASH).hexdigest()
 
 

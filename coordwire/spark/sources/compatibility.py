@@ -1,7 +1,7 @@
 """What differs between PySpark 4.0, 4.1, 4.2 and 4.3 for the data sources.
 
 Rules: features are looked for, not versions; nothing else in coordwire asks which PySpark it runs in. What an
-older PySpark lacks has a stand-in of the newest one's name, which nothing there ever uses.
+older PySpark lacks has an unused placeholder of the newest one's name.
 """
 
 from __future__ import annotations

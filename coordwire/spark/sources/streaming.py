@@ -29,7 +29,7 @@ from coordwire.spark.readers.rows import Bad, conform, quarantine_batch
 from coordwire.spark.readers.segments import resume_position
 from coordwire.spark.sources.arrivals import (
     Arrival,
-    State,
+    ReadFiles,
     arrivals_between,
     initial_offset,
     next_offset,
@@ -124,7 +124,7 @@ class _EarlierFolderReader(_Reader):
         if options.max_files_per_trigger is not None:
             raise CoordwireError("the option maxFilesPerTrigger of a stream needs PySpark 4.2 or later")
         self._start = initial_offset()
-        self._remembered: State = {}
+        self._remembered: ReadFiles = {}
 
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
         return next_offset(

@@ -14,7 +14,7 @@ __all__ = ["committed", "latest_by_key"]
 from typing import TYPE_CHECKING
 
 from coordwire.errors import CoordwireError
-from coordwire.spark.audits.logs import LOG, by_log
+from coordwire.spark.audits.audited_logs import LOG, by_log
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

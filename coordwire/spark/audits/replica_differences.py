@@ -2,7 +2,7 @@
 
 Strategy: batches are matched by topic, partition and base offset, so that segments may end elsewhere. A
 follower writes what it fetched as it is: the same batch has the same size, leader epoch and checksum, and a
-checksum covers all other bytes but the base offset. Rules: a log that ends earlier is behind or truncated,
+checksum covers all other bytes but the base offset. Rules: a log that ends earlier is shorter or truncated,
 one that begins later has a shorter retention: neither is a difference in content; compaction runs on each
 replica by itself, so that compacted topics differ without a fault.
 """
@@ -13,7 +13,7 @@ __all__ = ["batch_bytes", "compare_replicas", "leader_epochs", "replica_divergen
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from coordwire.spark.audits.logs import LOG, by_log
+from coordwire.spark.audits.audited_logs import LOG, by_log
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
@@ -31,7 +31,7 @@ def compare_replicas(left: DataFrame, right: DataFrame) -> DataFrame:
     left, right: batches of the two, such as one table's for two values of `broker`. Each partition is to be
     there once on either side. Columns: topic, partition, base_offset; kind: `differs` (the same base offset,
     other bytes), `cut differently` (the other side has some of the offsets in batches that begin elsewhere),
-    `missing` (the other side has none of them, but earlier and later ones), `behind` (the other side ends
+    `missing` (the other side has none of them, but earlier and later ones), `shorter` (the other side ends
     before), `before` (the other side begins later), `no log` (the other side has nothing of the partition);
     side: which one has the batch, `both` for those that differ; fields: which columns differ; and for both
     sides left_… and right_… of last_offset, path, position, size, partition_leader_epoch and checksum.
@@ -113,7 +113,7 @@ def _alone(side: str, other: str) -> Column:
     return (
         f.when(f.col(f"{other}_first").isNull(), "no log")
         .when(overlaps, "cut differently")
-        .when(f.col("base_offset") > f.col(f"{other}_last"), "behind")
+        .when(f.col("base_offset") > f.col(f"{other}_last"), "shorter")
         .when(last < f.col(f"{other}_first"), "before")
         .otherwise("missing")
     )
@@ -123,9 +123,9 @@ def replica_divergence(left: DataFrame, right: DataFrame) -> DataFrame:
     """A row for each partition: whether the replicas agree, and the first offset at which they don't.
 
     Columns: topic, partition; verdict: `equal`, `diverged` (content differs, or is missing in the midst), or
-    `behind` (one ends earlier, and what both have is equal), by the names of the sides: `left is behind`,
-    `right is behind`; `no log` where one has nothing; first_offset and first_kind: of the first difference in
-    content; left_epoch, right_epoch: leader epochs there; differing (batches), left_first, left_end,
+    `shorter` (one ends earlier, and what both have is equal), by the names of the sides: `left is shorter`,
+    `right is shorter`; `no log` where one has nothing; first_offset and first_kind: of the first difference
+    in content; left_epoch, right_epoch: leader epochs there; differing (batches), left_first, left_end,
     right_first, right_end: offsets, ends exclusive.
     """
     from pyspark.sql import functions as f
@@ -145,8 +145,8 @@ def replica_divergence(left: DataFrame, right: DataFrame) -> DataFrame:
     verdict = (
         f.when(f.col("left_end").isNull() | f.col("right_end").isNull(), "no log")
         .when(differing > 0, "diverged")
-        .when(f.col("left_end") < f.col("right_end"), "left is behind")
-        .when(f.col("left_end") > f.col("right_end"), "right is behind")
+        .when(f.col("left_end") < f.col("right_end"), "left is shorter")
+        .when(f.col("left_end") > f.col("right_end"), "right is shorter")
         .otherwise("equal")
     )
     at = f.when(differing > 0, f.col("at"))

@@ -14,7 +14,7 @@ __all__ = ["producer_sequences", "producer_throughput"]
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from coordwire.spark.audits.logs import LOG, by_log, is_compacted
+from coordwire.spark.audits.audited_logs import LOG, by_log, is_compacted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
