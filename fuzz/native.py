@@ -1,5 +1,6 @@
 """The native engine and the Python code say the same of any bytes and any message: equal values, the same
-bytes, or the same refusal, within any budgets; and the engine looks at no byte after those given to it."""
+bytes, the same JSON text, or the same refusal, within any budgets; and the engine looks at no byte after
+those given to it."""
 
 from __future__ import annotations
 
@@ -8,12 +9,16 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordwire.capture.jsonlines import encode
 from coordwire.codec import Message
+from coordwire.codec.entities import entity_values
 from coordwire.codec.fields import LEAF_FACTOR
 from coordwire.codec.interpreter.decoder import Reader
 from coordwire.codec.interpreter.encoder import Writer
 from coordwire.codec.program import message_program
+from coordwire.codec.transcriber import HAS_CODES, OTHERWISE, layout_transcriber
 from coordwire.errors import CoordwireError
+from coordwire.jsonform import to_json
 from coordwire.limits import current, limits
 from coordwire.testing import strategies
 from fuzz._guard import Guard
@@ -58,6 +63,7 @@ def read(cls: type[Message], version: int, data: bytes) -> None:
     """Decode it by the engine alone, by Python alone, and as anybody does."""
     python = outcome(lambda: python_decode(cls, version, data))
     assert outcome(lambda: cls.decode(data, version=version)) == python
+    transcribed(cls, version, data)
     program = message_program(cls, version)
     if program is None:
         return
@@ -69,6 +75,27 @@ def read(cls: type[Message], version: int, data: bytes) -> None:
     else:
         assert repr(found[0]) == python, "the engine accepts what Python refuses, or reads another value"
         written(cls, version, found[0])
+
+
+def transcribed(cls: type[Message], version: int, data: bytes) -> None:
+    """Write its JSON text by the engine, and by Python."""
+    transcriber = layout_transcriber(cls._layout_.at(version))
+    if transcriber is None:
+        return
+    found = transcriber.transcribe(GUARD.place(data))
+    try:
+        message = python_decode(cls, version, data)
+    except CoordwireError:
+        assert found is None, "the engine writes what Python refuses"
+        return
+    text = encode(to_json(message, version=version))
+    if '"_tags":' in text:  # of unknown tagged fields: in a string the quotes would be escaped
+        assert found is None
+        return
+    assert found is not None, "the engine leaves what Python writes"
+    codes = any(entity_values(message, "error_code"))
+    otherwise = len(python_encode(version, message)) != len(data)
+    assert found == (text, HAS_CODES * codes | OTHERWISE * otherwise)
 
 
 def written(cls: type[Message], version: int, message: Message) -> Any:

@@ -11,6 +11,8 @@
       program.c             a table as the engine keeps it, checked, with the offsets of the slots
       decode.c              bytes to objects
       encode.c              objects to bytes; tags.c: tagged fields; writer.c: the buffer
+      transcriber.c         a table's facts for its JSON text; transcribe.c: bytes to that text;
+                            json_text.c: the buffer and single values
       defaults.c            which fields have their defaults
       budgets.c             the budgets of a decode; sizes.c: the least that a field takes
       freelist.c            objects and lists, made and freed

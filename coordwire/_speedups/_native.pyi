@@ -31,6 +31,15 @@ class Program:
     ) -> tuple[Any, int] | None: ...
     def encode(self, message: object, /) -> bytes | None: ...
 
+TextRow: TypeAlias = tuple[bytes, bool, int, bytes | None, Transcriber | None]
+"""A field: its key, whether it is an error code, its place, its default's bytes, the struct's transcriber."""
+
+class Transcriber:
+    def __new__(cls_, program: Program, rows: tuple[TextRow, ...]) -> Transcriber: ...
+    def transcribe(
+        self, data: bytes | bytearray | memoryview, header: Transcriber | None = None, /
+    ) -> tuple[str, int] | None: ...
+
 class _Caller:
     def __new__(
         cls_,

@@ -14,6 +14,7 @@
     sharing.py              one share of a capture's frames, where several readers share the work
     rotation.py             the files of a rotated capture, as one stream of bytes
     answer_errors.py        the error codes of a response, by name, and which are routine
+    body_text.py            a frame's body in JSON, straight from its bytes
     partial.py              a message that was refused half-way, in JSON
     jsonlines.py            entries as JSON lines; printable.py: texts that every output can carry
     redaction/              what must not be shown

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
+from coordwire.capture.body_text import has_no_codes
 from coordwire.capture.entries import FrameEntry
 from coordwire.codec.entities import entity_field, entity_places, entity_values
 from coordwire.codec.fields import Field
@@ -25,6 +26,7 @@ __all__ = [
     "AnswerError",
     "ErrorPlace",
     "answer_errors",
+    "carries_codes",
     "error_code",
     "error_places",
     "is_routine",
@@ -71,7 +73,7 @@ class ErrorPlace(NamedTuple):
 def answer_errors(entry: FrameEntry) -> list[AnswerError]:
     """The error codes other than 0 that a response carries, each once, in the order of the message."""
     message = entry.message
-    if entry.direction != "response" or not any(entity_values(message, _CODE)):
+    if not _has_codes(entry):
         return []
     found: dict[int, AnswerError] = {}
     for path, owner, code in entity_places(message, _CODE):
@@ -88,8 +90,15 @@ def answer_errors(entry: FrameEntry) -> list[AnswerError]:
 def error_places(entry: FrameEntry) -> Iterator[ErrorPlace]:
     """All error codes other than 0 that a response carries, in the order of the message."""
     message, version = entry.message, entry.body_version
-    if entry.direction == "response" and version is not None and any(entity_values(message, _CODE)):
+    if version is not None and _has_codes(entry):
         yield from _places(message, version, "", _About(None, None, _asked_group(entry)))
+
+
+def _has_codes(entry: FrameEntry) -> bool:
+    """Whether it is a response with an error code other than 0."""
+    if entry.direction != "response" or entry.message is None or has_no_codes(entry):
+        return False
+    return any(entity_values(entry.message, _CODE))
 
 
 class _About(NamedTuple):
@@ -179,14 +188,19 @@ def error_code(entry: FrameEntry) -> tuple[int, str] | None:
     if entry.direction != "response" or message is None or version is None:
         return None
     cls: Any = type(message)
-    if any(entity_values(message, _CODE)):
+    if _has_codes(entry):
         own = entity_field(cls, _CODE)
         if own is not None and (code := getattr(message, own)):
             return code, _code_name(cls.__name__, own, code)
         return next(
             (code, _name_of(owner, path, code)) for path, owner, code in entity_places(message, _CODE) if code
         )
-    return None if entry.error is not None or not _fields(cls, version).ways else (0, "NONE")
+    return None if entry.error is not None or not carries_codes(cls, version) else (0, "NONE")
+
+
+def carries_codes(cls: Any, version: int) -> bool:
+    """Whether a message has error codes in a version."""
+    return bool(_fields(cls, version).ways)
 
 
 def is_routine(entry: FrameEntry, code: int) -> bool:

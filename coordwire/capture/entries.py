@@ -36,6 +36,7 @@ class FrameEntry(RichDisplay):
     seen.
     dialect: what is spoken; in other dialects than Kafka's api_key is the type id, the version that of the
     message's layout, `call` the row that describes it, and no header exists.
+    text: what `coordwire.capture.body_text` has found, if it was asked.
     packet, first_packet: the packets that hold its last and its first byte, counted from 1 in the file as
     Wireshark does; connection: which; all None where the input has no packets.
     """
@@ -64,12 +65,13 @@ class FrameEntry(RichDisplay):
     packet: int | None = None
     first_packet: int | None = None
     connection: TcpConnection | None = None
+    text: tuple[str | None, int] | None = field(default=None, compare=False, repr=False)
 
     def reduced(self) -> FrameEntry:
         """A copy with what its answer needs: neither body, header nor message."""
         return replace(
             self, body=b"", header=None, message=None, error=None, deviations=[], request=None,
-            released=self.size,
+            released=self.size, text=None,
         )  # fmt: skip
 
     @property

@@ -16,10 +16,12 @@ from typing import Any
 
 from coordwire.capture import partial
 from coordwire.capture.answer_errors import AnswerError, answer_errors
+from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.model import TcpConnection, format_time
 from coordwire.capture.redaction.redact import redact
 from coordwire.capture.redaction.withheld import NOTHING, Withheld, withheld, withheld_bytes
+from coordwire.codec.transcriber import OTHERWISE
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import EncodeError, UnreadableRange
 from coordwire.jsonform import to_json
@@ -38,10 +40,13 @@ def line(entry: Entry, digits: int, *, show_secrets: bool, opened: OpenBytes | N
     if isinstance(entry, UnreadableRange):
         return encode(_unreadable(entry, digits, show_secrets)) + "\n"
     hidden = NOTHING if show_secrets else withheld(entry)
-    form = _form(entry, digits, show_secrets, hidden)
+    body = None if hidden.paths or hidden.body else body_text(entry)[0]
+    head, tail = _parts(entry, digits, show_secrets, hidden, body)
     if opened is not None and not hidden.body and (inside := opened(entry, show_secrets)):
-        form["embedded"] = inside
-    return encode(form) + "\n"
+        tail["embedded"] = inside
+    if body is None:
+        return encode(head | tail) + "\n"
+    return f'{encode(head)[:-1]},"body":{body},{encode(tail)[1:]}\n'
 
 
 def _unreadable(entry: UnreadableRange, digits: int, show_secrets: bool) -> dict[str, Any]:
@@ -71,16 +76,20 @@ def frame_form(
     """A frame's line as a dict, before it is written. hidden: what isn't shown of it, where that is known."""
     if hidden is None:
         hidden = NOTHING if show_secrets else withheld(entry)
-    return _form(entry, digits, show_secrets, hidden)
+    head, tail = _parts(entry, digits, show_secrets, hidden, None)
+    return head | tail
 
 
-def _form(entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld) -> dict[str, Any]:
+def _parts(
+    entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld, text_of_body: str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a frame's line has before its body, and the rest; with the body, unless its text is known."""
     key, version, error, header = entry.api_key, entry.body_version, entry.error, entry.header
     body = None
     trouble = (
         None if error is None else {"reason": error.reason, "position": error.position, "path": error.path}
     )
-    if entry.message is not None and version is not None and not hidden.body:
+    if text_of_body is None and entry.message is not None and version is not None and not hidden.body:
         if error is not None:
             body = partial.body(entry.message, version, error.path)
         else:
@@ -113,10 +122,10 @@ def _form(entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld) 
     form["size"] = len(entry.body)
     if (latency := entry.latency_ns) is not None:
         form["latencyMs"] = round(latency / 1e6, 6)
-    form["body"] = body
-    form["error"] = trouble
+    tail: dict[str, Any] = {} if text_of_body is not None else {"body": body}
+    tail["error"] = trouble
     if not hidden.body and (met := answer_errors(entry)):
-        form["errors"] = [_error(one) for one in met]
+        tail["errors"] = [_error(one) for one in met]
     redacted = list(hidden.paths)
     if hidden.body and entry.message is not None:
         redacted = ["body"]
@@ -131,14 +140,14 @@ def _form(entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld) 
         if raw:
             redacted.append("raw")
         else:
-            form["raw"] = entry.body.hex()
+            tail["raw"] = entry.body.hex()
     if redacted:
-        form["redacted"] = redacted
+        tail["redacted"] = redacted
     if entry.deviations:
-        form["deviations"] = [
+        tail["deviations"] = [
             {"reason": odd.reason, "position": odd.position, "path": odd.path} for odd in entry.deviations
         ]
-    return form
+    return form, tail
 
 
 def _packets(entry: Entry) -> dict[str, Any]:
@@ -173,6 +182,9 @@ def _written_otherwise(entry: FrameEntry) -> bool:
     header, message, version = entry.header, entry.message, entry.body_version
     if entry.dialect is not Dialect.KAFKA:
         return False
+    written, found = body_text(entry)
+    if written is not None:
+        return bool(found & OTHERWISE)
     assert header is not None
     assert message is not None
     assert version is not None

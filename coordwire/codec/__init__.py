@@ -7,6 +7,7 @@
     fields.py       Field and FieldTable: what it says, in every version
     backends.py     which of the following serves a class
     program.py      the tables as the C engine takes them, where it was built
+    transcriber.py  the same for JSON text
     compiler/       the tables as straight-line Python, made when a version is first used
     interpreter/    bytes to values and back by the tables; words every DecodeError and EncodeError
     subclasses.py   users' subclasses of generated classes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coordwire.coordinator.classic.records import group_tombstone
-from coordwire.coordinator.consumer.records import group_tombstones
+from coordwire.coordinator.consumer.consumer_records import group_tombstones
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.state import GroupModel

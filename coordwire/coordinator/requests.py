@@ -14,10 +14,10 @@ from typing import Any
 from coordwire.codec import Message
 from coordwire.coordinator.admin import delete_groups, describe_group, list_groups
 from coordwire.coordinator.classic.leave import leaving_members
+from coordwire.coordinator.consumer.consumer_heartbeat import consumer_group_heartbeat, validate_heartbeat
 from coordwire.coordinator.consumer.describe import describe_consumer_group
-from coordwire.coordinator.consumer.heartbeat import consumer_group_heartbeat, validate_heartbeat
-from coordwire.coordinator.dispatch import heartbeat_group, join_group, leave_group, sync_group
 from coordwire.coordinator.effects import RequestContext
+from coordwire.coordinator.either_protocol import heartbeat_group, join_group, leave_group, sync_group
 from coordwire.coordinator.offsets.commit import commit, refused_commit, resolve_commit
 from coordwire.coordinator.offsets.delete import delete_offsets, resolve_delete
 from coordwire.coordinator.offsets.fetch import fetch, fetch_response, refused_fetch, requested_groups

@@ -13,15 +13,18 @@
     options.py     the options that a reader takes
     readers/       files to rows: what runs on the workers
     sources/       PySpark's data source API over the readers
-    pipeline/      captures and segments into tables, and the report
+    pipeline/      captures and segments into tables, and the report; by Spark or by processes of one machine
+    audits/        offsets, replicas, producers and the state of topics, over the tables
+    payloads.py    schema ids and GUIDs of a registry as columns
     plugins/       the top-level packages by which PySpark finds the sources, one each
     replicas.py    each record once, of several brokers' copies
     session.py     a session with the Java that there is
     DESIGN.md      how it scales
 
-Strategy: everything but sources/, session.py and the pipeline's own job is plain Python over Arrow, and runs
-as well without Spark. Rules: nothing else in coordwire imports pyspark; a worker imports the reader that it
-needs and keeps nothing between tasks; every byte of a file is in a row or in quarantine.
+Strategy: everything but sources/, session.py, audits/, payloads.py and the pipeline's job in Spark is plain
+Python over Arrow, and runs as well without Spark. Rules: nothing else in coordwire imports pyspark; a worker
+imports the reader that it needs and keeps nothing between tasks; every byte of a file is in a row or in
+quarantine.
 """
 
 from __future__ import annotations

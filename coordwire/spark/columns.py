@@ -78,7 +78,7 @@ RECORDS = (
     Column("magic", "tinyint", "The format of its batch: 0, 1 or 2.", True),
     Column("codec", "string", "none, gzip, snappy, lz4 or zstd.", True),
     Column("timestamp_type", "string", "CreateTime, LogAppendTime or NoTimestampType.", True),
-    Column("transactional", "boolean", "Whether it is part of a transaction.", True),
+    Column("transactional", "boolean", "Whether it is part of a transaction."),
 )
 
 BATCHES = (

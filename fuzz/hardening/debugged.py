@@ -29,7 +29,7 @@ RUNS = (
     ("pytest", "-q", "-p", "no:cacheprovider", *(
         f"tests/{name}.py" for name in (
             "codec/test_native", "codec/test_native_exchange", "codec/test_native_frames",
-            "codec/test_native_objects",
+            "codec/test_native_objects", "codec/test_transcriber",
             "records/test_native", "records/test_native_batch", "records/test_native_columns",
         )
     )),

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from coordwire.codec import Message
 from coordwire.codec.program import message_program
+from coordwire.codec.transcriber import layout_transcriber
 from coordwire.errors import CorruptBatch, DecodeError, EncodeError
 from coordwire.messages.fetch import FetchResponse
 from coordwire.messages.heartbeat import HeartbeatRequest
@@ -99,7 +100,8 @@ def memory() -> int:
 
 
 def messages() -> Calls:
-    """Messages read and written; bytes cut at every sort of place, and mutated; budgets that don't do."""
+    """Messages read and written, and their text; bytes cut at every sort of place, and mutated; budgets that
+    don't do."""
     found: Calls = []
     for message, version in CASES:
         cls, wire = type(message), message.encode(version=version)
@@ -112,6 +114,9 @@ def messages() -> Calls:
         for cut in range(1, len(wire), 7 + len(wire) // 50):
             found.append(partial(program.decode, wire[:cut], 0, 10**6, 10**7))
         found += (partial(program.decode, wire, 0, 0, 10**7), partial(program.encode, None))
+        transcriber = layout_transcriber(cls._layout_.at(version))
+        if transcriber is not None:
+            found += [partial(transcriber.transcribe, data) for data in (wire, *mutated(wire, 20))]
     return found
 
 

@@ -1,8 +1,9 @@
 """`python -m tests.bench.spark` measures the Spark pipeline beside the same decode in a plain loop.
 
 Strategy: it makes segments (1 GB by default) of one repeated batch shape, then decodes them to Arrow batches
-in a plain loop, to Spark's `noop` sink, to Parquet by the pipeline (pyarrow in the workers) and to Parquet by
-Spark's own writer; on one core and on two. Rules: CPU is what this process and everything it started has
+in a plain loop, to Parquet by the pipeline in processes of this machine (`--engine local`), to Spark's `noop`
+sink, to Parquet by the pipeline in Spark (pyarrow in the workers) and to Parquet by Spark's own writer; on
+one core and on two. Rules: CPU is what this process and everything it started has
 used; wall time is beside it. The JVM has started and read one segment before it is measured. Every row
 decodes the same bytes with the same columns.
 """
@@ -90,6 +91,19 @@ def measure(name: str, run: Callable[[], object], size: int, base: float | None)
     return used
 
 
+def local_rows(workers: int, folder: Path, out: Path, size: int, base: float) -> None:
+    from coordwire.spark import pipeline
+
+    measure(
+        f"pipeline to Parquet, {workers} workers",
+        lambda: pipeline.run(
+            pipeline.LocalEngine(workers), [str(folder)], str(out / f"local-{workers}"), tables=["records"],
+            report=False,
+        ),
+        size, base,
+    )  # fmt: skip
+
+
 def spark_rows(cores: int, folder: Path, out: Path, size: int, base: float, *, writers: bool) -> None:
     from coordwire.spark import pipeline
     from coordwire.spark.session import session
@@ -126,6 +140,8 @@ def main() -> None:
         print(f"{'':34} {'CPU s':>8} {'wall s':>8} {'MB/s of CPU':>12} {'MB/s':>10} {'× plain':>8}")
         base = measure("plain loop", lambda: plain(work / "in"), size, None)
         for cores in (1, 2):
+            if not options.no_parquet:
+                local_rows(cores, work / "in", work, size, base)
             spark_rows(cores, work / "in", work, size, base, writers=not options.no_parquet)
     finally:
         shutil.rmtree(work)

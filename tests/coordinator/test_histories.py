@@ -56,7 +56,7 @@ def replayed() -> _Replayed:
 
 def test_kept_histories_come_out_as_kafka_made_them(replayed: _Replayed) -> None:
     assert replayed.differences == []
-    assert replayed.count >= 1_000
+    assert replayed.count >= 700
 
 
 @pytest.mark.long
@@ -90,7 +90,6 @@ CODES = {
     },
     "OffsetFetch": {
         *("NONE", "UNKNOWN_TOPIC_ID", "NOT_COORDINATOR", "STALE_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"),
-        "ILLEGAL_GENERATION",
     },
     "ConsumerGroupHeartbeat": {
         *("NONE", "INVALID_REQUEST", "UNSUPPORTED_ASSIGNOR", "INVALID_REGULAR_EXPRESSION"),

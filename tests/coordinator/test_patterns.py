@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from coordwire.coordinator.patterns import InvalidPattern, TopicPattern
-from coordwire.coordinator.patterns.matching import TopicPattern as Pattern
+from coordwire.coordinator.patterns.topic_pattern import TopicPattern as Pattern
 
 KEPT = Path(__file__).parents[1] / "data" / "coordinator" / "patterns.txt"
 

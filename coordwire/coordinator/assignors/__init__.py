@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from coordwire.coordinator.assignors.fixed import fixed_targets
-from coordwire.coordinator.assignors.ranges import range_targets
+from coordwire.coordinator.assignors.range_assignor import range_targets
 from coordwire.coordinator.assignors.specification import Assignor, GroupSpec, MemberSpec
 from coordwire.coordinator.assignors.uniform import uniform_targets
 

@@ -2,8 +2,8 @@
 
 Here members that all subscribe to the same topics; others in `balanced`.
 Strategy: every member has a quota, some have one more. Members in turn keep what they have up to their
-quota; what is over, and what nobody has, goes to those below theirs. A member that could have one more gives
-that up for another while others remain who must take it.
+quota; what is over, and what no member has, goes to those below theirs. A member that could have one more
+gives that up for another while others remain who must take it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 JoinGroup brings the member a step towards its target; its epoch is the generation. SyncGroup fetches what it
 was assigned, from the coordinator. Heartbeat asks it to join again when there is more to do, and from then
-on it has its rebalance time-out for that. The coordinator assigns: nobody leads.
+on it has its rebalance time-out for that. The coordinator assigns: there is no leader.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coordwire.coordinator.classic.leave import leaving_members
+from coordwire.coordinator.consumer.consumer_heartbeat import new_member_id
 from coordwire.coordinator.consumer.downgrade import downgrade, downgrades_when_replaced
 from coordwire.coordinator.consumer.embedded_protocol import (
-    Malformed,
+    MalformedProtocol,
     Subscription,
     read_subscription,
     written_assignment,
 )
-from coordwire.coordinator.consumer.heartbeat import new_member_id
-from coordwire.coordinator.consumer.joining import (
+from coordwire.coordinator.consumer.joining_members import (
     find_member,
     find_static_member,
     joining_static_member,
@@ -121,7 +121,7 @@ def join_classic(
 def _subscription(request: JoinGroupRequest) -> Subscription:
     try:
         return read_subscription(request.protocols[0].metadata)
-    except Malformed:
+    except MalformedProtocol:
         raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR) from None
 
 
@@ -187,7 +187,7 @@ def sync_classic(state: State, group: ConsumerGroupModel, request: SyncGroupRequ
         try:
             ordered = topics_in_order(owned, capacity_for(len(owned)))
             assignment = written_assignment(ordered, state.topics, metadata)
-        except Malformed:
+        except MalformedProtocol:
             # Apache Kafka fails here too, and never answers: the member joins again when it gives up.
             return
         reply.send(

@@ -10,8 +10,8 @@ from collections.abc import Collection
 
 from coordwire.coordinator.classic.rebalancing import keep_alive, prepare_rebalance
 from coordwire.coordinator.classic.records import group_metadata
-from coordwire.coordinator.consumer.embedded_protocol import Malformed, written_assignment
-from coordwire.coordinator.consumer.records import group_tombstones
+from coordwire.coordinator.consumer.consumer_records import group_tombstones
+from coordwire.coordinator.consumer.embedded_protocol import MalformedProtocol, written_assignment
 from coordwire.coordinator.model.classic_group import CONSUMER_PROTOCOL_TYPE, ClassicGroupModel
 from coordwire.coordinator.model.classic_member import ClassicMember
 from coordwire.coordinator.model.classic_states import GroupState
@@ -93,7 +93,7 @@ def downgrade(
             one.assignment = written_assignment(
                 group.target(of), state.topics, one.metadata(classic.protocol)
             )
-        except Malformed as error:
+        except MalformedProtocol as error:
             raise OperationRefused(
                 ErrorCode.GROUP_ID_NOT_FOUND,
                 f"Cannot downgrade the classic group {group.group_id}: {error.reason}.",

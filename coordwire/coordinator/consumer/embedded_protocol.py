@@ -23,7 +23,7 @@ from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import ErrorCode
 
 __all__ = [
-    "Malformed",
+    "MalformedProtocol",
     "OwnedTopic",
     "Subscription",
     "read_assignment",
@@ -36,7 +36,7 @@ _OWNED, _GENERATION, _RACK = 1, 2, 3
 _INT32 = 4
 
 
-class Malformed(Exception):
+class MalformedProtocol(Exception):
     """Bytes that end early, or of a negative version: what Apache Kafka calls a schema error."""
 
     def __init__(self, reason: str = "Buffer underflow while parsing consumer protocol's header") -> None:
@@ -82,12 +82,12 @@ class _Reader:
         self._at = 0
         self.version = self._number(">h", 2)
         if self.version < 0:
-            raise Malformed(f"Unsupported assignment version: {self.version}")
+            raise MalformedProtocol(f"Unsupported assignment version: {self.version}")
         self.version = min(self.version, _NEWEST)
 
     def _number(self, layout: str, size: int) -> int:
         if len(self._data) - self._at < size:
-            raise Malformed
+            raise MalformedProtocol
         (found,) = struct.unpack_from(layout, self._data, self._at)
         self._at += size
         number: int = found
@@ -129,7 +129,7 @@ class _Reader:
 
 
 def read_subscription(metadata: bytes) -> Subscription:
-    """Raises `Malformed`, and `OperationRefused` for lengths that can't be."""
+    """Raises `MalformedProtocol`, and `OperationRefused` for lengths that can't be."""
     reader = _Reader(metadata)
     topics = tuple(reader.string() for _ in range(reader.count()))
     reader.nullable_bytes()
@@ -153,7 +153,7 @@ def read_assignment(data: bytes, image: TopicsImage) -> tuple[Target, bool]:
 
 
 def written_assignment(target: Mapping[UUID, Iterable[int]], image: TopicsImage, metadata: bytes) -> bytes:
-    """An assignment in the version of the member's subscription. Raises `Malformed`."""
+    """An assignment in the version of the member's subscription. Raises `MalformedProtocol`."""
     version = _Reader(metadata).version
     topics = [(topic, list(target[topic_id])) for topic_id in target if (topic := image.find_id(topic_id))]
     parts = [struct.pack(">hi", version, len(topics))]

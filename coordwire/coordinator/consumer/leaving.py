@@ -1,6 +1,6 @@
 """Members go: by themselves, for now, or because their time is over. The group's epoch rises each time.
 
-A static member that will be back (-2) keeps its place, its target and its partitions; nobody else notices.
+A static member that will be back (-2) keeps its place, its target and its partitions; others see nothing.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from coordwire.codec import Message
-from coordwire.coordinator.consumer.downgrade import downgrade, downgrades_without
-from coordwire.coordinator.consumer.joining import find_member, find_static_member
-from coordwire.coordinator.consumer.records import (
+from coordwire.coordinator.consumer.consumer_records import (
     epoch_record,
     member_tombstones,
     owned_record,
     pattern_tombstone,
 )
-from coordwire.coordinator.consumer.sessions import Sessions, cancel_timers
+from coordwire.coordinator.consumer.downgrade import downgrade, downgrades_without
+from coordwire.coordinator.consumer.joining_members import find_member, find_static_member
+from coordwire.coordinator.consumer.sessions import MemberTimers, cancel_timers
 from coordwire.coordinator.model.assignment import NOTHING_OWNED
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import LEFT_FOR_NOW, ConsumerMember
@@ -87,5 +87,5 @@ def _fence(state: State, group: ConsumerGroupModel, member: ConsumerMember) -> R
     return remove_members(state, group, [member])
 
 
-SESSIONS = Sessions(_fence)
+SESSIONS = MemberTimers(_fence)
 """The timers of all consumer groups; a member whose time is over is out."""

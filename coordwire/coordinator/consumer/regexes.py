@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from coordwire.coordinator.consumer.records import epoch_record, pattern_record, pattern_tombstone
+from coordwire.coordinator.consumer.consumer_records import epoch_record, pattern_record, pattern_tombstone
 from coordwire.coordinator.consumer.sessions import find_consumer
 from coordwire.coordinator.hash_order import in_timeline_order
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel, ResolvedPattern, Subscribers

@@ -12,7 +12,7 @@ from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.state import NOTHING, Result, State
 
-__all__ = ["Sessions", "cancel_timers", "find_consumer"]
+__all__ = ["MemberTimers", "cancel_timers", "find_consumer"]
 
 Fence = Callable[[State, ConsumerGroupModel, ConsumerMember], Result]
 """Removes a member from its group."""
@@ -31,7 +31,7 @@ def cancel_timers(state: State, group_id: str, member_id: str) -> None:
         state.timers.cancel((kind, group_id, member_id))
 
 
-class Sessions:
+class MemberTimers:
     """The timers of consumer groups' members. fence: what happens to a member whose time is over."""
 
     def __init__(self, fence: Fence) -> None:

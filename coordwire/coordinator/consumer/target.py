@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from coordwire.coordinator.assignors import ASSIGNORS, Assignor, GroupSpec, MemberSpec
-from coordwire.coordinator.consumer.records import assignment_epoch_record, target_record
+from coordwire.coordinator.consumer.consumer_records import assignment_epoch_record, target_record
 from coordwire.coordinator.consumer.subscriptions import subscribed_ids, subscribed_names
 from coordwire.coordinator.hash_order import capacity_for, in_hash_order
 from coordwire.coordinator.model.assignment import NO_TARGET, Target, same_target

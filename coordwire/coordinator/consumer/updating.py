@@ -5,14 +5,14 @@ Both kinds of members go this way, with ConsumerGroupHeartbeat and with JoinGrou
 
 from __future__ import annotations
 
-from coordwire.coordinator.consumer.leaving import SESSIONS
-from coordwire.coordinator.consumer.reconciliation import Reported, reconciled
-from coordwire.coordinator.consumer.records import (
+from coordwire.coordinator.consumer.consumer_records import (
     epoch_record,
     member_record,
     owned_record,
     partition_metadata_tombstone,
 )
+from coordwire.coordinator.consumer.leaving import SESSIONS
+from coordwire.coordinator.consumer.next_assignment import Reported, reconciled
 from coordwire.coordinator.consumer.target import TargetOfMember
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember

@@ -7,13 +7,13 @@ of theirs that are parked are answered: a rebalance is in progress.
 from __future__ import annotations
 
 from coordwire.coordinator.classic.records import group_tombstone
+from coordwire.coordinator.consumer.consumer_records import group_records
 from coordwire.coordinator.consumer.embedded_protocol import (
-    Malformed,
+    MalformedProtocol,
     read_assignment,
     read_subscription,
 )
 from coordwire.coordinator.consumer.leaving import SESSIONS
-from coordwire.coordinator.consumer.records import group_records
 from coordwire.coordinator.model.assignment import NO_TARGET, Target
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_states import GroupState
@@ -106,7 +106,7 @@ def _members(state: State, group: ClassicGroupModel) -> list[tuple[str, Target, 
             if group.protocol is None:
                 raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
             subscription = read_subscription(member.metadata(group.protocol))
-        except Malformed:
+        except MalformedProtocol:
             raise _refused(group.group_id, "the embedded consumer protocol is malformed") from None
         new = ConsumerMember(
             member.member_id,

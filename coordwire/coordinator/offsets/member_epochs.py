@@ -29,7 +29,7 @@ def _stale(member: ConsumerMember) -> OperationRefused:
 def validate_consumer_commit(
     group: ConsumerGroupModel, member_id: str, epoch: int, version: int
 ) -> ConsumerMember | None:
-    """Gives a member whose epoch is behind: `validate_older_epoch` decides for each partition."""
+    """Gives a member whose epoch isn't the current one: `validate_older_epoch` decides for each partition."""
     if epoch < 0 and group.is_empty:
         return None
     member = group.members.get(member_id)

@@ -10,7 +10,7 @@ take more than `MAX_INSTRUCTIONS` or `MAX_DEPTH` is refused, where RE2/J takes a
 neither.
 """
 
-from coordwire.coordinator.patterns.errors import InvalidPattern
-from coordwire.coordinator.patterns.matching import TopicPattern
+from coordwire.coordinator.patterns.invalid_pattern import InvalidPattern
+from coordwire.coordinator.patterns.topic_pattern import TopicPattern
 
 __all__ = ["InvalidPattern", "TopicPattern"]

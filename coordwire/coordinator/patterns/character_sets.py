@@ -6,16 +6,24 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["ANY", "NOT_NEWLINE", "PERL_CLASSES", "POSIX_CLASSES", "CharacterSet", "Part", "unicode_class"]
+__all__ = [
+    "ANY",
+    "NOT_NEWLINE",
+    "PERL_CLASSES",
+    "POSIX_CLASSES",
+    "CharacterPart",
+    "CharacterSet",
+    "unicode_class",
+]
 
-Ranges = tuple[tuple[str, str], ...]
+CharacterRanges = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CharacterPart:
     """A part of a set: characters in ranges, or those that a test accepts; or all others, if negated."""
 
-    ranges: Ranges = ()
+    ranges: CharacterRanges = ()
     test: Callable[[str], bool] | None = None
     negated: bool = False
     fold: bool = False
@@ -33,7 +41,7 @@ class Part:
 class CharacterSet:
     """Characters that one of the parts has; or none of them, if negated."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[CharacterPart, ...]
     negated: bool = False
 
     def has(self, character: str) -> bool:
@@ -41,19 +49,19 @@ class CharacterSet:
 
 
 ANY = CharacterSet((), negated=True)
-NOT_NEWLINE = CharacterSet((Part((("\n", "\n"),)),), negated=True)
+NOT_NEWLINE = CharacterSet((CharacterPart((("\n", "\n"),)),), negated=True)
 
 _DIGIT = ("0", "9")
 _UPPER = ("A", "Z")
 _LOWER = ("a", "z")
 _UNDERSCORE = ("_", "_")
 
-PERL_CLASSES: dict[str, Ranges] = {
+PERL_CLASSES: dict[str, CharacterRanges] = {
     "d": (_DIGIT,),
     "s": (("\t", "\n"), ("\f", "\r"), (" ", " ")),
     "w": (_DIGIT, _UPPER, _UNDERSCORE, _LOWER),
 }
-POSIX_CLASSES: dict[str, Ranges] = {
+POSIX_CLASSES: dict[str, CharacterRanges] = {
     "alnum": (_DIGIT, _UPPER, _LOWER),
     "alpha": (_UPPER, _LOWER),
     "ascii": (("\0", "\x7f"),),

@@ -20,11 +20,11 @@ from coordwire.coordinator.patterns.character_sets import (
     NOT_NEWLINE,
     PERL_CLASSES,
     POSIX_CLASSES,
+    CharacterPart,
     CharacterSet,
-    Part,
     unicode_class,
 )
-from coordwire.coordinator.patterns.errors import InvalidPattern
+from coordwire.coordinator.patterns.invalid_pattern import InvalidPattern
 
 __all__ = ["MAX_DEPTH", "MAX_INSTRUCTIONS", "Assertion", "Fragment", "Split", "parsed"]
 
@@ -185,7 +185,7 @@ class _Parser:
         self._groups[-1].pieces.append(fragment)
 
     def _literal(self, character: str) -> None:
-        part = Part(((character, character),), fold=bool(self._flags & _FOLD))
+        part = CharacterPart(((character, character),), fold=bool(self._flags & _FOLD))
         self._push([CharacterSet((part,))])
 
     @staticmethod
@@ -296,7 +296,7 @@ class _Parser:
             else:
                 self._literal(self._escape())
 
-    def _class_escape(self) -> Part | None:
+    def _class_escape(self) -> CharacterPart | None:
         """A class of Unicode or Perl, if one is next."""
         fold = bool(self._flags & _FOLD)
         if self._sees("\\p") or self._sees("\\P"):
@@ -304,10 +304,10 @@ class _Parser:
         name = self._text[self._at + 1 : self._at + 2]
         if self._sees("\\") and name.lower() in PERL_CLASSES and name:
             self._at += 2
-            return Part(PERL_CLASSES[name.lower()], negated=name.isupper(), fold=fold)
+            return CharacterPart(PERL_CLASSES[name.lower()], negated=name.isupper(), fold=fold)
         return None
 
-    def _unicode_class(self, fold: bool) -> Part:
+    def _unicode_class(self, fold: bool) -> CharacterPart:
         negated = self._text[self._at + 1] == "P"
         found = re.compile(r"\\[pP](?:\{([^}]*)\}|([^{]))", re.DOTALL).match(self._text, self._at)
         if found is None:
@@ -319,7 +319,7 @@ class _Parser:
         if test is None:
             raise InvalidPattern("invalid character class range")
         self._at = found.end()
-        return Part(test=test, negated=negated, fold=fold)
+        return CharacterPart(test=test, negated=negated, fold=fold)
 
     def _escape(self) -> str:
         """One character, after a backslash."""
@@ -347,7 +347,7 @@ class _Parser:
         negated = self._sees("^")
         self._at += negated
         fold = bool(self._flags & _FOLD)
-        parts: list[Part] = []
+        parts: list[CharacterPart] = []
         first = True
         while first or not self._sees("]"):
             first = False
@@ -359,12 +359,12 @@ class _Parser:
                     high = self._set_character()
                     if high < low:
                         raise InvalidPattern("invalid character class range")
-                part = Part(((low, high),), fold=fold)
+                part = CharacterPart(((low, high),), fold=fold)
             parts.append(part)
         self._at += 1
         return CharacterSet(tuple(parts), negated=negated)
 
-    def _posix_class(self, fold: bool) -> Part | None:
+    def _posix_class(self, fold: bool) -> CharacterPart | None:
         end = self._text.find(":]", self._at) if self._sees("[:") else -1
         if end < 0:
             return None
@@ -374,7 +374,7 @@ class _Parser:
         if ranges is None:
             raise InvalidPattern("invalid character class range")
         self._at = end + 2
-        return Part(ranges, negated=negated, fold=fold)
+        return CharacterPart(ranges, negated=negated, fold=fold)
 
     def _set_character(self) -> str:
         if not self._more:

@@ -2,7 +2,8 @@
 
 job.py            inputs -> units of work -> a job -> manifest and report
 engine.py         who runs units: spark_tasks.py, the tasks of a Spark job; local_tasks.py and local_rows.py,
-                  processes of this machine; summary.py: what became of the inputs
+                  processes of this machine; connect_tasks.py: Spark Connect's session;
+                  summary.py: what became of the inputs
 tables.py         the tables in the folder, read; stored_tables.py: those in a store, without Hadoop;
                   catalog_views.py: made known to Spark's catalog
 units.py          one unit of work to rows

@@ -53,7 +53,7 @@ def pruned_notice(paths: Sequence[str]) -> list[str]:
 
 
 def segment_identity(part: Part) -> list[Any] | None:
-    """What a segment is known by wherever its broker moves it; None for what is no broker's segment."""
+    """What a segment is known by wherever its broker moves it; None for what isn't a broker's segment."""
     if part.kind != "segment" or part.cluster_id is None or part.topic is None or part.state == "remote":
         return None
     origin = FileOrigin(part.topic, part.partition, part.broker, part.cluster_id, part.state)
@@ -100,7 +100,7 @@ def gone_units(
 ) -> set[str]:
     """The units of files that were below these inputs and are gone.
 
-    files: what the inputs hold now. Raises `CoordwireError` where it can't be told whether files are gone or
+    files: what the inputs hold now. Raises `CoordwireError` where it isn't known whether files are gone or
     only out of reach.
     """
     places = [_Place(path) for path in inputs]
@@ -147,7 +147,7 @@ def _translated(pattern: str) -> str:
 
 
 def _is_gone(path: str) -> bool:
-    """Whether there is no file of this path. Raises `CoordwireError` where that can't be told."""
+    """Whether there is no file of this path. Raises `CoordwireError` where that isn't known."""
     try:
         if is_uri(path):
             from pyarrow import fs

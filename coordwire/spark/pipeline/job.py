@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from coordwire.errors import CoordwireError
 from coordwire.spark.options import Options
 from coordwire.spark.pipeline.attempts import clear, remove_ours
+from coordwire.spark.pipeline.connect_tasks import ConnectEngine, is_connect
 from coordwire.spark.pipeline.engine import Engine, Progress
 from coordwire.spark.pipeline.gone import gone_units, mount_points, paths_of, pruned_notice, renamed_units
 from coordwire.spark.pipeline.locks import Lock
@@ -103,7 +104,9 @@ def run(
 
 def as_engine(engine: SparkSession | Engine) -> Engine:
     """The engine, or the one of a Spark session."""
-    return engine if isinstance(engine, Engine) else SparkEngine(engine)
+    if isinstance(engine, Engine):
+        return engine
+    return ConnectEngine(engine) if is_connect(engine) else SparkEngine(engine)
 
 
 def _locked(

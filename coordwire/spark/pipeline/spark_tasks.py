@@ -9,7 +9,7 @@ __all__ = ["SparkEngine"]
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -48,8 +48,7 @@ class SparkEngine:
         progress: Progress | None,
         run: str | None = None,
     ) -> None:
-        context, done = self.spark.sparkContext, 0
-        tasks = as_tasks(units, context.defaultParallelism)
+        tasks, done = as_tasks(units, self._workers()), 0
         if not tasks:
             return
 
@@ -57,21 +56,36 @@ class SparkEngine:
             return work_through(group, out, options, tables, run)
 
         with ThreadPoolExecutor(1) as pool:
-            job = pool.submit(lambda: context.parallelize(tasks, len(tasks)).map(work).collect())
+            job = pool.submit(self._work_through, tasks, work)
             try:
                 while not job.done():
-                    done = max(done, _done(self.spark))
+                    done = max(done, self._done())
                     if progress is not None:
                         progress(done, len(tasks))
                     time.sleep(POLL)
             except BaseException:  # interrupted, or asked to end
                 with suppress(Exception):  # Spark itself may be gone
-                    context.cancelAllJobs()
+                    self._cancel()
                 raise
             if (error := job.exception()) is not None:
                 raise _told(error) from error
         if progress is not None:
             progress(len(tasks), len(tasks))
+
+    def _workers(self) -> int:
+        return self.spark.sparkContext.defaultParallelism
+
+    def _work_through(self, tasks: list[list[Unit]], work: Callable[[list[Unit]], int]) -> None:
+        self.spark.sparkContext.parallelize(tasks, len(tasks)).map(work).collect()
+
+    def _done(self) -> int:
+        """How many tasks have ended, as far as Spark says so."""
+        tracker = self.spark.sparkContext.statusTracker()
+        found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        return sum(info.numCompletedTasks for info in found if info is not None)
+
+    def _cancel(self) -> None:
+        self.spark.sparkContext.cancelAllJobs()
 
     def table_rows(self, out: str, tables: Sequence[str]) -> TableRows:
         return _SparkRows(self.spark, out, tables)
@@ -130,9 +144,3 @@ def _told(error: BaseException) -> BaseException:
     return CoordwireError(
         f"the Spark job failed: {printable(said)[:MOST_SAID]}; a rerun goes on where it was"
     )
-
-
-def _done(spark: SparkSession) -> int:
-    tracker = spark.sparkContext.statusTracker()
-    found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-    return sum(info.numCompletedTasks for info in found if info is not None)

@@ -210,10 +210,12 @@ class _Work:
             yield "batches", rows
 
     def _capture(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        from coordwire.capture.body_text import has_no_codes
         from coordwire.capture.entries import FrameEntry
         from coordwire.codec.entities import entity_values
         from coordwire.groups.capture_timeline import Timeline
-        from coordwire.spark.readers.captures import ERROR_SIZE, ErrorRows, read_frames, wanted
+        from coordwire.spark.readers.captures import read_frames, wanted
+        from coordwire.spark.readers.frame_rows import ERROR_SIZE, ErrorRows
         from coordwire.spark.readers.group_stories import STORIES, EventRows
 
         timeline = Timeline()
@@ -232,7 +234,7 @@ class _Work:
                 self.refused += entry.error is not None
                 name = entry.api_name or "unknown"
                 self.apis[name, entry.error is not None] += 1
-                if entry.direction == "response" and entry.error is None:
+                if entry.direction == "response" and entry.error is None and not has_no_codes(entry):
                     for code in {*entity_values(entry.message, "error_code")} - {0}:
                         self.error_codes[name, code] += 1
                 if "errors" in self.tables and wanted(entry, self.options):
@@ -256,8 +258,8 @@ class _Work:
                 yield found.pop()
         if telling:
             found.extend(stories.add(timeline.finish()))
-            yield from found
-            yield from stories.finish()
+        yield from found
+        yield from stories.finish()
         if (rows := errors.take()) is not None:
             yield "errors", rows
 

@@ -8,6 +8,7 @@ remote_segments.py   segments that remote storage has in another form
 parts.py             files to parts, each of which one task reads
 dispatch.py          which reader reads what
 captures.py          captures to frames
+frame_rows.py        frames and error codes to rows
 segments.py          segments to records and batches
 coordinator_logs.py  segments of a coordinator's log to its records
 log_copies.py        which files lag follows from; disk_lag.py: the lag

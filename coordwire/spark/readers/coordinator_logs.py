@@ -58,12 +58,11 @@ def read_offsets(part: Part, options: Options, columns: Sequence[str]) -> Iterat
     """
     schema = arrow_schema([column for name in columns for column in OFFSETS if column.name == name])
     builder = Builder(schema, options.batch_size)
-    data = open_bytes(part.path)
+    data = open_bytes(part.path)[part.start : part.size]
     for item in _items(part, options, data):
         if isinstance(item, UnreadableRange):
-            end = item.position + item.length
-            kept = bytes(data[item.position : min(end, item.position + KEPT)])
-            bad = Bad(part.path, item.position, end, item.reason, kept)
+            start, kept = part.start + item.position, data[item.position : item.position + item.length][:KEPT]
+            bad = Bad(part.path, start, start + item.length, item.reason, bytes(kept))
             if options.failfast:
                 raise CorruptBatch(str(bad), bad.start)
             yield bad

@@ -4,7 +4,7 @@ Strategy: the driver picks the files by their names (`log_copies`); one task rea
 coordinator that loads its log does (`latest`), and of each partition that has any the last segment's end,
 from its index on. Rules: of several brokers' copies of an offsets partition the one that reaches furthest
 counts; of a partition's copies the furthest end. What was removed (a tombstone, an offset of -1), and a
-commit whose transaction isn't committed, is no row; where a partition's log is not among the files, its end
+commit whose transaction isn't committed, have no row; where a partition's log is not among the files, its end
 and lag are null.
 """
 

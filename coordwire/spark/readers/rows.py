@@ -47,18 +47,16 @@ class Builder:
     def __init__(self, schema: pyarrow.Schema, most: int) -> None:
         self.schema = schema
         self.most = most
-        self._columns: list[list[Any]] = [[] for _ in schema]
-        self._rows = self._used = 0
+        self._rows: list[Sequence[Any]] = []
+        self._used = 0
 
-    def add(self, values: Iterable[Any], size: int) -> pyarrow.RecordBatch | None:
+    def add(self, values: Sequence[Any], size: int) -> pyarrow.RecordBatch | None:
         """One row, in the schema's order. size: its bytes, about."""
-        for column, value in zip(self._columns, values, strict=True):
-            column.append(value)
-        self._rows += 1
+        self._rows.append(values)
         self._used += size
-        return self.take() if self._used >= self.most or self._rows >= MOST_ROWS else None
+        return self.take() if self._used >= self.most or len(self._rows) >= MOST_ROWS else None
 
-    def add_all(self, rows: Iterable[Iterable[Any]], size: int) -> Iterator[pyarrow.RecordBatch]:
+    def add_all(self, rows: Iterable[Sequence[Any]], size: int) -> Iterator[pyarrow.RecordBatch]:
         """Rows of about that many bytes each; the batches that have come together."""
         for row in rows:
             if (batch := self.add(row, size)) is not None:
@@ -70,13 +68,22 @@ class Builder:
 
         if not self._rows:
             return None
-        arrays = [
-            pa.array(column, type=field.type)
-            for column, field in zip(self._columns, self.schema, strict=True)
-        ]
-        self._columns = [[] for _ in self.schema]
-        self._rows = self._used = 0
+        columns = zip(*self._rows, strict=True)
+        arrays = [_array(column, field.type) for column, field in zip(columns, self.schema, strict=True)]
+        self._rows = []
+        self._used = 0
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _array(values: Sequence[Any], kind: pyarrow.DataType) -> pyarrow.Array:
+    """A column. Many have one value for all rows, which is converted once."""
+    import pyarrow as pa
+
+    first = values[0]
+    same = values[-1] is first and (first is None or isinstance(first, (str, bool)))
+    if same and all(value is first for value in values):
+        return pa.repeat(pa.scalar(first, type=kind), len(values))
+    return pa.array(values, type=kind)
 
 
 def conform(batch: pyarrow.RecordBatch, schema: pyarrow.Schema) -> pyarrow.RecordBatch:

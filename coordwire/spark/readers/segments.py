@@ -12,11 +12,12 @@ whole file, and their bytes and the bad ones make up the file.
 
 from __future__ import annotations
 
-__all__ = ["read_batches", "read_records"]
+__all__ = ["read_batches", "read_records", "resume_position"]
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from coordwire.capture.jsonlines import text
@@ -55,10 +56,11 @@ CUT_SHORT = "the file ends inside a batch"
 
 
 class _Whole:
-    """A local file, which is all there; as `Ranges` otherwise."""
+    """A local file, which is all there; as `Ranges` otherwise. size: as it was listed, though it may have
+    grown."""
 
-    def __init__(self, path: str) -> None:
-        self.view = open_bytes(path)
+    def __init__(self, path: str, size: int) -> None:
+        self.view = open_bytes(path)[:size]
         self.limit = 0
         self.whole = True
 
@@ -89,7 +91,7 @@ class _Reader:
         self.file: _Whole | Ranges = (
             Ranges(part.path, (part.size, part.modified), part.start, part.end)
             if is_uri(part.path)
-            else _Whole(part.path)
+            else _Whole(part.path, part.size)
         )
         self.view = self.file.view
         self._judge = self.file.batches(check_records=True)
@@ -201,7 +203,7 @@ class _Reader:
         return self._index
 
     def _places(self) -> list[int]:
-        """Where the index says that batches begin; nothing for a local file, where looking costs nothing."""
+        """Where batches begin by the index; nothing for a local file, where looking costs nothing."""
         return sorted({entry.position for entry in self.index()}) if is_uri(self.part.path) else []
 
     def _bounds(self) -> tuple[int, int]:
@@ -271,6 +273,23 @@ def _is_ranged(options: Options) -> bool:
 
 def _has_offsets(options: Options) -> bool:
     return options.starting_offset is not None or options.ending_offset is not None
+
+
+def resume_position(part: Part, read: int) -> int:
+    """Where the first batch begins that wasn't all there when the file had `read` bytes. Raises `OSError`."""
+    local = not is_uri(part.path)
+    seen = replace(part, start=read, size=read if local else part.size)  # an object is read at its own size
+    with closing(_Reader(seen, Options())) as reader:
+        walk = reader.file.batches()
+        walk.position = reader._lead()
+        if local:
+            walk.advance(read)
+            return min(walk.position, read)
+        for item in walk.heads(read):
+            size = item.length if isinstance(item, UnreadableRange) else item.size
+            if item.position + size > read:
+                return int(item.position)
+        return min(walk.position, read)
 
 
 def constants(part: Part) -> dict[str, str | int | None]:

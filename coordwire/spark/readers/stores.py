@@ -159,7 +159,7 @@ class Store:
             self.system.delete_file(path)
 
     def delete_folder(self, path: str) -> None:
-        """Remove what stands for an empty folder."""
+        """Remove the object that marks an empty folder."""
         with self._explained(path):
             self.system.delete_dir(path)
 

@@ -13,7 +13,6 @@ __all__ = [
     "KafkaSegmentBatches",
 ]  # fmt: skip
 
-import sys
 from typing import TYPE_CHECKING, ClassVar
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
@@ -23,13 +22,11 @@ from coordwire.errors import CoordwireError
 from coordwire.spark.columns import ddl, default_columns
 from coordwire.spark.options import parse_options
 from coordwire.spark.readers.dispatch import SOURCES, SourceDefinition
+from coordwire.spark.sources.compatibility import filters_are_pushed
 from coordwire.spark.sources.source_reader import BatchReader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
-"""The worker's module where filters are pushed; Spark refuses a reader that takes any elsewhere."""
 
 
 class _KafkaSource(DataSource):
@@ -46,16 +43,16 @@ class _KafkaSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         options = parse_options(self.options)
-        if PUSHING in sys.modules:
+        if filters_are_pushed():
             from coordwire.spark.sources.pushdown import PushdownReader
 
             return PushdownReader(self.source.name, options, schema)
         return BatchReader(self.source.name, options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        from coordwire.spark.sources.streaming import FolderReader
+        from coordwire.spark.sources.streaming import stream_reader
 
-        return FolderReader(self.source.name, parse_options(self.options), schema)
+        return stream_reader(self.source.name, parse_options(self.options), schema)
 
 
 class KafkaSegment(_KafkaSource):

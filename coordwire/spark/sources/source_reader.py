@@ -18,6 +18,7 @@ from coordwire.errors import CoordwireError
 from coordwire.spark.options import Options
 from coordwire.spark.readers.dispatch import SOURCES, SourceDefinition, plan, read
 from coordwire.spark.readers.rows import conform
+from coordwire.spark.sources.compatibility import arrow_schema_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,9 +40,7 @@ def arrow_rows(
     source: SourceDefinition, partition: InputPartition, options: Options, schema: StructType
 ) -> Iterator[pyarrow.RecordBatch]:
     """A task's rows in the schema that Spark planned with."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    wanted = to_arrow_schema(schema, timezone="UTC")
+    wanted = arrow_schema_of(schema)
     for batch in read(source, partition.value or (), options, checked_columns(source, schema)):
         yield conform(batch, wanted)
 

@@ -1,90 +1,155 @@
 """A folder that grows, as a stream: `spark.readStream.format("kafka-segment")` and the other sources.
 
-Strategy: files are ordered by the time of their last change, then by path; a stream's offset is the last file
-that was read, a micro-batch the files after it, which the workers read as in a batch job. Rules: nothing is
-kept but the offset, which Spark does; files are put there whole, by moving them in, and don't change after
-(one that does comes again). Under `availableNow` what is there at the start is read, then the query ends;
-`maxFilesPerTrigger` bounds a micro-batch.
+Strategy: `arrivals` decides which files are new and keeps that in the offset; here its decisions are turned
+into what the workers read, as in a batch job. Rules: nothing is kept but the offset, which Spark does; files
+are put there whole, by moving them in, whatever their times; segments may grow. Under `availableNow` what is
+there at the start is read, then the query ends; `maxFilesPerTrigger` bounds a micro-batch. Before PySpark
+4.2 Spark asks for the latest offset alone: `maxFilesPerTrigger` is refused, and `availableNow` is one batch.
 """
 
 from __future__ import annotations
 
-__all__ = ["FolderReader"]
+__all__ = ["FolderReader", "stream_reader"]
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxFiles,
-    SupportsTriggerAvailableNow,
-)
 from pyspark.sql.types import StructType
 
+from coordwire.errors import CoordwireError
 from coordwire.spark.options import Options
 from coordwire.spark.readers.dispatch import SOURCES, plan_files
 from coordwire.spark.readers.files import File, find_files
+from coordwire.spark.readers.parts import Part
+from coordwire.spark.readers.rows import Bad, conform, quarantine_batch
+from coordwire.spark.readers.segments import resume_position
+from coordwire.spark.sources.arrivals import (
+    Arrival,
+    ReadFiles,
+    arrivals_between,
+    initial_offset,
+    next_offset,
+    read_between,
+)
+from coordwire.spark.sources.compatibility import (
+    BOUNDED_STREAMS,
+    ReadAllAvailable,
+    ReadMaxFiles,
+    SupportsTriggerAvailableNow,
+    arrow_schema_of,
+)
 from coordwire.spark.sources.source_reader import arrow_rows, checked_columns
 
 if TYPE_CHECKING:
     import pyarrow
 
-Place = tuple[int, str]
-"""A file in the order of reading: its time in nanoseconds since 1970, and its path."""
+_LOG = logging.getLogger(__name__)
 
 
-class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads what comes into the folders."""
+class _Reader(DataSourceStreamReader):
+    """What the stream readers of all versions of PySpark have in common."""
 
     def __init__(self, name: str, options: Options, schema: StructType) -> None:
         self.source_name = name
         self.options = options
         self.schema = schema
-        self._last: Place | None = None
+        self._listing: list[File] | None = None
         checked_columns(SOURCES[name], schema)
 
     def initialOffset(self) -> dict[str, Any]:
-        return _offset((0, ""))
+        return initial_offset()
 
-    def getDefaultReadLimit(self) -> ReadLimit:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        source, options = SOURCES[self.source_name], self.options
+        arrivals = arrivals_between(start, end, self._files)
+        changed = tuple(
+            Bad(arrival.file.path, 0, arrival.file.size, arrival.change)
+            for arrival in arrivals
+            if arrival.change
+        )
+        if changed and options.failfast:
+            raise CoordwireError(str(changed[0]))
+        for bad in changed:
+            _LOG.warning("%s", bad)
+        whole = [arrival.file for arrival in arrivals if not arrival.read]
+        groups: list[tuple[Part, ...]] = plan_files(source, whole, options)
+        for arrival in arrivals:
+            if arrival.grown:
+                groups += _rest(plan_files(source, [arrival.file], options), arrival)
+        partitions = [InputPartition(group) for group in groups]
+        return [*partitions, *([InputPartition(changed)] if changed else [])]
+
+    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+        source, items = SOURCES[self.source_name], partition.value or ()
+        if not any(isinstance(item, Bad) for item in items):
+            yield from arrow_rows(source, partition, self.options, self.schema)
+        elif source.name == "kafka-quarantine":
+            columns = checked_columns(source, self.schema)
+            yield conform(quarantine_batch(items, columns), arrow_schema_of(self.schema))
+
+    def _files(self) -> Iterable[File]:
+        if self._listing is not None:
+            return self._listing
+        return find_files(self.options.paths, recursive=self.options.recursive)
+
+
+class FolderReader(_Reader, SupportsTriggerAvailableNow):
+    """For PySpark 4.2 and later."""
+
+    def getDefaultReadLimit(self) -> Any:
         most = self.options.max_files_per_trigger
         return ReadAllAvailable() if most is None else ReadMaxFiles(most)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        files = self._files((0, ""))
-        self._last = _place(files[-1]) if files else (0, "")
+        self._listing = list(self._files())
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        files = self._files(_from(start))
-        if isinstance(limit, ReadMaxFiles):
-            files = files[: limit.max_files]
-        return _offset(_place(files[-1])) if files else start
+    def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
+        most = limit.max_files if isinstance(limit, ReadMaxFiles) else None
+        return next_offset(start, self._files(), SOURCES[self.source_name].readers, most=most)
+
+
+class _EarlierFolderReader(_Reader):
+    """For PySpark 4.0 and 4.1, which don't say where a stream is: it is where its last batch ended.
+
+    After a restart that isn't known at first; the offset then names all files, and `partitions`, which is
+    given both ends, leaves out what was read.
+    """
+
+    def __init__(self, name: str, options: Options, schema: StructType) -> None:
+        super().__init__(name, options, schema)
+        if options.max_files_per_trigger is not None:
+            raise CoordwireError("the option maxFilesPerTrigger of a stream needs PySpark 4.2 or later")
+        self._start = initial_offset()
+        self._remembered: ReadFiles = {}
+
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
+        return next_offset(
+            self._start, self._files(), SOURCES[self.source_name].readers, remembered=self._remembered
+        )
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        files = [file for file in self._files(_from(start)) if _place(file) <= _from(end)]
-        return [InputPartition(parts) for parts in plan_files(SOURCES[self.source_name], files, self.options)]
-
-    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        return arrow_rows(SOURCES[self.source_name], partition, self.options, self.schema)
-
-    def _files(self, after: Place) -> list[File]:
-        """The files after that place, up to where this query goes, in the order of reading."""
-        found = find_files(self.options.paths, recursive=self.options.recursive)
-        files = [file for file in found if _place(file) > after]
-        if self._last is not None:
-            files = [file for file in files if _place(file) <= self._last]
-        return sorted(files, key=_place)
+        partitions = super().partitions(start, end)
+        self._start, self._remembered = end, read_between(start, end)
+        return partitions
 
 
-def _place(file: File) -> Place:
-    return file.modified, file.path
+def stream_reader(name: str, options: Options, schema: StructType) -> DataSourceStreamReader:
+    """The reader that suits this PySpark. Raises `CoordwireError` for an option that it can't have."""
+    return (FolderReader if BOUNDED_STREAMS else _EarlierFolderReader)(name, options, schema)
 
 
-def _offset(place: Place) -> dict[str, Any]:
-    return {"modified": place[0], "path": place[1]}
-
-
-def _from(offset: dict[str, Any]) -> Place:
-    return offset["modified"], offset["path"]
+def _rest(groups: Iterable[tuple[Part, ...]], arrival: Arrival) -> Iterator[tuple[Part, ...]]:
+    """The parts of a segment that grew, from the first batch that wasn't all there."""
+    groups = list(groups)
+    if not groups:
+        return
+    begin = arrival.read
+    with suppress(OSError):  # the worker reports it
+        begin = resume_position(groups[0][0], arrival.read)
+    for group in groups:
+        if parts := tuple(replace(part, start=max(part.start, begin)) for part in group if part.end > begin):
+            yield parts

@@ -36,7 +36,7 @@ def without_replaced(
 ) -> tuple[dict[str, int], set[str]]:
     """The files to add, with their sizes, and those to remove.
 
-    there: the files of the table; run: the one that works. Raises `CoordwireError` where rows cannot be told
+    there: the files of the table; run: the one that works. Raises `CoordwireError` where rows can't be kept
     apart.
     """
     named = {name for note in manifest.units.values() for name in note["proofs"]}

@@ -16,7 +16,7 @@ from coordwire.coordinator.consumer.classic_members import (
     leave_classic,
     sync_classic,
 )
-from coordwire.coordinator.consumer.records import group_tombstones
+from coordwire.coordinator.consumer.consumer_records import group_tombstones
 from coordwire.coordinator.consumer.sessions import find_consumer
 from coordwire.coordinator.effects import RequestContext
 from coordwire.coordinator.reply import Reply

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from coordwire.coordinator.consumer.reconciliation import Reported
-from coordwire.coordinator.consumer.records import (
+from coordwire.coordinator.consumer.consumer_records import (
     member_record,
     member_tombstones,
     owned_record,
     target_record,
 )
+from coordwire.coordinator.consumer.next_assignment import Reported
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import LEFT_FOR_NOW, ConsumerMember
 from coordwire.coordinator.refusal import OperationRefused

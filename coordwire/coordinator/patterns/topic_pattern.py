@@ -15,7 +15,7 @@ __all__ = ["TopicPattern"]
 _MAX_KEPT = 4_096
 _BEGINNING, _NEWLINE, _WORD, _OTHER = range(4)
 
-State = frozenset[int]
+Positions = frozenset[int]
 
 
 def _kind(character: str) -> int:
@@ -29,10 +29,10 @@ class TopicPattern:
 
     def __init__(self, text: str) -> None:
         self._program = parsed(text)
-        self._kept: dict[tuple[State, int, str], State] = {}
+        self._kept: dict[tuple[Positions, int, str], Positions] = {}
 
     def matches(self, name: str) -> bool:
-        state: State = frozenset((0,))
+        state: Positions = frozenset((0,))
         before = _BEGINNING
         for character in name:
             key = (state, before, character)
@@ -47,7 +47,7 @@ class TopicPattern:
             state, before = following, _kind(character)
         return len(self._program) in self._reached(state, before, "")
 
-    def _step(self, state: State, before: int, character: str) -> State:
+    def _step(self, state: Positions, before: int, character: str) -> Positions:
         program = self._program
         following = set()
         for at in self._reached(state, before, character):
@@ -56,7 +56,7 @@ class TopicPattern:
                 following.add(at + 1)
         return frozenset(following)
 
-    def _reached(self, state: State, before: int, after: str) -> set[int]:
+    def _reached(self, state: Positions, before: int, after: str) -> set[int]:
         """Every instruction that is reached without a character; `after` is empty at the end."""
         program = self._program
         found: set[int] = set()

@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat (KIP-848): the one request by which members join, live, change and leave.
 
 Strategy: three steps, each of which adds records. The member is taken up as it says it is, which may raise
-the group's epoch; the target is computed anew if it is behind that; the member is reconciled with it.
+the group's epoch; the target is computed anew if its epoch is smaller; the member is reconciled with it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
-from coordwire.coordinator.consumer.joining import (
+from coordwire.coordinator.consumer.joining_members import (
     find_member,
     find_static_member,
     joining_static_member,

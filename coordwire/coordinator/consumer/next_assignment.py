@@ -4,7 +4,7 @@
     UNREVOKED_PARTITIONS    it shall give up partitions, and stays in its epoch until it reports them no more
     UNRELEASED_PARTITIONS   it is in the target's epoch, and waits for partitions that others have
 
-Rules: a partition is taken only when nobody has it; what the member is about to give up counts as its own.
+Rules: a partition is taken only when no member has it; what the member is about to give up counts as its own.
 A heartbeat without a list of partitions proves nothing, so it releases nothing.
 """
 

@@ -1,0 +1,42 @@
+/* A message's bytes to its JSON text, without objects: what a Transcriber is.
+
+   Strategy: it has a Program, whose steps say what is on the wire, and for each op of it the text's own facts.
+   Rules: it accepts the bytes that decode.c accepts, but for unknown tagged fields and fields without a length,
+   which it leaves to the Python code. */
+
+#ifndef COORDWIRE_MESSAGES_TRANSCRIBE_H
+#define COORDWIRE_MESSAGES_TRANSCRIBE_H
+
+#include "engine.h"
+#include "json_text.h"
+
+/* What is found on the way: error codes that are not 0; tagged fields at their defaults, which encode.c would not
+   write. All other bytes are as it would write them. */
+enum { HAS_CODES = 1, OTHERWISE = 2 };
+
+/* Fields of a struct whose places are remembered, for tagged ones that are written before others. */
+enum { MAX_MOVED = 40 };
+
+typedef struct Transcriber Transcriber;
+
+typedef struct TextOp {
+    PyObject *key;       /* '"name":' in bytes */
+    PyObject *standard;  /* of tagged fields: their default's bytes on the wire; else NULL */
+    Transcriber *inner;  /* of structs */
+    uint16_t place;      /* of tagged fields: how many of the others are written before it */
+    bool code;           /* whether it is an error code */
+} TextOp;
+
+struct Transcriber {
+    PyObject_VAR_HEAD
+    Program *program;
+    bool moves; /* whether a tagged field may have to be written before others */
+    TextOp ops[]; /* those of the program that are on the wire */
+};
+
+/* transcribe.c: the text of a message that fills the bytes after a header; NULL without an exception where it is
+   refused or memory is short. `header`: NULL for none. */
+PyObject *transcribe(const Transcriber *transcriber, const Transcriber *header, const uint8_t *at,
+                     const uint8_t *end, int *found);
+
+#endif

@@ -1,0 +1,92 @@
+"""A frame's body in JSON, straight from its bytes, where nothing about the frame is out of the ordinary.
+
+Strategy: the native engine writes the text (`coordwire.codec.transcriber`); it is made once and kept in the
+entry. Rules: there is a text only of whole Kafka frames without deviations; it is that of
+`coordwire.to_json`, which is the oracle and serves wherever there is none: in Python, for other dialects,
+unknown tagged fields, and what was refused. A look-up costs as little as can be, since each frame has one.
+"""
+
+from __future__ import annotations
+
+__all__ = ["NO_TEXT", "BodyText", "body_text", "has_no_codes"]
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from coordwire._speedups import native
+from coordwire.capture.entries import FrameEntry
+from coordwire.codec.transcriber import HAS_CODES, layout_transcriber
+from coordwire.dialects.grammar import Dialect
+from coordwire.messages import find_message
+from coordwire.messages.headers import RequestHeader, ResponseHeader
+from coordwire.versions import header_version
+
+if TYPE_CHECKING:
+    from coordwire._speedups import _native
+
+BodyText: TypeAlias = tuple[str | None, int]
+"""The text of a message's JSON form, None if there is none; and what was found in its bytes (`HAS_CODES`,
+`OTHERWISE`)."""
+
+NO_TEXT: BodyText = (None, 0)
+
+_Key: TypeAlias = tuple[str, int | None, int | None, int | None]
+_Transcribe: TypeAlias = "Callable[[bytes, _native.Transcriber | None], BodyText | None]"
+
+_KAFKA = Dialect.KAFKA
+_KNOWN: dict[_Key, tuple[_Transcribe, _native.Transcriber | None]] = {}
+"""By direction, api key, version and the body's version: of each that was seen, what writes its text, and the
+transcriber of its header."""
+
+
+def body_text(entry: FrameEntry) -> BodyText:
+    """The text of an entry's message; `NO_TEXT` where `coordwire.to_json` must serve."""
+    found = entry.text
+    if found is None:
+        found = NO_TEXT
+        if (
+            entry.error is None
+            and entry.message is not None
+            and not entry.deviations
+            and entry.dialect is _KAFKA
+        ):
+            key = entry.direction, entry.api_key, entry.api_version, entry.body_version
+            transcribe, header = _KNOWN.get(key) or _find(key)
+            found = transcribe(entry.body, header) or NO_TEXT
+        entry.text = found
+    return found
+
+
+def _find(key: _Key) -> tuple[_Transcribe, _native.Transcriber | None]:
+    """What writes the text of an API in a version. There are as many as the schemas have, and the versions of
+    ApiVersions that clients may ask for."""
+    made = _KNOWN[key] = _made(*key)
+    return made
+
+
+def _made(
+    direction: str, api_key: int | None, version: int | None, body_version: int | None
+) -> tuple[_Transcribe, _native.Transcriber | None]:
+    if native is None or api_key is None or version is None or body_version is None:
+        return _no_text, None
+    try:
+        cls = find_message(api_key, direction)
+    except KeyError:
+        return _no_text, None
+    if version not in cls.versions or body_version not in cls.versions:
+        return _no_text, None
+    head = RequestHeader if direction == "request" else ResponseHeader
+    header = layout_transcriber(head._layout_.at(header_version(api_key, version, direction)))
+    message = layout_transcriber(cls._layout_.at(body_version))
+    return (_no_text, None) if header is None or message is None else (message.transcribe, header)
+
+
+def _no_text(body: bytes, header: _native.Transcriber | None) -> BodyText | None:
+    """Where none is made."""
+    return None
+
+
+def has_no_codes(entry: FrameEntry) -> bool:
+    """Whether it is known, without its message, that no error code in it is other than 0."""
+    text, found = body_text(entry)
+    return text is not None and not found & HAS_CODES

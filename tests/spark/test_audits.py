@@ -1,0 +1,384 @@
+"""Audits of a real broker's logs: clean ones have no findings, planted faults are found and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
+
+from coordwire.errors import CoordwireError
+from coordwire.records import Record, RecordBatch, batches, encode_batch
+from coordwire.spark import audits, pipeline
+from coordwire.spark.columns import TABLES, arrow_schema
+from coordwire.spark.options import Options
+from coordwire.spark.readers.dispatch import SOURCES, plan, read
+from tests.broker_sample import broker_sample
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.usefixtures("interpreted")
+
+TOPICS = ("codec-gzip-0", "codec-lz4-0", "codec-none-0", "codec-zstd-0", "compacted-0", "several.segments-0",
+          "several.segments-1", "transactions-0", "__consumer_offsets-0")  # fmt: skip
+LAST = (1 << 31) - 1
+
+
+def pieces(path: Path) -> list[bytes]:
+    """A segment's batches, as bytes."""
+    data = path.read_bytes()
+    return [data[batch.position : batch.position + batch.size] for batch in batches(data)]
+
+
+def change(path: Path, how: Callable[[list[bytes]], Iterable[bytes]]) -> None:
+    path.write_bytes(b"".join(how(pieces(path))))
+
+
+def flipped(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+def log(number: int) -> str:
+    return f"{number:020}.log"
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Broker 1 as it was; broker 2 with faults."""
+    folder = tmp_path_factory.mktemp("brokers")
+    for broker in ("1", "2"):
+        for topic in TOPICS:
+            shutil.copytree(
+                broker_sample() / "data" / topic, folder / broker / topic,
+                ignore=lambda _, names: [name for name in names if not name.endswith(".log")],
+            )  # fmt: skip
+    two = folder / "2"
+    change(two / "codec-none-0" / log(0), lambda all: all[:2] + all[3:])  # offsets 3 to 52 are lost
+    change(two / "codec-zstd-0" / log(0), lambda all: [*all[:2], flipped(all[2], 70), *all[3:]])
+    change(two / "codec-gzip-0" / log(0), lambda all: [*all[:3], all[2], *all[3:]])  # 3 to 52 twice
+    change(two / "codec-lz4-0" / log(0), lambda all: all[:-1])  # the tail is cut off
+    # The same batches in one segment, of which one has another leader epoch.
+    logs = sorted((two / "several.segments-1").glob("*.log"))
+    joined = [piece for path in logs for piece in pieces(path)]
+    joined[4] = joined[4][:12] + (7).to_bytes(4, "big") + joined[4][16:]
+    for path in logs[1:]:
+        path.unlink()
+    logs[0].write_bytes(b"".join(joined))
+    # One batch in two parts, as another leader would have it; a file that is about to be deleted.
+    path = two / "several.segments-0" / log(187)
+    [batch] = batches(path.read_bytes())
+    records = list(batch)
+    path.write_bytes(rewritten(batch, records[:4]) + rewritten(batch, records[4:]))
+    shutil.copy(path, path.with_name(path.name + ".deleted"))
+    return folder
+
+
+def rewritten(batch: RecordBatch, records: list[Record]) -> bytes:
+    return encode_batch(
+        records, base_offset=records[0].offset, partition_leader_epoch=batch.partition_leader_epoch
+    )
+
+
+@pytest.fixture(scope="module")
+def tables(
+    spark: SparkSession, brokers: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, DataFrame]:
+    out = str(tmp_path_factory.mktemp("tables"))
+    names = ["batches", "quarantine"]
+    pipeline.run(pipeline.LocalEngine(1), [str(brokers)], out, tables=names, report=False)
+    return {name: pipeline.table(spark, out, name).cache() for name in names}
+
+
+def of(table: DataFrame, brokers: Path, number: int) -> DataFrame:
+    """The rows of one broker."""
+    return table.where(f"startswith(path, '{brokers}/{number}/')")
+
+
+def rows(found: DataFrame, names: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in found.select(*names.split()).collect()]
+
+
+def made_of(spark: SparkSession, names: str, made: list[tuple[Any, ...]]) -> DataFrame:
+    """Rows of these columns of the tables records and batches, through Arrow: no Python worker starts."""
+    import pyarrow as pa
+
+    known = {column.name: column for column in (*TABLES["batches"], *TABLES["records"])}
+    schema = arrow_schema([known[name] for name in names.split()])
+    columns = zip(*made, strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def test_gaps(tables: dict[str, DataFrame], brokers: Path) -> None:
+    found = audits.offset_gaps(tables["batches"], quarantine=tables["quarantine"])
+    got = rows(found, "log topic kind first_offset last_offset why path position before_end")
+    here = [(Path(row[0]).parent.name, *row[1:5]) for row in got if row[2] != "compacted"]
+    assert here == [
+        ("2", "codec-gzip", "repeated", 3, 52),
+        ("2", "codec-none", "missing", 3, 52),
+        ("2", "codec-zstd", "unreadable", 3, 52),
+    ]
+    compacted = [row for row in got if row[2] == "compacted"]
+    assert {row[1] for row in compacted} == {"compacted", "__consumer_offsets"}
+    one = [(row[3], row[4]) for row in compacted if f"{brokers}/1/compacted-0" == row[0]]
+    assert one == plain_gaps(brokers / "1" / "compacted-0")
+    missing = next(row for row in got if row[2] == "missing")
+    assert missing[5].startswith("neither unreadable bytes nor a trace of compaction: lost")
+    assert missing[6] == f"{brokers}/2/codec-none-0/{log(0)}"
+    assert missing[7] == missing[8] == sum(map(len, pieces(brokers / "1/codec-none-0" / log(0))[:2]))
+    # A topic without a trace is to be named; without the quarantine nothing explains the unreadable one.
+    named = rows(audits.offset_gaps(tables["batches"], compacted=["codec-n*"]), "topic kind")
+    assert ("codec-none", "compacted") in named
+    assert ("codec-zstd", "missing") in named
+
+
+def plain_gaps(folder: Path) -> list[tuple[int, int]]:
+    end, gaps = None, []
+    for path in sorted(folder.glob("*.log")):
+        for batch in batches(path.read_bytes()):
+            if end is not None and batch.base_offset > end:
+                gaps.append((end, batch.base_offset - 1))
+            end = batch.last_offset + 1
+    return gaps
+
+
+def test_every_offset_is_accounted_for(tables: dict[str, DataFrame], brokers: Path) -> None:
+    found = audits.offset_coverage(tables["batches"], quarantine=tables["quarantine"]).collect()
+    assert len(found) == 2 * len(TOPICS)
+    for row in found:
+        offsets = row.records + row.markers + row.compacted + row.unreadable + row.missing - row.repeated
+        assert row.end_offset - row.first_offset == offsets
+        assert row.is_compacted == (row.topic in ("compacted", "__consumer_offsets"))
+        folder = Path(row.log)
+        live = [path for path in folder.iterdir() if path.suffix == ".log"]
+        read = [
+            (batch.is_control, batch.count or 0)
+            for path in live
+            for batch in batches(path.read_bytes(), on_error="skip")
+        ]
+        assert row.batches == len(read)
+        assert row.markers == sum(count for control, count in read if control)
+        assert row.records == sum(count for control, count in read if not control)
+    clean = [row for row in found if Path(row.log).parent.name == "1"]
+    assert not any(row.missing or row.unreadable or row.repeated for row in clean)
+    assert any(row.markers for row in clean)
+
+
+def test_records_sent_twice(spark: SparkSession) -> None:
+    again = [(b"k", b"v", 5), (b"k", b"v", 9), (b"k", b"w", 10), (None, None, 11), (None, None, 12)]
+    made: list[tuple[Any, ...]] = [("t", 0, 1, key, value, [], False, offset) for key, value, offset in again]
+    made += [("t", 0, 1, b"k", b"v", [], False, 5), ("t", 1, 1, b"k", b"v", [], False, 5)]
+    made += [("t", 0, 1, b"m", b"m", [], True, offset) for offset in (20, 21)]
+    found = audits.repeated_records(
+        made_of(spark, "topic partition timestamp key value headers is_control offset", made)
+    )
+    assert rows(found, "topic partition value times offsets") == [
+        ("t", 0, b"v", 2, [5, 9]), ("t", 0, None, 2, [11, 12]),
+    ]  # fmt: skip
+
+
+def test_replicas(tables: dict[str, DataFrame], brokers: Path) -> None:
+    one, two = (of(tables["batches"], brokers, number) for number in (1, 2))
+    two = two.where("not (topic = 'codec-gzip' and position > 0 and base_offset = 3)").unionByName(
+        two.where("topic = 'codec-gzip' and base_offset = 3").limit(1)
+    )  # a batch that is there twice is for `offset_gaps`
+    found = audits.compare_replicas(one, two).cache()
+    got = rows(found, "topic partition base_offset kind side fields left_last_offset right_last_offset")
+    assert got == [
+        ("codec-lz4", 0, got[0][2], "shorter", "left", None, got[0][6], None),
+        ("codec-none", 0, 3, "missing", "left", None, 52, None),
+        ("codec-zstd", 0, 3, "missing", "left", None, 52, None),
+        ("several.segments", 0, 187, "differs", "both", got[3][5], 195, 190),
+        ("several.segments", 0, 191, "cut differently", "right", None, None, 195),
+        (
+            "several.segments",
+            1,
+            got[5][2],
+            "differs",
+            "both",
+            ["partition_leader_epoch"],
+            got[5][6],
+            got[5][6],
+        ),
+    ]
+    assert {"last_offset", "size", "checksum", "count"} <= set(got[3][5])
+    all_found = found.collect()
+    epoch = next(row for row in all_found if row.partition == 1)
+    bytes_ = audits.batch_bytes(epoch)
+    assert (bytes_.first, bytes_.differing) == (15, 1)  # the last byte of the leader epoch
+    assert len(bytes_.left) == len(bytes_.right) == epoch.left_size
+    lost = next(row for row in all_found if row.topic == "codec-none")
+    assert audits.batch_bytes(lost)[1:] == (b"", 0, lost.left_size)
+    verdicts = rows(
+        audits.replica_divergence(one, two),
+        "topic partition verdict first_offset first_kind left_epoch right_epoch differing",
+    )
+    assert [row for row in verdicts if row[2] != "equal"] == [
+        ("codec-lz4", 0, "right is shorter", None, None, None, None, 0),
+        ("codec-none", 0, "diverged", 3, "missing", 0, None, 1),
+        ("codec-zstd", 0, "diverged", 3, "missing", 0, None, 1),
+        ("several.segments", 0, "diverged", 187, "differs", 2, 2, 2),
+        ("several.segments", 1, "diverged", got[5][2], "differs", 0, 7, 1),
+    ]
+    assert len(verdicts) == len(TOPICS)
+    none = audits.replica_divergence(one.where("topic = 'transactions'"), two.where("false"))
+    assert rows(none, "topic verdict") == [("transactions", "no log")]
+    later = audits.compare_replicas(one, one.where("base_offset >= 52")).where("topic = 'several.segments'")
+    assert {row[0] for row in rows(later, "kind")} == {"before"}
+
+
+def test_leader_epochs(tables: dict[str, DataFrame], brokers: Path) -> None:
+    found = audits.leader_epochs(tables["batches"].where("topic = 'several.segments' and partition = 1"))
+    got = rows(found, "log epoch first_offset end_offset falls")
+    checkpoint = (broker_sample() / "data/several.segments-1/leader-epoch-checkpoint").read_text()
+    entries = [tuple(map(int, line.split())) for line in checkpoint.splitlines()[2:]]
+    one = [row for row in got if row[0].startswith(f"{brokers}/1/")]
+    assert [(epoch, first) for _, epoch, first, *_ in one] == entries
+    assert not any(row[4] for row in one)
+    assert [row[1] for row in got if row[4]] == [0, 2]  # after the planted 7
+
+
+def test_sequences(tables: dict[str, DataFrame], brokers: Path) -> None:
+    found = audits.producer_sequences(tables["batches"])
+    got = rows(found, "log topic kind base_offset expected skipped")
+    clean = [row for row in got if row[0].startswith(f"{brokers}/1/")]
+    assert {(row[1], row[2]) for row in clean} == {
+        ("compacted", "compacted"), ("transactions", "new epoch"),
+    }  # fmt: skip
+    planted = [row[1:] for row in got if row[0].startswith(f"{brokers}/2/") and row[1].startswith("codec")]
+    assert planted == [
+        ("codec-gzip", "duplicate", 3, 53, None),
+        ("codec-zstd", "gap", 53, 3, 50),
+    ]
+
+
+BATCH = (
+    "topic partition path position base_offset last_offset size count producer_id producer_epoch "
+    "base_sequence last_sequence is_control transactional delete_horizon_ms"
+)
+
+
+def test_sequences_that_wrap_and_go_wrong(spark: SparkSession) -> None:
+    """Each producer a case: epochs, first and last sequences, and the kinds that are found."""
+    cases: dict[int, tuple[list[tuple[int, int, int]], list[str | None]]] = {
+        1: ([(0, LAST - 4, LAST - 2), (0, LAST - 1, 1), (0, 2, 4)], [None, "wrap", None]),
+        2: ([(0, LAST - 1, LAST), (0, 0, 3), (0, 4, 4)], [None, "wrap", None]),
+        3: ([(0, LAST - 4, LAST - 2), (0, 3, 4), (0, 5, 5)], [None, "gap", None]),
+        4: ([(0, 0, 4), (0, 5, 9), (0, 0, 4), (0, 10, 14)], [None, None, "duplicate", None]),
+        5: ([(0, 0, 4), (0, 5, 9), (0, 3, 6), (0, 10, 14)], [None, None, "out of order", None]),
+        6: ([(3, 0, 4), (4, 0, 4), (3, 5, 9), (4, 5, 9)], [None, "new epoch", "old epoch", None]),
+        7: ([(0, 40, 49), (1, 7, 9), (1, 10, 10)], [None, "gap in new epoch", None]),
+        8: ([(0, 0, 4), (0, LAST - 1, LAST), (0, 5, 6)], [None, "out of order", None]),
+    }
+    made, wanted = [], []
+    for producer, (sequences, kinds) in cases.items():
+        offset = 0
+        for (epoch, first, last), kind in zip(sequences, kinds, strict=True):
+            count = (last - first) % (LAST + 1) + 1
+            made.append(("t", producer, f"/d/t-{producer}/{log(0)}", offset, offset, offset + count - 1, 100,
+                         count, producer, epoch, first, last, False, False, None))  # fmt: skip
+            if kind:
+                wanted.append((producer, kind, offset))
+            offset += count
+    found = audits.producer_sequences(made_of(spark, BATCH, made))
+    assert rows(found, "producer_id kind base_offset") == wanted
+    assert rows(found.where("kind = 'gap'"), "expected skipped") == [(LAST - 1, 5)]
+
+
+def test_throughput(tables: dict[str, DataFrame], brokers: Path) -> None:
+    one = of(tables["batches"], brokers, 1)
+    found = audits.producer_throughput(one).where("topic = 'several.segments'").collect()
+    wanted: dict[int | None, list[RecordBatch]] = {}
+    for path in (brokers / "1").glob("several.segments-*/*.log"):
+        for batch in batches(path.read_bytes()):
+            wanted.setdefault(None if batch.producer_id < 0 else batch.producer_id, []).append(batch)
+    assert {row.producer_id: (row.batches, row.records, row.bytes) for row in found} == {
+        producer: (len(all), sum(b.count or 0 for b in all), sum(b.size for b in all))
+        for producer, all in wanted.items()
+    }
+    for row in found:
+        assert row.idempotent == (row.producer_id is not None)
+        seconds = (row.last_time - row.first_time).total_seconds()
+        assert seconds < 1 or row.bytes_per_second == round(row.bytes / seconds, 3)
+    minutes = (
+        audits.producer_throughput(one, every="10 seconds").where("topic = 'several.segments'").collect()
+    )
+    assert sum(row.records for row in minutes) == sum(row.records for row in found)
+    assert all(row.records_per_second == round(row.records / 10, 3) for row in minutes)
+    assert all((row.ends - row.begins).total_seconds() == 10 for row in minutes)
+
+
+SCHEMA = "topic partition offset timestamp key value is_control path producer_id transactional"
+
+
+def read_records(folders: list[str], names: list[str]) -> Any:
+    """What the data source reads, without Python workers."""
+    import pyarrow as pa
+
+    source, options = SOURCES["kafka-segment"], Options(paths=tuple(folders))
+    return pa.Table.from_batches(
+        batch for task in plan(source, options) for batch in read(source, task, options, names)
+    )
+
+
+def test_the_state_of_topics(spark: SparkSession, brokers: Path) -> None:
+    """Beside a plain loop that knows transactions by their markers."""
+    folders = [str(brokers / "1" / name) for name in ("compacted-0", "transactions-0")]
+    records = spark.createDataFrame(read_records(folders, SCHEMA.split())).cache()
+    seen = {(row.topic, row.offset) for row in audits.committed(records).collect()}
+    # PySpark before 4.1 gives bytearrays.
+    state = {(row.topic, bytes(row.key)): row for row in audits.latest_by_key(records).collect()}
+    wanted: set[tuple[str, int]] = set()
+    latest: dict[tuple[str, bytes], tuple[int, bytes | None]] = {}
+    aborted = 0
+    for folder in map(Path, folders):
+        topic = folder.name.rpartition("-")[0]
+        open_: dict[int, list[Record]] = {}
+        kept: list[Record] = []
+        for path in sorted(folder.glob("*.log")):
+            for batch in batches(path.read_bytes()):
+                for record in batch:
+                    if batch.is_control:
+                        ended = open_.pop(batch.producer_id, [])
+                        committed = (record.key or b"")[2:4] == b"\x00\x01"
+                        kept += ended if committed else []
+                        aborted += 0 if committed else len(ended)
+                    elif batch.transactional:
+                        open_.setdefault(batch.producer_id, []).append(record)
+                    else:
+                        kept.append(record)
+        wanted |= {(topic, record.offset) for record in kept}
+        for record in sorted(kept, key=lambda record: record.offset):
+            if record.key is not None:
+                latest[topic, record.key] = (record.offset, record.value)
+    assert aborted > 0
+    assert seen == wanted
+    alive = {key: found for key, found in latest.items() if found[1] is not None}
+    assert {key: (row.offset, row.value) for key, row in state.items()} == alive
+    assert len(alive) < len(latest)
+    removed_too = audits.latest_by_key(records, tombstones=True).collect()
+    with_removed = {(row.topic, bytes(row.key)) for row in removed_too}
+    assert with_removed == set(latest)
+    with pytest.raises(CoordwireError, match="the records have no column transactional: ask for it"):
+        audits.committed(records.drop("transactional"))
+
+
+def test_a_transaction_without_an_end_is_not_committed(spark: SparkSession) -> None:
+    marker = {"commit": b"\0\0\0\1", "abort": b"\0\0\0\0"}
+    story = [
+        (1, "a"), (2, "b"), (None, "c"), (1, "commit"), (2, "abort"), (1, "d"), (None, "a"), (2, "e"),
+        (2, "commit"), (1, None),
+    ]  # fmt: skip
+    made = [
+        ("t", 0, offset, None, marker.get(what or "") or b"k-" + (what or "x").encode(), b"v", what in marker,
+         "/d/t-0/0.log", -1 if producer is None else producer, producer is not None)
+        for offset, (producer, what) in enumerate(story)
+    ]  # fmt: skip
+    records = made_of(spark, SCHEMA, made)
+    assert sorted(row.offset for row in audits.committed(records).collect()) == [0, 2, 6, 7]
+    assert rows(audits.latest_by_key(records), "key offset") == [(b"k-c", 2), (b"k-a", 6), (b"k-e", 7)]

@@ -1,0 +1,263 @@
+"""The queries of docs/questions.md run as they are, and their answers are those of plain loops."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
+
+from coordwire.records import batches
+from coordwire.spark import pipeline
+from tests.broker_sample import broker_sample
+from tests.spark import plain
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.usefixtures("interpreted")
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests" / "data"
+TOPICS = ("several.segments-0", "several.segments-1", "codec-none-0", "transactions-0")
+TABLES = ("batches", "errors", "frames", "groups", "lag")
+PAGE = (ROOT / "docs/questions.md").read_text()
+QUERIES = [
+    (heading, query)
+    for part in PAGE.split("\n## ")[1:]
+    for heading in [part.partition("\n")[0]]
+    for query in re.findall(r"^```sql\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
+]
+Rows = list[dict[str, Any]]
+Answer = list[tuple[Any, ...]]
+WAITING = ("Fetch", "ShareFetch", "JoinGroup", "SyncGroup")
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folders of two brokers, which have the same partitions."""
+    folder = tmp_path_factory.mktemp("logs")
+    for broker in ("one", "two"):
+        for topic in TOPICS:
+            shutil.copytree(broker_sample() / "data" / topic, folder / broker / topic)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tables(
+    spark: SparkSession, logs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Rows]]:
+    """The rows, which Spark has as views."""
+    out = str(tmp_path_factory.mktemp("tables"))
+    inputs = [DATA / "captures", DATA / "groups" / "java__kafka-4.3.0__groups.pcap.xz",
+              DATA / "stories" / "classic-causes.pcap.xz", logs]  # fmt: skip
+    pipeline.run(pipeline.LocalEngine(1), [*map(str, inputs)], out, tables=TABLES, report=False)
+    for name in TABLES:
+        pipeline.table(spark, out, name).createOrReplaceTempView(name)
+    yield {name: plain.table_rows(out, name) for name in TABLES}
+    for name in TABLES:
+        spark.catalog.dropTempView(name)
+
+
+def grouped(rows: Iterable[dict[str, Any]], key: Callable[[dict[str, Any]], Any]) -> dict[Any, Rows]:
+    found: dict[Any, Rows] = defaultdict(list)
+    for row in rows:
+        found[key(row)].append(row)
+    return found
+
+
+def cut(time: datetime, unit: str) -> datetime:
+    """As Spark gives it: in UTC, without a zone."""
+    time = time.replace(tzinfo=None, second=0, microsecond=0)
+    return time if unit == "minute" else time.replace(minute=0)
+
+
+def percentile(values: Iterable[float | None], share: float) -> float | None:
+    ordered = sorted(value for value in values if value is not None)
+    if not ordered:
+        return None
+    at = (len(ordered) - 1) * share
+    low = int(at)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (at - low)
+
+
+def total(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def most(values: Iterable[Any]) -> Any:
+    return max((value for value in values if value is not None), default=None)
+
+
+def host(row: dict[str, Any]) -> str | None:
+    return None if row["client"] is None else row["client"].rpartition(":")[0]
+
+
+def lag(tables: dict[str, Rows]) -> Answer:
+    keys = ("group_id", "topic", "partition")
+    last = {
+        key: max(rows, key=lambda row: (row["time"], row["number"]))["lag"]
+        for key, rows in grouped(
+            tables["lag"], lambda row: (cut(row["time"], "minute"), *(row[name] for name in keys))
+        ).items()
+    }
+    sums: dict[Any, list[int]] = defaultdict(list)
+    for (*key, _), value in last.items():
+        sums[tuple(key)].append(value)
+    return [(*key, sum(values), max(values)) for key, values in sums.items()]
+
+
+def ended(tables: dict[str, Rows]) -> Rows:
+    return [row for row in tables["groups"] if row["event"] == "rebalanceEnded"]
+
+
+def rebalances(tables: dict[str, Rows]) -> Answer:
+    needed = [row for row in ended(tables) if row["outcome"] != "not_needed"]
+    found = []
+    for key, rows in grouped(needed, lambda row: (cut(row["began"], "hour"), row["group_id"])).items():
+        lengths = [row["length_ms"] for row in rows]
+        found.append((*key, len(rows), percentile(lengths, 0.95), most(lengths), total(lengths)))
+    return found
+
+
+def causes(tables: dict[str, Rows]) -> Answer:
+    names = ("source", "group_id", "member_id")
+    joined = [row for row in tables["groups"] if row["event"] == "memberJoined"]
+    members = {
+        key: (most(row["client_id"] for row in rows), most(row["host"] for row in rows))
+        for key, rows in grouped(joined, lambda row: tuple(row[name] for name in names)).items()
+        if None not in key
+    }
+    who = grouped(
+        ended(tables),
+        lambda row: (
+            row["group_id"], row["cause"], *members.get(tuple(row[name] for name in names), (None, None)),
+        ),
+    )  # fmt: skip
+    return [
+        (*key, len(rows), sum(bool(row["inferred"]) for row in rows), total(row["length_ms"] for row in rows))
+        for key, rows in who.items()
+    ]
+
+
+def errors(tables: dict[str, Rows]) -> Answer:
+    who = grouped(tables["errors"], lambda row: (row["client_id"], host(row), row["api"], row["error_name"]))
+    return [
+        (*key, len(rows), len({(row["capture"], row["frame"]) for row in rows}),
+         min((row["time"].replace(tzinfo=None) for row in rows if row["time"]), default=None))
+        for key, rows in who.items()
+    ]  # fmt: skip
+
+
+def answered(tables: dict[str, Rows]) -> Rows:
+    return [
+        row for row in tables["frames"] if row["direction"] == "response" and row["latency_ms"] is not None
+    ]
+
+
+def slowest(tables: dict[str, Rows]) -> Answer:
+    rows = [row for row in answered(tables) if row["api"] not in WAITING]
+    rows.sort(key=lambda row: (-row["latency_ms"], row["capture"], row["frame"]))
+    names = ("latency_ms", "api", "client_id", "client", "broker", "time", "capture", "frame")
+    return [
+        tuple(value.replace(tzinfo=None) if isinstance(value, datetime) else value
+              for value in (row[name] for name in names))
+        for row in rows[:20]
+    ]  # fmt: skip
+
+
+def latencies(tables: dict[str, Rows]) -> Answer:
+    found = grouped(answered(tables), lambda row: (row["api"], row["broker"]))
+    times = {key: [row["latency_ms"] for row in rows] for key, rows in found.items()}
+    return [
+        (*key, len(all), percentile(all, 0.5), percentile(all, 0.99), max(all)) for key, all in times.items()
+    ]
+
+
+def topics(tables: dict[str, Rows]) -> Answer:
+    """Of one broker's files, not of the table."""
+    sizes: Counter[str] = Counter()
+    records: Counter[str] = Counter()
+    partitions: Counter[str] = Counter()
+    for folder in TOPICS:
+        topic = folder.rpartition("-")[0]
+        partitions[topic] += 1
+        for path in (broker_sample() / "data" / folder).glob("*.log"):
+            sizes[topic] += path.stat().st_size
+            records[topic] += sum(
+                batch.count or 0 for batch in batches(path.read_bytes()) if not batch.is_control
+            )
+    return [(topic, partitions[topic], sizes[topic], records[topic]) for topic in sizes]
+
+
+def without_idempotence(tables: dict[str, Rows]) -> Answer:
+    found = grouped((row for row in tables["batches"] if not row["is_control"]), lambda row: row["topic"])
+    counts = {
+        topic: (
+            sum(row["count"] for row in rows if row["producer_id"] < 0),
+            sum(row["count"] for row in rows),
+        )
+        for topic, rows in found.items()
+    }
+    return [(topic, *count) for topic, count in counts.items() if count[0]]
+
+
+def clients_without_idempotence(tables: dict[str, Rows]) -> Answer:
+    sent = [row for row in tables["frames"] if row["direction"] == "request"]
+    found = grouped(sent, lambda row: (row["client_id"], host(row)))
+    counts = {key: Counter(row["api"] for row in rows) for key, rows in found.items()}
+    return [
+        (*key, count["Produce"]) for key, count in counts.items()
+        if count["Produce"] and not count["InitProducerId"]
+    ]  # fmt: skip
+
+
+def versions(tables: dict[str, Rows]) -> Answer:
+    named = [
+        row | json.loads(row["body"])
+        for row in tables["frames"]
+        if row["direction"] == "request" and row["api"] == "ApiVersions" and (row["api_version"] or 0) >= 3
+        and row["error_reason"] is None
+    ]  # fmt: skip
+    found = grouped(named, lambda row: (row["clientSoftwareName"], row["clientSoftwareVersion"]))
+    return [
+        (*key,
+         len({(row["capture"], row["client"], row["broker"]) for row in rows if row["client"] is not None}),
+         sorted({row["client_id"] for row in rows if row["client_id"] is not None}))
+        for key, rows in found.items()
+    ]  # fmt: skip
+
+
+ANSWERS = [
+    lag, rebalances, causes, errors, slowest, latencies, topics, without_idempotence,
+    clients_without_idempotence, versions,
+]  # fmt: skip
+
+
+def test_each_query_has_an_answer() -> None:
+    assert len(QUERIES) == len(ANSWERS)
+
+
+def rounded(rows: Answer) -> list[str]:
+    """Sums of floats in another order differ in their last digits."""
+    return sorted(
+        repr([round(value, 6) if isinstance(value, float) else value for value in row]) for row in rows
+    )
+
+
+@pytest.mark.parametrize("number", range(len(ANSWERS)), ids=[answer.__name__ for answer in ANSWERS])
+def test_an_answer(spark: SparkSession, tables: dict[str, Rows], number: int) -> None:
+    found = [tuple(row) for row in spark.sql(QUERIES[number][1]).collect()]
+    wanted = ANSWERS[number](tables)
+    assert rounded(found) == rounded(wanted)
+    assert len(found) >= 2

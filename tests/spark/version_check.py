@@ -1,0 +1,171 @@
+"""What must hold in every PySpark, in one session: `python -m tests.spark.version_check FOLDER [REMOTE]`.
+
+Strategy: every source's rows are those that the readers give without Spark; a stream, stopped and started
+again, gives each row once, also of files that are moved in with an old time; the pipeline's tables are those
+of the engine without Spark. Rules: it needs no test framework, since it runs in virtual environments of
+other versions; it prints what it checked as one line of JSON and ends with an error at the first difference.
+With REMOTE the session is Spark Connect's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coordwire.spark import pipeline, register
+from coordwire.spark.columns import default_columns
+from coordwire.spark.options import Options
+from coordwire.spark.readers.dispatch import SOURCES, plan, read
+from tests.broker_sample import SAMPLE, unpack
+from tests.spark.data import partition, segment
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+CAPTURE = Path(__file__).parents[1] / "data" / "captures" / "kpy__tansu__group-range.pcap"
+
+
+def make_inputs(folder: Path) -> Path:
+    """A broker's log, damaged segments and a capture."""
+    unpack(SAMPLE, folder)
+    inputs = folder / "data"
+    damaged = bytearray(segment(random.Random(7), 40))
+    damaged[3000] ^= 1
+    partition(inputs, "orders", 1, bytes(damaged[:-7]))
+    shutil.copy(CAPTURE, inputs)
+    return inputs
+
+
+def same(what: str, got: Iterable[Any], wanted: Iterable[Any]) -> int:
+    """How many rows there are. Raises `AssertionError` where they differ."""
+    found, expected = Counter(map(repr, got)), Counter(map(repr, wanted))
+    if found != expected:
+        missing, more = list((expected - found).items())[:2], list((found - expected).items())[:2]
+        raise AssertionError(f"{what}: missing {missing}, not expected {more}")
+    return sum(found.values())
+
+
+def plain(row: dict[str, Any]) -> list[Any]:
+    """A row's values; times as microseconds, since Spark gives them in the local zone."""
+    return [int(v.timestamp() * 1e6 + 0.5) if hasattr(v, "timestamp") else norm(v) for v in row.values()]
+
+
+def norm(value: Any) -> Any:
+    """Spark's rows and byte arrays as Arrow's dictionaries and bytes."""
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if hasattr(value, "asDict"):
+        return {key: norm(inner) for key, inner in value.asDict().items()}
+    if isinstance(value, dict):
+        return {key: norm(inner) for key, inner in value.items()}
+    return [norm(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def rows(frame: DataFrame) -> list[list[Any]]:
+    return [plain(row.asDict()) for row in frame.collect()]
+
+
+def check_sources(spark: SparkSession, inputs: Path) -> dict[str, int]:
+    counts = {}
+    for name, source in SOURCES.items():
+        columns = [column.name for column in default_columns(source.columns)]
+        options = Options(paths=(str(inputs),))
+        expected = [
+            plain(row)
+            for parts in plan(source, options)
+            for batch in read(source, parts, options, columns)
+            for row in batch.to_pylist()
+        ]
+        frame = spark.read.format(name).load(str(inputs))
+        assert frame.columns == columns, (name, frame.columns)
+        counts[name] = same(name, rows(frame), expected)
+    few = spark.read.format("kafka-segment").schema("offset bigint, topic string").load(str(inputs))
+    counts["filtered"] = few.where("topic = 'orders' and offset < 40").count()
+    assert counts["filtered"] == 40, counts
+    return counts
+
+
+def check_stream(spark: SparkSession, folder: Path) -> int:
+    """One file, then one that is moved in with an older time, then one that grew: three runs of a query."""
+    arriving, rng = folder / "arriving", random.Random(4)
+    data = [segment(rng, 6), segment(rng, 6, 1000)]
+
+    def run() -> list[int]:
+        stream = spark.readStream.format("kafka-segment").schema("offset bigint").load(str(arriving))
+        query = (
+            stream.writeStream.format("parquet")
+            .option("checkpointLocation", str(folder / "state"))
+            .trigger(availableNow=True)
+            .start(str(folder / "streamed"))
+        )
+        assert query.awaitTermination(300)
+        return sorted(row.offset for row in spark.read.parquet(str(folder / "streamed")).collect())
+
+    place = partition(arriving, "orders", 0, data[1])
+    run()
+    moved = partition(folder / "aside", "orders", 1, data[0]) / f"{0:020}.log"
+    os.utime(moved, (1_000_000_000, 1_000_000_000))
+    (arriving / "orders-1").mkdir()
+    moved.rename(arriving / "orders-1" / moved.name)
+    run()
+    more = segment(rng, 3, 2000)
+    with next(place.glob("*.log")).open("ab") as file:
+        file.write(more)
+    from coordwire.records import batches
+
+    wanted = [record.offset for part in (*data, more) for batch in batches(part) for record in batch]
+    return same("stream", run(), wanted)
+
+
+def check_pipeline(spark: SparkSession, inputs: Path, folder: Path) -> dict[str, int]:
+    import pyarrow.dataset
+
+    summary = pipeline.run(spark, [str(inputs)], str(folder / "spark"), report=False)
+    pipeline.run(pipeline.LocalEngine(workers=1), [str(inputs)], str(folder / "local"), report=False)
+    counts = {"units": summary.units}
+    for path in sorted((folder / "local").iterdir()):
+        if path.is_dir() and not path.name.startswith("_"):
+            wanted, got = (
+                pyarrow.dataset.dataset(folder / engine / path.name, partitioning="hive")
+                .to_table()
+                .to_pylist()
+                for engine in ("local", "spark")
+            )
+            counts[path.name] = same(path.name, map(plain, got), map(plain, wanted))
+    assert pipeline.table(spark, str(folder / "spark"), "frames").count() == counts["frames"]
+    return counts
+
+
+def main(folder: str, remote: str | None = None) -> None:
+    import pyspark
+
+    if remote is None:
+        from coordwire.spark.session import session
+
+        small = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
+        spark = session("local[2]", name="versions", config=small)
+    else:
+        from pyspark.sql import SparkSession
+
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        spark = SparkSession.builder.remote(remote).getOrCreate()
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        register(spark)
+    inputs = make_inputs(Path(folder))
+    found: dict[str, Any] = {"pyspark": pyspark.__version__, "session": type(spark).__module__}
+    found["sources"] = check_sources(spark, inputs)
+    found["stream"] = check_stream(spark, Path(folder))
+    found["pipeline"] = check_pipeline(spark, inputs, Path(folder))
+    spark.stop()
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
