@@ -27,6 +27,7 @@ from coordwire.spark import pipeline
 from coordwire.spark.pipeline.summary import PipelineSummary
 from tests.spark import plain
 from tests.spark.data import partition, segment
+from tests.spark.worker_processes import spark_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,32 +100,9 @@ def moments() -> Iterator[float]:
         yield random.Random(number).random() * 2 * (number > 0)
 
 
-def workers(process: subprocess.Popen[str]) -> list[int]:
-    """The Python workers below it: children of Spark's daemon."""
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-    below = {process.pid}
-    while more := {child for child, parent in parents.items() if parent in below} - below:
-        below |= more
-    daemons = [pid for pid in below if b"pyspark.daemon" in _command(pid)]
-    return [pid for pid in daemons if parents.get(pid) in daemons]
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
 def kill_workers(process: subprocess.Popen[str]) -> None:
     """Kill every worker there is: an idle one, which Spark keeps, would not be missed."""
-    for pid in wait_for(partial(workers, process), process):
+    for pid in wait_for(partial(spark_workers, process.pid), process):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 

@@ -99,7 +99,7 @@ def test_records_whatever_the_split(spark: SparkSession, logs: Path) -> None:
 
 
 def test_batches_and_quarantine_are_all_bytes(spark: SparkSession, logs: Path) -> None:
-    heads = spark.read.format("kafka-segment-batches").load(str(logs))
+    heads = spark.read.format("kafka-segment-batches").option("checksums", "true").load(str(logs))
     bad = spark.read.format("kafka-quarantine").load(str(logs)).collect()
     size = heads.selectExpr("sum(size)").collect()[0][0] + sum(row.end - row.start for row in bad)
     assert size == sum(path.stat().st_size for path in logs.glob("*/*.log"))

@@ -1,0 +1,154 @@
+"""`python -m tests.spark.stress --runs 200`: runs of the pipeline while its workers are killed and held up.
+
+Strategy: each run has a folder of its own and a troublemaker, which sends SIGKILL to some of the Python
+workers and stops others for a while, so that speculation starts second attempts at their tasks; two threads
+start the run at once, of which one may be refused. Then the troublemaker ends, the run is repeated, and the
+folder is looked at: every record once, every file readable and named in the manifest, nothing left over.
+Rules: the trouble follows from the seed, as far as the scheduler repeats itself; on Spark the master is a
+local cluster, which speculates as a real one does (`local[*]` never does).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from coordwire.errors import CoordwireError
+from coordwire.records import batches
+from coordwire.spark import pipeline
+from coordwire.spark.columns import TABLES
+from coordwire.spark.pipeline.engine import Engine
+from coordwire.spark.pipeline.local_tasks import LocalEngine
+from coordwire.spark.pipeline.manifest import named_files
+from coordwire.spark.pipeline.output import Output
+from coordwire.spark.session import session
+from tests.spark import plain
+from tests.spark.data import partition, segment
+from tests.spark.worker_processes import local_workers, spark_workers
+
+PARTITIONS, BATCHES = 8, 60
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "50ms",
+    "spark.speculation.quantile": "0.1",
+    "spark.speculation.multiplier": "1.1",
+    "spark.speculation.minTaskRuntime": "50ms",
+    "spark.task.maxFailures": "8",
+    "spark.default.parallelism": "4",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+
+class Troublemaker(threading.Thread):
+    """Kills workers, and stops some for a while. workers: gives those that are there."""
+
+    def __init__(self, seed: int, workers: Callable[[], list[int]], counts: Counter[str]) -> None:
+        super().__init__(daemon=True)
+        self._random = random.Random(seed)
+        self._workers = workers
+        self._counts = counts
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        while not self._ended.wait(self._random.uniform(0.05, 0.5)):
+            if found := self._workers():
+                self._trouble(self._random.choice(found), self._random.random() < 0.4)
+
+    def _trouble(self, worker: int, kill: bool) -> None:
+        with suppress(ProcessLookupError):
+            if kill:
+                os.kill(worker, signal.SIGKILL)
+                self._counts["killed"] += 1
+                return
+            os.kill(worker, signal.SIGSTOP)
+            self._counts["held up"] += 1
+            self._ended.wait(self._random.uniform(0.2, 1.5))
+            os.kill(worker, signal.SIGCONT)
+
+    def end(self) -> None:
+        self._ended.set()
+        self.join()
+
+
+def one_run(engine: Engine, logs: Path, out: Path, counts: Counter[str]) -> None:
+    """A run that may be refused or fail, as long as it says so."""
+    try:
+        pipeline.run(engine, [str(logs)], str(out), report=False)
+        counts["finished"] += 1
+    except CoordwireError as error:
+        if " is in use by " not in str(error):
+            print(f"failed: {error}", flush=True)
+            counts["failed"] += 1
+        else:
+            counts["refused"] += 1
+
+
+def check(out: Path, wanted: int) -> None:
+    """That each record is there once, and that the files are those of the manifest."""
+    keys = plain.record_keys(out)
+    assert len(keys) == len(set(keys)) == wanted, (out, len(keys), len(set(keys)), wanted)
+    assert plain.leftovers(out) == [], plain.leftovers(out)
+    output = Output(str(out))
+    assert all(alone for _, alone in (named_files(output, table) for table in TABLES)), out
+
+
+def speculated(events: Path) -> int:
+    """The second attempts that Spark started, by its own log of events."""
+    started = '"Event":"SparkListenerTaskStart"'
+    lines = (line for path in events.rglob("*") if path.is_file() for line in path.open(errors="replace"))
+    return sum(started in line and '"Speculative":true' in line for line in lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.spark.stress", description=__doc__)
+    parser.add_argument("--runs", type=int, default=200, help="how many (%(default)s)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the first run; the next has the next (%(default)s)"
+    )
+    parser.add_argument("--engine", choices=("spark", "local"), default="spark")
+    parser.add_argument("--master", default="local-cluster[2,1,1024]", help="Spark's (%(default)s)")
+    options = parser.parse_args()
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        logs, events, wanted = Path(folder, "logs"), Path(folder, "events"), 0
+        events.mkdir()
+        for number in range(PARTITIONS):
+            data = segment(random.Random(number), BATCHES)
+            partition(logs, "orders", number, data)
+            wanted += sum(batch.count or 0 for batch in batches(data))
+        engine: Engine
+        if options.engine == "local":
+            engine, workers = LocalEngine(2), local_workers
+        else:
+            logged = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events.as_uri()}
+            spark = session(options.master, name="stress", config=SPECULATION | logged)
+            engine, workers = pipeline.SparkEngine(spark), spark_workers
+        for run in range(options.seed, options.seed + options.runs):
+            out = Path(folder, f"run-{run}")
+            trouble = Troublemaker(run, workers, counts)
+            trouble.start()
+            both = [threading.Thread(target=one_run, args=(engine, logs, out, counts)) for _ in range(2)]
+            for thread in both:
+                thread.start()
+            for thread in both:
+                thread.join()
+            trouble.end()
+            pipeline.run(engine, [str(logs)], str(out), report=False)
+            check(out, wanted)
+            print(run, dict(counts), flush=True)
+        if options.engine == "spark":
+            spark.stop()
+            counts["second attempts"] = speculated(events)
+    print(f"{options.runs} runs: every record once, every file readable", dict(counts))
+
+
+if __name__ == "__main__":
+    main()
