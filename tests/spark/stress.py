@@ -41,7 +41,7 @@ SPECULATION = {
     "spark.speculation.quantile": "0.1",
     "spark.speculation.multiplier": "1.1",
     "spark.speculation.minTaskRuntime": "50ms",
-    "spark.task.maxFailures": "8",
+    "spark.task.maxFailures": "1000",
     "spark.default.parallelism": "4",
     "spark.sql.shuffle.partitions": "2",
 }
@@ -58,9 +58,9 @@ class Troublemaker(threading.Thread):
         self._ended = threading.Event()
 
     def run(self) -> None:
-        while not self._ended.wait(self._random.uniform(0.05, 0.5)):
+        while not self._ended.wait(self._random.uniform(0.1, 0.8)):
             if found := self._workers():
-                self._trouble(self._random.choice(found), self._random.random() < 0.4)
+                self._trouble(self._random.choice(found), self._random.random() < 0.25)
 
     def _trouble(self, worker: int, kill: bool) -> None:
         with suppress(ProcessLookupError):
@@ -70,7 +70,7 @@ class Troublemaker(threading.Thread):
                 return
             os.kill(worker, signal.SIGSTOP)
             self._counts["held up"] += 1
-            self._ended.wait(self._random.uniform(0.2, 1.5))
+            self._ended.wait(self._random.uniform(0.2, 2.0))
             os.kill(worker, signal.SIGCONT)
 
     def end(self) -> None:
@@ -128,7 +128,11 @@ def main() -> None:
         if options.engine == "local":
             engine, workers = LocalEngine(2), local_workers
         else:
-            logged = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events.as_uri()}
+            logged = {
+                "spark.eventLog.enabled": "true",
+                "spark.eventLog.dir": events.as_uri(),
+                "spark.eventLog.compress": "false",
+            }
             spark = session(options.master, name="stress", config=SPECULATION | logged)
             engine, workers = pipeline.SparkEngine(spark), spark_workers
         for run in range(options.seed, options.seed + options.runs):
