@@ -4,8 +4,8 @@ Strategy: each run has a folder of its own and a troublemaker, which sends SIGKI
 workers and stops others for a while, so that speculation starts second attempts at their tasks; two threads
 start the run at once, of which one may be refused. Then the troublemaker ends, the run is repeated, and the
 folder is looked at: every record once, every file readable and named in the manifest, nothing left over.
-Rules: the trouble follows from the seed, as far as the scheduler repeats itself; on Spark the master is a
-local cluster, which speculates as a real one does (`local[*]` never does).
+Rules: the trouble follows from the seed, as far as the scheduler repeats itself; Spark runs as a
+cluster with workers on two addresses, as Spark starts no second attempt on the host of the first.
 """
 
 from __future__ import annotations
@@ -14,27 +14,35 @@ import argparse
 import os
 import random
 import signal
+import socket
+import subprocess
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+
+import pyspark
 
 from coordwire.errors import CoordwireError
 from coordwire.records import batches
 from coordwire.spark import pipeline
 from coordwire.spark.columns import TABLES
+from coordwire.spark.options import Options
 from coordwire.spark.pipeline.engine import Engine
 from coordwire.spark.pipeline.local_tasks import LocalEngine
 from coordwire.spark.pipeline.manifest import named_files
 from coordwire.spark.pipeline.output import Output
-from coordwire.spark.session import session
+from coordwire.spark.session import java_home, session
 from tests.spark import plain
 from tests.spark.data import partition, segment
 from tests.spark.worker_processes import local_workers, spark_workers
 
-PARTITIONS, BATCHES = 8, 60
+PARTITIONS, BATCHES = 8, 300
+OPTIONS = Options(split_size=16_384)
+"""So that there are many tasks."""
+
 SPECULATION = {
     "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
@@ -70,7 +78,7 @@ class Troublemaker(threading.Thread):
                 return
             os.kill(worker, signal.SIGSTOP)
             self._counts["held up"] += 1
-            self._ended.wait(self._random.uniform(0.2, 2.0))
+            self._ended.wait(self._random.uniform(0.5, 4.0))
             os.kill(worker, signal.SIGCONT)
 
     def end(self) -> None:
@@ -78,10 +86,36 @@ class Troublemaker(threading.Thread):
         self.join()
 
 
+@contextmanager
+def cluster(folder: Path) -> Iterator[str]:
+    """A master and two workers of one core each, on addresses of their own; gives the master's URL."""
+    home = Path(pyspark.__file__).parent
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url = f"spark://127.0.0.1:{port}"
+    environment = {**os.environ, "JAVA_HOME": java_home(), "SPARK_HOME": str(home), "SPARK_NO_DAEMONIZE": "1"}
+    words = ["--port", str(port), "--webui-port", "0"]
+    commands = [["master.Master", "--host", "127.0.0.1", *words]]
+    for number in (2, 3):
+        place = ["--host", f"127.0.0.{number}", "--work-dir", str(folder / f"work-{number}")]
+        commands.append(["worker.Worker", *place, "--cores", "1", "--memory", "1g", "--webui-port", "0", url])
+    started = []
+    try:
+        for name, *rest in commands:
+            command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", *rest]
+            log = (folder / f"{name}-{len(started)}.txt").open("w")
+            started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
+        yield url
+    finally:
+        for process in started:
+            process.terminate()
+            process.wait()
+
+
 def one_run(engine: Engine, logs: Path, out: Path, counts: Counter[str]) -> None:
     """A run that may be refused or fail, as long as it says so."""
     try:
-        pipeline.run(engine, [str(logs)], str(out), report=False)
+        pipeline.run(engine, [str(logs)], str(out), options=OPTIONS, report=False)
         counts["finished"] += 1
     except CoordwireError as error:
         if " is in use by " not in str(error):
@@ -100,11 +134,11 @@ def check(out: Path, wanted: int) -> None:
     assert all(alone for _, alone in (named_files(output, table) for table in TABLES)), out
 
 
-def speculated(events: Path) -> int:
-    """The second attempts that Spark started, by its own log of events."""
-    started = '"Event":"SparkListenerTaskStart"'
+def tasks_started(events: Path) -> tuple[int, int]:
+    """How many attempts at tasks Spark started by its own log of events, and how many for speculation."""
     lines = (line for path in events.rglob("*") if path.is_file() for line in path.open(errors="replace"))
-    return sum(started in line and '"Speculative":true' in line for line in lines)
+    started = [line for line in lines if '"Event":"SparkListenerTaskStart"' in line]
+    return len(started), sum('"Speculative":true' in line for line in started)
 
 
 def main() -> None:
@@ -114,10 +148,10 @@ def main() -> None:
         "--seed", type=int, default=0, help="of the first run; the next has the next (%(default)s)"
     )
     parser.add_argument("--engine", choices=("spark", "local"), default="spark")
-    parser.add_argument("--master", default="local-cluster[2,1,1024]", help="Spark's (%(default)s)")
     options = parser.parse_args()
     counts: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as folder:
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
         logs, events, wanted = Path(folder, "logs"), Path(folder, "events"), 0
         events.mkdir()
         for number in range(PARTITIONS):
@@ -133,7 +167,10 @@ def main() -> None:
                 "spark.eventLog.dir": events.as_uri(),
                 "spark.eventLog.compress": "false",
             }
-            spark = session(options.master, name="stress", config=SPECULATION | logged)
+            own = {"spark.executor.memory": "512m", "spark.cores.max": "2", "spark.driver.host": "127.0.0.1",
+                   "spark.ui.enabled": "false"}  # fmt: skip
+            master = stack.enter_context(cluster(Path(folder)))
+            spark = session(master, name="stress", config=SPECULATION | logged | own)
             engine, workers = pipeline.SparkEngine(spark), spark_workers
         for run in range(options.seed, options.seed + options.runs):
             out = Path(folder, f"run-{run}")
@@ -145,12 +182,12 @@ def main() -> None:
             for thread in both:
                 thread.join()
             trouble.end()
-            pipeline.run(engine, [str(logs)], str(out), report=False)
+            pipeline.run(engine, [str(logs)], str(out), options=OPTIONS, report=False)
             check(out, wanted)
             print(run, dict(counts), flush=True)
         if options.engine == "spark":
             spark.stop()
-            counts["second attempts"] = speculated(events)
+            counts["attempts"], counts["speculative"] = tasks_started(events)
     print(f"{options.runs} runs: every record once, every file readable", dict(counts))
 
 
