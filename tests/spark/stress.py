@@ -16,6 +16,7 @@ import random
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 from collections import Counter
@@ -167,6 +168,7 @@ def main() -> None:
                 "spark.eventLog.dir": events.as_uri(),
                 "spark.eventLog.compress": "false",
             }
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             own = {"spark.executor.memory": "512m", "spark.cores.max": "2", "spark.driver.host": "127.0.0.1",
                    "spark.ui.enabled": "false"}  # fmt: skip
             master = stack.enter_context(cluster(Path(folder)))
