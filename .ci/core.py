@@ -10,7 +10,8 @@ there is no extension. Whatever could not be found or installed is reported; a t
 skips with its reason. The core is everything but Spark, Java and other libraries; Hypothesis draws few
 values, and the tests in SLOW and SLOW_FILES, which are about bytes or take long, run only in the whole suite.
 Without the extension all of them run on the suite's Python, those of ENGINE_FOLDERS on the oldest and the
-newest one; on another patch release of the suite's Python those run with the extension.
+newest one; on another patch release of the suite's Python, and between the oldest and the newest, those run
+with the extension.
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ class Lane:
             elif not self.python.headers:
                 self.report.append("not tested: the extension, as there are no C headers")
             else:
-                self.test("c", folders=ENGINE_FOLDERS if near else FOLDERS)
+                self.test("c", folders=FOLDERS if edge and not near else ENGINE_FOLDERS)
             if here:
                 self.test("python", "ci")
             elif edge or not self.python.supported or not self.python.headers:

@@ -100,10 +100,10 @@ def cluster(folder: Path) -> Iterator[str]:
     for number in (2, 3):
         place = ["--host", f"127.0.0.{number}", "--work-dir", str(folder / f"work-{number}")]
         commands.append(["worker.Worker", *place, "--cores", "1", "--memory", "1g", "--webui-port", "0", url])
-    started = []
+    started: list[subprocess.Popen[bytes]] = []
     try:
         for name, *rest in commands:
-            command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", *rest]
+            command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *rest]
             log = (folder / f"{name}-{len(started)}.txt").open("w")
             started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
         yield url
