@@ -31,9 +31,10 @@ def main() -> None:
                 pipeline.LocalEngine(options.workers), [str(logs)], f"{folder}/out", report=False
             )
             after, own = (resource.getrusage(who) for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF))
+            took = time.monotonic() - began
             used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             print(
-                f"{size} GiB, {summary.records:,} records: {time.monotonic() - began:.0f} s, {used:.0f} CPU-s,"
+                f"{size} GiB, {summary.records:,} records: {took:.0f} s, {used:.0f} CPU-s,"
                 f" a worker {after.ru_maxrss >> 10} MB, this process {own.ru_maxrss >> 10} MB",
                 flush=True,
             )
