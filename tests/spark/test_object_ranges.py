@@ -112,6 +112,34 @@ def test_the_rows_of_local_files_by_any_split(
 # --- how much is read ---
 
 
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 1 << 32), st.integers(0, 1 << 20), st.booleans())
+def test_a_stream_goes_on_where_it_would_in_a_local_file(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, read: int, indexed: bool
+) -> None:
+    import fsspec
+
+    data = segment(random.Random(seed), 40)
+    read %= len(data) + 1
+    local = tmp_path_factory.mktemp("grown")
+    (local / LOG).write_bytes(data)
+    store = fsspec.filesystem("memory")
+    store.pipe(f"/grown/{LOG}", data)
+    if indexed:
+        (local / INDEX).write_bytes(index_of(data))
+        store.pipe(f"/grown/{INDEX}", index_of(data))
+    found = []
+    for place in (str(local), "memory://grown"):
+        index = f"{place}/{INDEX}" if indexed else None
+        with mock.patch.object(segments, "LEAD", 64):
+            part = Part("segment", f"{place}/{LOG}", len(data), 0, len(data), index=index)
+            found.append(segments.resume_position(part, read))
+    store.rm("/grown", recursive=True)
+    assert found[0] == found[1] <= read
+    ends = [0, *(one.position + one.size for one in batches(data))]
+    assert found[0] == max(end for end in ends if end <= read)
+
+
 @pytest.fixture(scope="module")
 def s3() -> Iterator[LocalS3]:
     with local_s3() as server:
