@@ -33,6 +33,10 @@
       memory.c              the memory of columns
     capture/
       packets.c             ordinary packets of a capture to the chunks of their streams
+      packet_records.c      pcap and pcapng; packet_headers.c: from the link layer to TCP
+      frame_walk.c          chunks that hold one frame each to lazy entries
+      beat_walk.c           heartbeats of groups that nothing happens to
+      slots.c               where classes made in Python have their slots; their objects from all values
     crc32c/
       crc32c.c              the checksum, by the processor's own instructions where it has them
 
@@ -56,7 +60,7 @@ from typing import Literal
 Implementation = Literal["c", "python"]
 
 
-_OLDEST, _NEWEST = (3, 11), (3, 13)
+_OLDEST, _NEWEST = (3, 11), (3, 14)
 """The versions of CPython that the extension is for; module.h has the same."""
 
 

@@ -180,3 +180,36 @@ class PacketWalk:
         /,
     ) -> PacketWalk: ...
     def advance(self, buffer: bytes, at: int, number: int, /) -> tuple[int, int, int, list[Any]]: ...
+
+class FrameWalk:
+    def __new__(
+        cls,
+        kinds: tuple[type, ...],
+        forget: object,
+        dialect: object,
+        routes: dict[int, Any],
+        summary: object,
+        share: object,
+        telling: int,
+        eager: int,
+        numbers: tuple[int, int, int, int],
+        /,
+    ) -> FrameWalk: ...
+    def take(self, chunk: tuple[Any, ...], limit: int, /) -> Any: ...
+
+class BeatWalk:
+    def __new__(
+        cls,
+        kinds: tuple[type, ...],
+        beats: dict[bytes, Any],
+        waiting: dict[Any, Any],
+        groups: dict[Any, Any],
+        most: int,
+        intervals: int,
+        /,
+    ) -> BeatWalk: ...
+    def take(self, entry: object, /) -> Any: ...
+
+class SlotMaker:
+    def __new__(cls, made: type, names: tuple[str, ...], /) -> SlotMaker: ...
+    def make(self, *values: object) -> Any: ...

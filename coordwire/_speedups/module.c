@@ -1,14 +1,18 @@
 /* The extension module: what Python sees of the message engine, the record kernel and the
-   walk over packets.
+   walks over packets and frames.
 
    Each part adds its own functions and types to the module (`*_exec`), keeps its state in a struct of its own
    and frees it in its own functions; this file only joins them. */
 
 #include "module.h"
 
+#include <stdbool.h>
+
 static int module_exec(PyObject *module)
 {
-    return engine_exec(module) < 0 || records_exec(module) < 0 || packets_exec(module) < 0 ? -1 : 0;
+    bool failed = engine_exec(module) < 0 || records_exec(module) < 0 || slots_exec(module) < 0
+                  || packets_exec(module) < 0 || frame_walk_exec(module) < 0 || beat_walk_exec(module) < 0;
+    return failed ? -1 : 0;
 }
 
 static void module_free(void *module) { engine_clear(module); }

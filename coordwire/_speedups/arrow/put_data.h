@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "../compiler.h"
 #include "columns.h"
 
 #define SLICE_BITS 30 /* a view's offset is an int32: a longer buffer is several for Arrow */
@@ -33,24 +34,22 @@ static inline void put_view(struct view *view, const uint8_t *data, int64_t size
     }
 }
 
-typedef uint8_t many __attribute__((vector_size(16), aligned(1), may_alias));
-
 /* Copies by large steps, up to SPARE - 1 bytes too many. */
-static inline __attribute__((always_inline)) void copy(uint8_t *to, const uint8_t *from, uint64_t size)
+ALWAYS_INLINE void copy(uint8_t *to, const uint8_t *from, uint64_t size)
 {
     if (size <= 16) {
-        *(many *)to = *(const many *)from;
+        copy_many(to, from);
     } else if (size <= 256) {
         for (uint64_t at = 0; at < size; at += 64)
             for (int part = 0; part < 64; part += 16)
-                *(many *)(to + at + part) = *(const many *)(from + at + part);
+                copy_many(to + at + part, from + at + part);
     } else {
         memcpy(to, from, size);
     }
 }
 
 /* A view into the bytes after `origin`; 12 bytes may be read wherever data is. */
-static inline __attribute__((always_inline)) void put_fast_view(
+ALWAYS_INLINE void put_fast_view(
     struct view *view, const uint8_t *data, uint64_t size, int32_t buffer, const uint8_t *origin)
 {
     static const uint8_t masks[24] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};

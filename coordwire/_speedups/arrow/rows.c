@@ -75,7 +75,7 @@ static int reserve_record(struct columns *columns, int64_t key, int64_t value)
 
 /* So many records: -1 if nothing came in between. What is known of the table is in variables of its
    own here: through a pointer the compiler would have to fear each byte written. */
-static inline __attribute__((always_inline)) int slow_path(
+ALWAYS_INLINE int slow_path(
     struct columns *columns, struct batch *batch, int steps, const unsigned wanted, const int view)
 {
     struct extent *now = &columns->now;
@@ -222,7 +222,7 @@ static struct stretch next_stretch(struct columns *columns, const struct batch *
 }
 
 /* As many records as it likes. */
-static inline __attribute__((always_inline)) void fast_path(
+ALWAYS_INLINE void fast_path(
     struct columns *columns, struct batch *batch, const unsigned wanted, const int view)
 {
     struct extent *now = &columns->now;
@@ -313,11 +313,11 @@ static inline __attribute__((always_inline)) void fast_path(
 
 /* The ways with constants, each a function of its own: together they would be short of registers. */
 #define WAYS(name, wanted, view)                                                                               \
-    static __attribute__((noinline)) void fast_##name(struct columns *columns, struct batch *batch)           \
+    static NOINLINE void fast_##name(struct columns *columns, struct batch *batch)           \
     {                                                                                                          \
         fast_path(columns, batch, wanted, view);                                                                   \
     }                                                                                                          \
-    static __attribute__((noinline)) int slow_##name(                                                       \
+    static NOINLINE int slow_##name(                                                       \
         struct columns *columns, struct batch *batch, int steps)                                               \
     {                                                                                                          \
         return slow_path(columns, batch, steps, wanted, view);                                                   \

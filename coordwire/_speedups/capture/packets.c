@@ -7,19 +7,12 @@
    Python reads. Rules: all checks of a packet come before its first change; nothing is read outside the bytes
    given; what a slot holds is checked each time it is read; what is wrong with a packet is worded by Python. */
 
-#include "../module.h"
+#include "packets.h"
+#include "slots.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
-#include <structmember.h>
 
-#define SECOND 1000000000LL
-#define GREATEST (16u << 20) /* of a block */
-#define PACKET_BLOCK 6u
-
-enum { ETHERNET = 1, COOKED = 113, COOKED2 = 276 };
-enum { IPV4 = 0x0800, IPV6 = 0x86DD, TCP = 6, ACK = 16, DECIDING = 0x17 };
+enum { ACK = 16, DECIDING = 0x17 };
 
 enum { NEXT, EDGE, OFFSET, WAITING, PEER, ACKNOWLEDGED, ACKNOWLEDGED_NS, LAST_NS, FLOW, SLOTS };
 static const char *const slot_names[SLOTS] = {"next",         "edge",            "offset",  "waiting", "peer",
@@ -27,202 +20,16 @@ static const char *const slot_names[SLOTS] = {"next",         "edge",           
 
 typedef struct {
     PyObject_HEAD
-    PyObject *halves;     /* dict: key of a direction to its HalfStream */
-    PyObject *interfaces; /* of a pcapng's section: (link, snap, times, parts, start, digits); NULL for a pcap */
+    PyObject *halves; /* dict: key of a direction to its HalfStream */
     PyTypeObject *half;
     PyTypeObject *chunk; /* a tuple of five with names */
     Py_ssize_t slots[SLOTS];
-    bool big;
-    int64_t unit; /* nanoseconds of a unit of the fraction */
-    Py_ssize_t header;
-    uint32_t limit;
-    int link;
+    Layout layout;
 } PacketWalk;
-
-/* A packet as captured. next: where the record after it begins; mark: what the reader goes on from. */
-typedef struct {
-    const uint8_t *data;
-    Py_ssize_t size, wire, next;
-    int64_t time_ns, mark;
-    int link;
-} Record;
-
-/* TCP in a packet. */
-typedef struct {
-    const uint8_t *addresses, *ports, *payload;
-    Py_ssize_t addresses_size, length;
-    uint32_t sequence, acknowledged;
-    unsigned flags;
-} Segment;
-
-static uint32_t big16(const uint8_t *at) { return (uint32_t)at[0] << 8 | at[1]; }
-
-static uint32_t big32(const uint8_t *at) { return big16(at) << 16 | big16(at + 2); }
-
-static uint32_t number32(const uint8_t *at, bool big)
-{
-    return big ? big32(at) : (uint32_t)at[3] << 24 | (uint32_t)at[2] << 16 | (uint32_t)at[1] << 8 | at[0];
-}
-
-static bool read_record(const PacketWalk *walk, const uint8_t *data, Py_ssize_t at, Py_ssize_t end, Record *record)
-{
-    if (end - at < walk->header)
-        return false;
-    int64_t seconds = number32(data + at, walk->big), fraction = number32(data + at + 4, walk->big);
-    uint32_t length = number32(data + at + 8, walk->big), wire = number32(data + at + 12, walk->big);
-    if (length > walk->limit || fraction >= SECOND || (length | wire | seconds) == 0
-        || end - at - walk->header < (Py_ssize_t)length)
-        return false;
-    record->data = data + at + walk->header;
-    record->size = length;
-    record->wire = wire > length ? wire : length;
-    record->next = at + walk->header + (Py_ssize_t)length;
-    record->time_ns = seconds * SECOND + fraction * walk->unit;
-    record->mark = seconds;
-    record->link = walk->link;
-    return true;
-}
-
-/* A number of an interface; -1 for one that doesn't fit, which leaves the packet to Python. */
-static int64_t of_interface(PyObject *interface, Py_ssize_t index)
-{
-    int64_t value = PyLong_AsLongLong(PyTuple_GET_ITEM(interface, index));
-    if (value == -1)
-        PyErr_Clear();
-    return value;
-}
-
-static bool read_block(const PacketWalk *walk, const uint8_t *data, Py_ssize_t at, Py_ssize_t end, Record *record)
-{
-    if (end - at < 32 || number32(data + at, walk->big) != PACKET_BLOCK)
-        return false;
-    uint32_t length = number32(data + at + 4, walk->big);
-    if (length < 32 || length % 4 || length > GREATEST || end - at < (Py_ssize_t)length
-        || memcmp(data + at + 4, data + at + length - 4, 4) != 0)
-        return false;
-    uint32_t index = number32(data + at + 8, walk->big);
-    uint64_t ticks = (uint64_t)number32(data + at + 12, walk->big) << 32 | number32(data + at + 16, walk->big);
-    uint32_t captured = number32(data + at + 20, walk->big), wire = number32(data + at + 24, walk->big);
-    if ((Py_ssize_t)index >= PyList_GET_SIZE(walk->interfaces) || captured > length - 32)
-        return false;
-    PyObject *interface = PyList_GET_ITEM(walk->interfaces, index);
-    if (!PyTuple_Check(interface) || PyTuple_GET_SIZE(interface) < 5)
-        return false;
-    int64_t link = of_interface(interface, 0), times = of_interface(interface, 2);
-    int64_t parts = of_interface(interface, 3), start = of_interface(interface, 4);
-    if (link < 0 || link > INT32_MAX || times <= 0 || times > SECOND || parts != 1 || start < 0
-        || ticks > (uint64_t)((INT64_MAX - start) / times))
-        return false;
-    record->data = data + at + 28;
-    record->size = captured;
-    record->wire = wire > captured ? wire : captured;
-    record->next = at + (Py_ssize_t)length;
-    record->time_ns = record->mark = (int64_t)ticks * times + start;
-    record->link = (int)link;
-    return true;
-}
-
-/* Where the IP header begins; -1 where Python has to look. */
-static Py_ssize_t network(const Record *record)
-{
-    const uint8_t *data = record->data;
-    Py_ssize_t at;
-    uint32_t kind;
-    switch (record->link) {
-    case ETHERNET: at = 14; break;
-    case COOKED: at = 16; break;
-    case COOKED2:
-        if (record->size < 20)
-            return -1;
-        kind = big16(data);
-        return kind == IPV4 || kind == IPV6 ? 20 : -1;
-    case 12:
-    case 14:
-    case 101:
-    case 228:
-    case 229: return 0;
-    default: return -1;
-    }
-    if (record->size < at)
-        return -1;
-    kind = big16(data + at - 2);
-    while (kind == 0x8100 || kind == 0x88A8 || kind == 0x9100 || kind == 0x9200) {
-        if (record->size < at + 4)
-            return -1;
-        kind = big16(data + at + 2);
-        at += 4;
-    }
-    return kind == IPV4 || kind == IPV6 ? at : -1;
-}
-
-static bool read_segment(const Record *record, Segment *segment)
-{
-    Py_ssize_t at = network(record), size = record->size, end, start;
-    if (at < 0 || size < at + 40)
-        return false;
-    const uint8_t *data = record->data, *ip = data + at;
-    if (ip[0] == 0x45) {
-        Py_ssize_t total = big16(ip + 2);
-        if (ip[9] != TCP || big16(ip + 6) & 0x3FFF)
-            return false;
-        segment->addresses = ip + 12;
-        segment->addresses_size = 8;
-        start = at + 20;
-        end = total ? at + total : record->wire;
-    } else if (ip[0] >> 4 == 6) {
-        Py_ssize_t total = big16(ip + 4);
-        if (ip[6] != TCP || size < at + 60)
-            return false;
-        segment->addresses = ip + 8;
-        segment->addresses_size = 32;
-        start = at + 40;
-        end = total ? at + 40 + total : record->wire;
-    } else {
-        return false;
-    }
-    const uint8_t *tcp = data + start;
-    unsigned header = (unsigned)(tcp[12] >> 4) * 4;
-    start += header;
-    if (header < 20 || start > end || end > size) /* or the snap length cut it */
-        return false;
-    segment->ports = tcp;
-    segment->sequence = big32(tcp + 4);
-    segment->acknowledged = big32(tcp + 8);
-    segment->flags = tcp[13] & 0x3Fu;
-    segment->payload = data + start;
-    segment->length = end - start;
-    return true;
-}
-
-static PyObject **slot(const PacketWalk *walk, PyObject *half, int index)
-{
-    return (PyObject **)((char *)half + walk->slots[index]);
-}
-
-/* A slot's number; false where it holds none that fits. */
-static bool slot_number(const PacketWalk *walk, PyObject *half, int index, int64_t *number)
-{
-    PyObject *value = *slot(walk, half, index);
-    if (value == NULL || !PyLong_Check(value))
-        return false;
-    *number = PyLong_AsLongLong(value);
-    if (*number == -1 && PyErr_Occurred()) {
-        PyErr_Clear();
-        return false;
-    }
-    return true;
-}
-
-static void set_slot(const PacketWalk *walk, PyObject *half, int index, PyObject *value)
-{
-    PyObject **place = slot(walk, half, index), *old = *place;
-    *place = Py_NewRef(value);
-    Py_XDECREF(old);
-}
 
 static bool is_waiting(const PacketWalk *walk, PyObject *half)
 {
-    return *slot(walk, half, WAITING) != Py_False;
+    return slot_value(half, walk->slots[WAITING]) != Py_False;
 }
 
 /* The direction that the segment belongs to, borrowed, if it comes there in order; else NULL. An error is set only
@@ -238,10 +45,10 @@ static PyObject *direction(const PacketWalk *walk, const Segment *segment)
     PyObject *half = PyDict_GetItemWithError(walk->halves, name);
     Py_DECREF(name);
     int64_t next;
-    if (half == NULL || !Py_IS_TYPE(half, walk->half) || !slot_number(walk, half, NEXT, &next)
+    if (half == NULL || !Py_IS_TYPE(half, walk->half) || !slot_number(half, walk->slots[NEXT], &next)
         || next != segment->sequence || is_waiting(walk, half))
         return NULL;
-    PyObject *peer = *slot(walk, half, PEER);
+    PyObject *peer = slot_value(half, walk->slots[PEER]);
     return peer != NULL && Py_IS_TYPE(peer, walk->half) && !is_waiting(walk, peer) ? half : NULL;
 }
 
@@ -249,8 +56,8 @@ static PyObject *direction(const PacketWalk *walk, const Segment *segment)
 static PyObject *chunk_of(PacketWalk *walk, PyObject *half, const Segment *segment, PyObject *time, PyObject *number)
 {
     int64_t offset;
-    PyObject *flow = *slot(walk, half, FLOW), *position = *slot(walk, half, OFFSET);
-    if (flow == NULL || !slot_number(walk, half, OFFSET, &offset) || offset < 0 || offset > INT64_MAX / 2)
+    PyObject *flow = slot_value(half, walk->slots[FLOW]), *position = slot_value(half, walk->slots[OFFSET]);
+    if (flow == NULL || !slot_number(half, walk->slots[OFFSET], &offset) || offset < 0 || offset > INT64_MAX / 2)
         return NULL;
     PyObject *data = PyBytes_FromStringAndSize((const char *)segment->payload, segment->length);
     PyObject *after = PyLong_FromLongLong(offset + segment->length);
@@ -262,9 +69,9 @@ static PyObject *chunk_of(PacketWalk *walk, PyObject *half, const Segment *segme
         PyTuple_SET_ITEM(chunk, 2, Py_NewRef(position));
         PyTuple_SET_ITEM(chunk, 3, Py_NewRef(data));
         PyTuple_SET_ITEM(chunk, 4, Py_NewRef(number));
-        set_slot(walk, half, OFFSET, after);
-        set_slot(walk, half, NEXT, next);
-        set_slot(walk, half, EDGE, next);
+        set_slot(half, walk->slots[OFFSET], after);
+        set_slot(half, walk->slots[NEXT], next);
+        set_slot(half, walk->slots[EDGE], next);
     }
     Py_XDECREF(data);
     Py_XDECREF(after);
@@ -279,7 +86,7 @@ static int take(PacketWalk *walk, const Record *record, const Segment *segment, 
         return 0;
     PyObject *half = direction(walk, segment);
     int64_t known;
-    if (half == NULL || !slot_number(walk, half, ACKNOWLEDGED, &known))
+    if (half == NULL || !slot_number(half, walk->slots[ACKNOWLEDGED], &known))
         return PyErr_Occurred() ? -1 : 0;
     int status = -1;
     PyObject *time = PyLong_FromLongLong(record->time_ns), *packet = NULL, *acknowledged = NULL, *chunk = NULL;
@@ -301,10 +108,10 @@ static int take(PacketWalk *walk, const Record *record, const Segment *segment, 
             goto done;
     }
     if (acknowledged != NULL) {
-        set_slot(walk, half, ACKNOWLEDGED, acknowledged);
-        set_slot(walk, half, ACKNOWLEDGED_NS, time);
+        set_slot(half, walk->slots[ACKNOWLEDGED], acknowledged);
+        set_slot(half, walk->slots[ACKNOWLEDGED_NS], time);
     }
-    set_slot(walk, half, LAST_NS, time);
+    set_slot(half, walk->slots[LAST_NS], time);
     status = 1;
 done:
     Py_XDECREF(time);
@@ -336,8 +143,7 @@ static PyObject *packets_advance(PyObject *self, PyObject *arguments)
         return NULL;
     Py_ssize_t packets = 0;
     int64_t mark = 0;
-    for (Record record; walk->interfaces == NULL ? read_record(walk, data, at, end, &record)
-                                                 : read_block(walk, data, at, end, &record);) {
+    for (Record record; read_packet(&walk->layout, data, at, end, &record);) {
         Segment segment;
         if (!read_segment(&record, &segment))
             break;
@@ -356,24 +162,6 @@ static PyObject *packets_advance(PyObject *self, PyObject *arguments)
 }
 
 /* --- its life --- */
-
-/* The offset of a slot of a class made in Python. */
-static Py_ssize_t find_slot(PyTypeObject *cls, const char *name)
-{
-    PyObject *found = PyObject_GetAttrString((PyObject *)cls, name);
-    if (found == NULL)
-        return -1;
-    Py_ssize_t offset = -1;
-    if (Py_IS_TYPE(found, &PyMemberDescr_Type) && PyDescr_TYPE(found) == cls) {
-        const PyMemberDef *member = ((PyMemberDescrObject *)found)->d_member;
-        if (member->type == T_OBJECT_EX && member->flags == 0)
-            offset = member->offset;
-    }
-    Py_DECREF(found);
-    if (offset < 0)
-        PyErr_Format(PyExc_TypeError, "%.200s.%s is not a slot", cls->tp_name, name);
-    return offset;
-}
 
 PyDoc_STRVAR(walk_type_doc,
              "PacketWalk(halves, half, chunk, big, unit, header, limit, link, interfaces)\n\n"
@@ -402,14 +190,14 @@ static PyObject *packets_new(PyTypeObject *type, PyObject *arguments, PyObject *
     if (walk == NULL)
         return NULL;
     walk->halves = Py_NewRef(halves);
-    walk->interfaces = interfaces == Py_None ? NULL : Py_NewRef(interfaces);
+    walk->layout.interfaces = interfaces == Py_None ? NULL : Py_NewRef(interfaces);
     walk->half = (PyTypeObject *)Py_NewRef(half);
     walk->chunk = (PyTypeObject *)Py_NewRef(chunk);
-    walk->big = big != 0;
-    walk->unit = unit;
-    walk->header = header;
-    walk->limit = limit;
-    walk->link = link;
+    walk->layout.big = big != 0;
+    walk->layout.unit = unit;
+    walk->layout.header = header;
+    walk->layout.limit = limit;
+    walk->layout.link = link;
     for (int index = 0; index < SLOTS; index++) {
         walk->slots[index] = find_slot(half, slot_names[index]);
         if (walk->slots[index] < 0) {
@@ -425,7 +213,7 @@ static int packets_traverse(PyObject *self, visitproc visit, void *arg)
     PacketWalk *walk = (PacketWalk *)self;
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(walk->halves);
-    Py_VISIT(walk->interfaces);
+    Py_VISIT(walk->layout.interfaces);
     Py_VISIT(walk->half);
     Py_VISIT(walk->chunk);
     return 0;
@@ -437,7 +225,7 @@ static void packets_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     Py_CLEAR(walk->halves);
-    Py_CLEAR(walk->interfaces);
+    Py_CLEAR(walk->layout.interfaces);
     Py_CLEAR(walk->half);
     Py_CLEAR(walk->chunk);
     type->tp_free(self);

@@ -56,7 +56,11 @@ static uint32_t by_table(uint32_t crc, const uint8_t *at, size_t size)
 
 #include <immintrin.h>
 
+#if defined(__clang__) && __clang_major__ >= 14 /* where it is asked to be named; before GCC 11 it is unknown */
+#define TARGET __attribute__((target("sse4.2,pclmul,crc32")))
+#else
 #define TARGET __attribute__((target("sse4.2,pclmul")))
+#endif
 #define LONG_BLOCK 2048
 #define SHORT_BLOCK 256
 #define LINE 64

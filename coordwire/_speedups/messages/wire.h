@@ -12,12 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A function that is rarely called or does much: kept out of its callers, whose registers it would take. */
-#ifdef __GNUC__
-#define NOINLINE __attribute__((noinline))
-#else
-#define NOINLINE
-#endif
+#include "../compiler.h"
 
 /* Kafka writes and reads no string of more bytes, though a compact length could say more. */
 enum { MAX_STRING = 32767 };

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <structmember.h>
 
+#include "../compiler.h"
 #include "../crc32c/crc32c.h"
 #include "body.h"
 #include "header_writer.h"
@@ -30,9 +31,9 @@ static int place(Body *self, int64_t number, int64_t stamp, int64_t *delta, int6
         self->has_timestamp = 1;
     }
     *delta = self->next;
-    if (number != -1 && __builtin_sub_overflow(number, self->base_offset, delta))
+    if (number != -1 && sub_overflows(number, self->base_offset, delta))
         return DOUBT;
-    if (*delta < self->next || *delta > MOST || __builtin_sub_overflow(stamp, self->base_timestamp, time))
+    if (*delta < self->next || *delta > MOST || sub_overflows(stamp, self->base_timestamp, time))
         return DOUBT;
     return WRITTEN;
 }
@@ -43,7 +44,7 @@ static inline int is_empty(Codec *codec, PyObject *headers)
 }
 
 /* One record of at most `room` bytes. */
-static inline __attribute__((always_inline)) int write_record(Body *self, PyObject *record, Py_ssize_t room)
+ALWAYS_INLINE int write_record(Body *self, PyObject *record, Py_ssize_t room)
 {
     Codec *codec = self->codec;
     if (!Py_IS_TYPE(record, codec->record))

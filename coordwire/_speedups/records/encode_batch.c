@@ -89,10 +89,10 @@ static PyObject *around(const Body *body, PyObject *const *args, struct head *he
     if (args[MAX_TIMESTAMP] == Py_None)
         head->max_timestamp = body->latest;
     if (args[LAST_OFFSET] != Py_None
-        && (__builtin_sub_overflow(head->last_offset, body->base_offset, &delta) || delta < body->next - 1))
+        && (sub_overflows(head->last_offset, body->base_offset, &delta) || delta < body->next - 1))
         Py_RETURN_NONE;
     int64_t last;
-    if (delta > MOST || __builtin_add_overflow(body->base_offset, delta, &last)
+    if (delta > MOST || add_overflows(body->base_offset, delta, &last)
         || body->body.used > MOST - BATCH_HEADER - LOG_OVERHEAD)
         Py_RETURN_NONE;
     return write_batch(body, head, delta);

@@ -29,7 +29,7 @@ static inline int put_header(struct bytes *tail, const char *name, Py_ssize_t si
 }
 
 /* A header whose key isn't ASCII: an error handler of Python may be asked, and may change what they are in. */
-static __attribute__((noinline)) int put_encoded(struct bytes *tail, PyObject *name, PyObject *value)
+static NOINLINE int put_encoded(struct bytes *tail, PyObject *name, PyObject *value)
 {
     int verdict = DOUBT;
     Py_INCREF(name);

@@ -5,13 +5,14 @@
 
 #include <string.h>
 
+#include "../compiler.h"
 #include "record_codec.h"
 
 #define MOST INT32_MAX /* bytes of one record, and the largest delta of an offset */
 
 static inline Py_ssize_t varint_size(uint64_t raw)
 {
-    return raw < 128 ? 1 : raw < 1 << 14 ? 2 : (70 - __builtin_clzll(raw)) / 7;
+    return raw < 128 ? 1 : raw < 1 << 14 ? 2 : (count_bits(raw) + 6) / 7;
 }
 
 static inline uint64_t zigzag(int64_t number)

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../compiler.h"
+
 #define LEAST_RECORD 7 /* bytes: length, attributes, two deltas, two lengths, a count */
 
 struct record {
@@ -99,26 +101,26 @@ const uint8_t *kernel_any_record(
 
 /* A byte as a whole register. Otherwise GCC, short of registers, puts it on the stack as one byte and reads it
    back as eight, for which the processor has to wait until it is really there. */
-static inline __attribute__((always_inline)) uint64_t kernel_byte(const uint8_t *at)
+ALWAYS_INLINE uint64_t kernel_byte(const uint8_t *at)
 {
     uint64_t byte = *at;
-    __asm__("" : "+r"(byte));
+    IN_REGISTER(byte);
     return byte;
 }
 
 /* Two bytes, the first one lowest; in a register too. */
-static inline __attribute__((always_inline)) uint64_t kernel_pair(const uint8_t *at)
+ALWAYS_INLINE uint64_t kernel_pair(const uint8_t *at)
 {
     uint64_t pair = (uint64_t)at[0] | (uint64_t)at[1] << 8;
-    __asm__("" : "+r"(pair));
+    IN_REGISTER(pair);
     return pair;
 }
 
 /* A varint of one byte or two, whose raw value is below 2^14. */
-static inline __attribute__((always_inline)) int kernel_short(const uint8_t **at, uint64_t *raw)
+ALWAYS_INLINE int kernel_short(const uint8_t **at, uint64_t *raw)
 {
     uint64_t low = kernel_byte(*at);
-    if (__builtin_expect(low < 128, 1)) {
+    if (LIKELY(low < 128)) {
         *raw = low;
         *at += 1;
         return 1;
@@ -130,10 +132,10 @@ static inline __attribute__((always_inline)) int kernel_short(const uint8_t **at
 }
 
 /* The same, for what more often takes two. */
-static inline __attribute__((always_inline)) int kernel_short_pair(const uint8_t **at, uint64_t *raw)
+ALWAYS_INLINE int kernel_short_pair(const uint8_t **at, uint64_t *raw)
 {
     uint64_t pair = kernel_pair(*at);
-    if (__builtin_expect((pair & 0x8080) == 0x80, 1)) {
+    if (LIKELY((pair & 0x8080) == 0x80)) {
         *raw = (pair & 127) | pair >> 8 << 7;
         *at += 2;
         return 1;
@@ -159,7 +161,7 @@ static inline int kernel_odd_is_sound(const struct short_record *record)
 /* Read one that ends at `limit` at the latest, after which AHEAD bytes are; false for any other. Without a check
    a byte, since lengths only ever move the position forward: a record that ends where it says has read nothing
    outside itself, which is the caller's to see by `headers`, and by `odd` whether its sizes are any. */
-static inline __attribute__((always_inline)) int kernel_short_record(
+ALWAYS_INLINE int kernel_short_record(
     const uint8_t *at, const uint8_t *limit, struct short_record *record)
 {
     if (!kernel_short_pair(&at, &record->size) || (int64_t)(record->size >> 1) > limit - at)
@@ -185,7 +187,7 @@ static inline __attribute__((always_inline)) int kernel_short_record(
 }
 
 /* A record the short way, or any other where that can't be gone. */
-static inline __attribute__((always_inline)) const uint8_t *kernel_record(
+ALWAYS_INLINE const uint8_t *kernel_record(
     const uint8_t *at, const uint8_t *end, int64_t base_offset, int64_t base_timestamp, struct record *record)
 {
     struct short_record found;
@@ -202,7 +204,7 @@ static inline __attribute__((always_inline)) const uint8_t *kernel_record(
     record->headers = (int64_t)(headers >> 1);
     record->at = found.headers + 1;
     record->end = found.last;
-    if (__builtin_expect(!headers && record->at == found.last, 1))
+    if (LIKELY(!headers && record->at == found.last))
         return found.last;
     if (headers & 1 || headers > 127 || (int64_t)headers > found.last - record->at)
         return kernel_any_record(at, end, base_offset, base_timestamp, record);

@@ -98,10 +98,14 @@ static inline int set_bytes(PyObject **place, const uint8_t *data, int64_t size)
     PyObject *old = *place;
     if (old && data && Py_REFCNT(old) == 1 && PyBytes_CheckExact(old) && PyBytes_GET_SIZE(old) == size) {
         memcpy(PyBytes_AS_STRING(old), data, (size_t)size);
+#ifdef __GNUC__
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#endif
         ((PyBytesObject *)old)->ob_shash = -1;
+#ifdef __GNUC__
 #pragma GCC diagnostic pop
+#endif
         return 0;
     }
     PyObject *value = data ? PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)size) : Py_NewRef(Py_None);
@@ -179,7 +183,7 @@ static PyObject *blank(Run *self)
 }
 
 /* The next record; NULL at the end, in doubt, or with an exception. */
-static inline __attribute__((always_inline)) PyObject *next_record(Run *self)
+ALWAYS_INLINE PyObject *next_record(Run *self)
 {
     struct record found;
     const uint8_t *at = self->at;

@@ -1,0 +1,585 @@
+/* `FrameWalk`: chunks that hold one frame each, as most do, to lazy entries.
+
+   Strategy: a chunk is taken where its connection is known, its direction is in step and holds nothing, and it is
+   just one frame: a request that says nothing of the frames after it, or the answer to a request that waits. This
+   does what `Connections`, `Conversation` and `PendingRequests` do with such a frame, in their own slots. Rules:
+   all checks of a chunk come before its first change; anything else is declined, and nothing is changed for it:
+   Python reads it; what may run Python (the collector, when objects are made) comes before slots are read. */
+
+#include "slots.h"
+
+enum { ROUTE, SPLITTER, CONVERSATION, PENDING, AWAITED, ENTRY, SUMMARY, SHARE, CHUNK, LAZY, STRICT_LAZY, KINDS };
+
+enum {
+    IN_STEP, BUFFER, POSITION,
+    CAPTURE, STRICT, CONNECTION, REQUESTS, INDEX, AGAIN, COUNT, TOKENS, OWED_TOKENS,
+    BUDGET, COST, NEXT_SERIAL, ALL, DEAR,
+    A_ENTRY, A_FORGET, A_API_KEY, A_CORRELATION_ID, A_SIZE, A_ONE_WAY, A_COST, A_SERIAL,
+    E_CAPTURE, E_NUMBER, E_FLOW, E_TIME_NS, E_DIRECTION, E_BODY, E_API_KEY, E_API_VERSION, E_BODY_VERSION,
+    E_CORRELATION_ID, E_REQUEST, E_TOKEN, E_MECHANISM, E_DIALECT, E_CALL, E_RELEASED, E_PACKET, E_FIRST_PACKET,
+    E_CONNECTION, E_TEXT,
+    FRAMES, LEFT, IS_NEXT, SLOTS
+};
+
+static const struct {
+    int kind;
+    const char *name;
+} places[SLOTS] = {
+    {SPLITTER, "in_step"}, {SPLITTER, "buffer"}, {SPLITTER, "position"},
+    {CONVERSATION, "capture"}, {CONVERSATION, "strict"}, {CONVERSATION, "connection"}, {CONVERSATION, "waiting"},
+    {CONVERSATION, "_waiting"}, {CONVERSATION, "_again"}, {CONVERSATION, "_count"}, {CONVERSATION, "_tokens"},
+    {CONVERSATION, "_owed_tokens"},
+    {PENDING, "budget"}, {PENDING, "cost"}, {PENDING, "_serial"}, {PENDING, "_all"}, {PENDING, "_dear"},
+    {AWAITED, "entry"}, {AWAITED, "forget"}, {AWAITED, "api_key"}, {AWAITED, "correlation_id"}, {AWAITED, "size"},
+    {AWAITED, "one_way"}, {AWAITED, "cost"}, {AWAITED, "serial"},
+    {ENTRY, "capture"}, {ENTRY, "number"}, {ENTRY, "flow"}, {ENTRY, "time_ns"}, {ENTRY, "direction"},
+    {ENTRY, "body"}, {ENTRY, "api_key"}, {ENTRY, "api_version"}, {ENTRY, "body_version"},
+    {ENTRY, "correlation_id"}, {ENTRY, "request"}, {ENTRY, "token"}, {ENTRY, "mechanism"}, {ENTRY, "dialect"},
+    {ENTRY, "call"}, {ENTRY, "released"}, {ENTRY, "packet"}, {ENTRY, "first_packet"}, {ENTRY, "connection"},
+    {ENTRY, "text"},
+    {SUMMARY, "frames"}, {SHARE, "_left"}, {SHARE, "is_next"},
+};
+
+enum { PREFIX = 4, REQUEST_HEAD = 8, MASKED = 64 };
+
+/* A route's members. talk: None where its conversation is not for this walk. */
+enum { ROUTE_FLOW, ROUTE_LINK, ROUTE_CUTTER, ROUTE_IS_CLIENT, ROUTE_NAME, ROUTE_EARLY, ROUTE_TALK, ROUTE_SIZE };
+
+typedef struct {
+    PyObject_HEAD
+    PyTypeObject *kinds[KINDS];
+    PyObject *forget;  /* of a conversation: takes a request out of its index */
+    PyObject *dialect; /* Kafka's */
+    PyObject *routes;  /* dict: a flow's id to its route */
+    PyObject *summary, *share; /* share: NULL where all frames are given out */
+    PyObject *request, *response, *takes, *zero; /* words, and a 0 */
+    uint64_t telling, eager; /* api keys below 64, as bits */
+    int64_t latest, reduced, guess, frame;
+    Py_ssize_t slots[SLOTS];
+} FrameWalk;
+
+/* A chunk that may be taken: it is one frame of a direction that is in step. Borrowed from the chunk and the route,
+   which the caller holds. */
+typedef struct {
+    PyObject *cutter, *talk, *name, *data, *time, *packet;
+    int64_t position;
+    Py_ssize_t size; /* of the frame, without its prefix */
+    const uint8_t *body;
+    bool is_client;
+} Frame;
+
+enum Taken { FAILED = -1, DECLINED, DONE, GIVEN };
+
+static PyObject *value_of(const FrameWalk *walk, PyObject *object, int index)
+{
+    return slot_value(object, walk->slots[index]);
+}
+
+static bool number_of(const FrameWalk *walk, PyObject *object, int index, int64_t *number)
+{
+    return slot_number(object, walk->slots[index], number) && *number >= 0 && *number < INT64_MAX / 2;
+}
+
+static void put(const FrameWalk *walk, PyObject *object, int index, PyObject *value)
+{
+    set_slot(object, walk->slots[index], value);
+}
+
+static bool is_of(const FrameWalk *walk, PyObject *object, int kind)
+{
+    return object != NULL && Py_IS_TYPE(object, walk->kinds[kind]);
+}
+
+static uint32_t big32(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+static int big16(const uint8_t *at) { return (int16_t)(uint16_t)((unsigned)at[0] << 8 | at[1]); }
+
+static bool has_bit(uint64_t mask, int64_t key) { return key >= 0 && key < MASKED && (mask >> key & 1); }
+
+/* Whether a chunk of a route is one frame that may be taken. */
+static bool read_chunk(const FrameWalk *walk, PyObject *chunk, PyObject *route, int64_t limit, Frame *frame)
+{
+    frame->cutter = PyTuple_GET_ITEM(route, ROUTE_CUTTER);
+    frame->talk = PyTuple_GET_ITEM(route, ROUTE_TALK);
+    frame->name = PyTuple_GET_ITEM(route, ROUTE_NAME);
+    frame->is_client = PyTuple_GET_ITEM(route, ROUTE_IS_CLIENT) == Py_True;
+    frame->time = PyTuple_GET_ITEM(chunk, 1);
+    frame->data = PyTuple_GET_ITEM(chunk, 3);
+    frame->packet = PyTuple_GET_ITEM(chunk, 4);
+    if (!is_of(walk, frame->talk, CONVERSATION) || !is_of(walk, frame->cutter, SPLITTER)
+        || !PyBytes_CheckExact(frame->data) || !PyLong_CheckExact(frame->packet))
+        return false;
+    frame->size = PyBytes_GET_SIZE(frame->data) - PREFIX;
+    if (frame->size < PREFIX || frame->size > limit || frame->size > INT32_MAX)
+        return false;
+    const uint8_t *data = (const uint8_t *)PyBytes_AS_STRING(frame->data);
+    frame->body = data + PREFIX;
+    PyObject *buffer = value_of(walk, frame->cutter, BUFFER);
+    PyObject *early = PyTuple_GET_ITEM(route, ROUTE_EARLY);
+    if (big32(data) != (uint32_t)frame->size || value_of(walk, frame->cutter, IN_STEP) != Py_True || buffer == NULL
+        || !PyByteArray_CheckExact(buffer) || PyByteArray_GET_SIZE(buffer) != 0
+        || !number_of(walk, frame->cutter, POSITION, &frame->position) || PyObject_IsTrue(frame->packet) != 1)
+        return false;
+    Py_ssize_t waiting = PyObject_Size(early);
+    if (waiting < 0)
+        PyErr_Clear();
+    return waiting == 0;
+}
+
+/* What is counted and kept for a frame, made before anything is changed. */
+typedef struct {
+    PyObject *body, *number, *correlation, *position, *count, *cost;
+} Made;
+
+static void release(Made *made)
+{
+    Py_CLEAR(made->body);
+    Py_CLEAR(made->number);
+    Py_CLEAR(made->correlation);
+    Py_CLEAR(made->position);
+    Py_CLEAR(made->count);
+    Py_CLEAR(made->cost);
+}
+
+/* What all entries have. */
+static void fill(const FrameWalk *walk, PyObject *entry, const Frame *frame, const Made *made)
+{
+    PyObject *capture = value_of(walk, frame->talk, CAPTURE), *connection = value_of(walk, frame->talk, CONNECTION);
+    put(walk, entry, E_CAPTURE, capture == NULL ? Py_None : capture);
+    put(walk, entry, E_CONNECTION, connection == NULL ? Py_None : connection);
+    put(walk, entry, E_NUMBER, made->number);
+    put(walk, entry, E_FLOW, frame->name);
+    put(walk, entry, E_TIME_NS, frame->time);
+    put(walk, entry, E_DIRECTION, frame->is_client ? walk->request : walk->response);
+    put(walk, entry, E_BODY, made->body);
+    put(walk, entry, E_CORRELATION_ID, made->correlation);
+    put(walk, entry, E_TOKEN, Py_False);
+    put(walk, entry, E_MECHANISM, Py_None);
+    put(walk, entry, E_DIALECT, walk->dialect);
+    put(walk, entry, E_CALL, Py_None);
+    put(walk, entry, E_RELEASED, walk->zero);
+    put(walk, entry, E_PACKET, frame->packet);
+    put(walk, entry, E_FIRST_PACKET, frame->packet);
+    put(walk, entry, E_TEXT, Py_None);
+}
+
+static PyObject *new_entry(const FrameWalk *walk, PyObject *talk)
+{
+    bool strict = value_of(walk, talk, STRICT) == Py_True;
+    PyTypeObject *cls = walk->kinds[strict ? STRICT_LAZY : LAZY];
+    return cls->tp_alloc(cls, 0);
+}
+
+/* The requests that wait, of the capture and of the connection; false where they are not for this walk. */
+typedef struct {
+    PyObject *pending, *index, *all;
+    int64_t count, cost, number;
+} Waiting;
+
+static bool read_waiting(const FrameWalk *walk, PyObject *talk, Waiting *waiting)
+{
+    waiting->pending = value_of(walk, talk, REQUESTS);
+    waiting->index = value_of(walk, talk, INDEX);
+    PyObject *again = value_of(walk, talk, AGAIN);
+    if (!is_of(walk, waiting->pending, PENDING) || waiting->index == NULL || !PyDict_CheckExact(waiting->index)
+        || again == NULL || !PyDict_CheckExact(again) || PyDict_GET_SIZE(again) != 0
+        || !number_of(walk, talk, COUNT, &waiting->count) || value_of(walk, talk, STRICT) == NULL)
+        return false;
+    waiting->all = value_of(walk, waiting->pending, ALL);
+    return waiting->all != NULL && PyDict_CheckExact(waiting->all)
+           && number_of(walk, waiting->pending, COST, &waiting->cost)
+           && number_of(walk, walk->summary, FRAMES, &waiting->number);
+}
+
+static bool make(const Frame *frame, const Waiting *waiting, int64_t count, int64_t cost, Made *made)
+{
+    made->number = PyLong_FromLongLong(waiting->number + 1);
+    made->position = PyLong_FromLongLong(frame->position + PREFIX + frame->size);
+    made->count = PyLong_FromLongLong(count);
+    made->cost = PyLong_FromLongLong(cost);
+    return made->number && made->position && made->count && made->cost;
+}
+
+static void note(const FrameWalk *walk, const Frame *frame, const Waiting *waiting, const Made *made)
+{
+    put(walk, frame->cutter, POSITION, made->position);
+    put(walk, walk->summary, FRAMES, made->number);
+    put(walk, frame->talk, COUNT, made->count);
+    put(walk, waiting->pending, COST, made->cost);
+}
+
+/* A request to its entry, which waits for its answer. asked: one that waits, not filled in. */
+static enum Taken take_request(const FrameWalk *walk, const Frame *frame, PyObject *entry, PyObject *asked,
+                               PyObject *forget)
+{
+    Waiting waiting;
+    int64_t serial, budget, cost = walk->reduced + walk->guess * frame->size;
+    if (!read_waiting(walk, frame->talk, &waiting) || waiting.count >= walk->latest
+        || value_of(walk, frame->talk, TOKENS) != Py_False || value_of(walk, waiting.pending, DEAR) != Py_None
+        || !number_of(walk, waiting.pending, NEXT_SERIAL, &serial)
+        || !number_of(walk, waiting.pending, BUDGET, &budget) || waiting.cost > budget - cost)
+        return DECLINED;
+    enum Taken taken = FAILED;
+    Made made = {0};
+    PyObject *key = PyLong_FromLong(big16(frame->body)), *version = PyLong_FromLong(big16(frame->body + 2));
+    PyObject *own_serial = PyLong_FromLongLong(serial), *next_serial = PyLong_FromLongLong(serial + 1);
+    PyObject *own_cost = PyLong_FromLongLong(cost), *size = PyLong_FromSsize_t(frame->size);
+    made.correlation = PyLong_FromLong((int32_t)big32(frame->body + 4));
+    made.body = PyBytes_FromStringAndSize((const char *)frame->body, frame->size);
+    if (!key || !version || !own_serial || !next_serial || !own_cost || !size || !made.correlation || !made.body
+        || !make(frame, &waiting, waiting.count + 1, waiting.cost + cost, &made))
+        goto done;
+    int known = PyDict_Contains(waiting.index, made.correlation);
+    if (known != 0) {
+        taken = known < 0 ? FAILED : DECLINED;
+        goto done;
+    }
+    if (PyDict_SetItem(waiting.all, own_serial, asked) < 0)
+        goto done;
+    if (PyDict_SetItem(waiting.index, made.correlation, asked) < 0) {
+        (void)PyDict_DelItem(waiting.all, own_serial);
+        PyErr_NoMemory();
+        goto done;
+    }
+    fill(walk, entry, frame, &made);
+    put(walk, entry, E_API_KEY, key);
+    put(walk, entry, E_API_VERSION, version);
+    put(walk, entry, E_BODY_VERSION, version);
+    put(walk, entry, E_REQUEST, Py_None);
+    put(walk, asked, A_ENTRY, entry);
+    put(walk, asked, A_FORGET, forget);
+    put(walk, asked, A_API_KEY, key);
+    put(walk, asked, A_CORRELATION_ID, made.correlation);
+    put(walk, asked, A_SIZE, size);
+    put(walk, asked, A_ONE_WAY, Py_False);
+    put(walk, asked, A_COST, own_cost);
+    put(walk, asked, A_SERIAL, own_serial);
+    put(walk, waiting.pending, NEXT_SERIAL, next_serial);
+    note(walk, frame, &waiting, &made);
+    taken = GIVEN;
+done:
+    release(&made);
+    Py_XDECREF(key);
+    Py_XDECREF(version);
+    Py_XDECREF(own_serial);
+    Py_XDECREF(next_serial);
+    Py_XDECREF(own_cost);
+    Py_XDECREF(size);
+    return taken;
+}
+
+/* The request that a correlation id belongs to, borrowed, if its answer says nothing of other frames. */
+static PyObject *find_asked(const FrameWalk *walk, const Waiting *waiting, PyObject *correlation)
+{
+    PyObject *asked = PyDict_GetItemWithError(waiting->index, correlation);
+    int64_t key;
+    if (!is_of(walk, asked, AWAITED) || !slot_number(asked, walk->slots[A_API_KEY], &key)
+        || has_bit(walk->eager, key))
+        return NULL;
+    PyObject *request = value_of(walk, asked, A_ENTRY);
+    bool known = request != NULL && PyObject_TypeCheck(request, walk->kinds[ENTRY])
+                 && value_of(walk, request, E_API_KEY) != NULL;
+    PyObject *version = known ? value_of(walk, request, E_API_VERSION) : NULL;
+    return version != NULL && version != Py_None ? asked : NULL;
+}
+
+/* An answer to its entry; entry: NULL where none is wanted. */
+static enum Taken take_response(const FrameWalk *walk, const Frame *frame, PyObject *entry)
+{
+    Waiting waiting;
+    int64_t owed, cost;
+    if (!read_waiting(walk, frame->talk, &waiting) || waiting.count < 1
+        || !number_of(walk, frame->talk, OWED_TOKENS, &owed) || owed != 0)
+        return DECLINED;
+    enum Taken taken = FAILED;
+    Made made = {.correlation = PyLong_FromLong((int32_t)big32(frame->body))};
+    PyObject *asked = made.correlation == NULL ? NULL : find_asked(walk, &waiting, made.correlation);
+    if (asked == NULL) {
+        taken = PyErr_Occurred() ? FAILED : DECLINED;
+        release(&made);
+        return taken;
+    }
+    Py_INCREF(asked);
+    PyObject *serial = value_of(walk, asked, A_SERIAL), *id = value_of(walk, asked, A_CORRELATION_ID);
+    PyObject *request = value_of(walk, asked, A_ENTRY);
+    PyObject *kept = serial == NULL ? NULL : PyDict_GetItemWithError(waiting.all, serial);
+    if (kept != asked || id == NULL || !number_of(walk, asked, A_COST, &cost) || cost > waiting.cost) {
+        taken = PyErr_Occurred() ? FAILED : DECLINED;
+        goto done;
+    }
+    if (!make(frame, &waiting, waiting.count - 1, waiting.cost - cost, &made))
+        goto done;
+    if (entry != NULL) {
+        made.body = PyBytes_FromStringAndSize((const char *)frame->body, frame->size);
+        if (made.body == NULL)
+            goto done;
+        fill(walk, entry, frame, &made);
+        PyObject *version = value_of(walk, request, E_API_VERSION);
+        put(walk, entry, E_API_KEY, value_of(walk, request, E_API_KEY));
+        put(walk, entry, E_API_VERSION, version);
+        put(walk, entry, E_BODY_VERSION, version);
+        put(walk, entry, E_CORRELATION_ID, id);
+        put(walk, entry, E_REQUEST, request);
+    }
+    if (PyDict_DelItem(waiting.all, serial) < 0 || PyDict_DelItem(waiting.index, made.correlation) < 0)
+        goto done;
+    note(walk, frame, &waiting, &made);
+    taken = entry == NULL ? DONE : GIVEN;
+done:
+    release(&made);
+    Py_DECREF(asked);
+    return taken;
+}
+
+/* Whether the next frame is in the share; as `Share.is_next`. */
+static bool is_wanted(const FrameWalk *walk)
+{
+    return walk->share == NULL || value_of(walk, walk->share, IS_NEXT) == Py_True;
+}
+
+/* Deal a frame out, as `Share.takes`; 0, or -1 with an error. */
+static int deal(const FrameWalk *walk, const Frame *frame)
+{
+    int64_t left;
+    if (walk->share == NULL)
+        return 0;
+    if (number_of(walk, walk->share, LEFT, &left) && left > walk->frame + frame->size) {
+        PyObject *now = PyLong_FromLongLong(left - walk->frame - frame->size);
+        if (now == NULL)
+            return -1;
+        put(walk, walk->share, LEFT, now);
+        Py_DECREF(now);
+        return 0;
+    }
+    PyObject *size = PyLong_FromSsize_t(frame->size), *found = NULL;
+    if (size != NULL)
+        found = PyObject_CallMethodOneArg(walk->share, walk->takes, size);
+    Py_XDECREF(size);
+    Py_XDECREF(found);
+    return found == NULL ? -1 : 0;
+}
+
+/* One frame; its entry in `entry`, a new reference, where it is given. */
+static enum Taken take_frame(const FrameWalk *walk, const Frame *frame, PyObject **entry)
+{
+    bool wanted = is_wanted(walk);
+    PyObject *asked = NULL, *forget = NULL;
+    *entry = NULL;
+    if (frame->is_client && (frame->size < REQUEST_HEAD || has_bit(walk->telling, big16(frame->body))))
+        return DECLINED;
+    if (frame->is_client || wanted) {
+        *entry = new_entry(walk, frame->talk);
+        if (*entry == NULL)
+            return FAILED;
+    }
+    enum Taken taken = FAILED;
+    if (frame->is_client) {
+        PyTypeObject *awaited = walk->kinds[AWAITED];
+        asked = awaited->tp_alloc(awaited, 0);
+        forget = PyMethod_New(walk->forget, frame->talk);
+        if (asked != NULL && forget != NULL)
+            taken = take_request(walk, frame, *entry, asked, forget);
+    } else {
+        taken = take_response(walk, frame, *entry);
+    }
+    Py_XDECREF(asked);
+    Py_XDECREF(forget);
+    if (taken > DECLINED && deal(walk, frame) < 0)
+        taken = FAILED;
+    if (taken == GIVEN && !wanted)
+        taken = DONE;
+    if (taken != GIVEN)
+        Py_CLEAR(*entry);
+    return taken;
+}
+
+PyDoc_STRVAR(take_doc, "take(chunk, limit) -> FrameEntry | bool | None\n\n"
+                       "The entry of a chunk that is one frame of at most so many bytes; True if it is taken and none "
+                       "is given out for it, None if it is declined.");
+
+static PyObject *frame_walk_take(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    FrameWalk *walk = (FrameWalk *)self;
+    if (count != 2 || !Py_IS_TYPE(arguments[0], walk->kinds[CHUNK]) || PyTuple_GET_SIZE(arguments[0]) != 5) {
+        PyErr_SetString(PyExc_TypeError, "expected a chunk and a number of bytes");
+        return NULL;
+    }
+    int64_t limit = PyLong_AsLongLong(arguments[1]);
+    if (limit == -1 && PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+            return NULL;
+        PyErr_Clear();
+        limit = INT64_MAX;
+    }
+    PyObject *flow = PyTuple_GET_ITEM(arguments[0], 0), *id = PyLong_FromVoidPtr(flow);
+    PyObject *route = id == NULL ? NULL : PyDict_GetItemWithError(walk->routes, id);
+    Py_XDECREF(id);
+    if (route == NULL) {
+        if (PyErr_Occurred())
+            return NULL;
+        Py_RETURN_NONE;
+    }
+    if (!Py_IS_TYPE(route, walk->kinds[ROUTE]) || PyTuple_GET_SIZE(route) != ROUTE_SIZE
+        || PyTuple_GET_ITEM(route, ROUTE_FLOW) != flow)
+        Py_RETURN_NONE;
+    if (PyTuple_GET_ITEM(route, ROUTE_CUTTER) == Py_None)
+        Py_RETURN_TRUE;
+    Py_INCREF(route);
+    Frame frame;
+    PyObject *entry = NULL;
+    enum Taken taken = DECLINED;
+    if (read_chunk(walk, arguments[0], route, limit, &frame))
+        taken = take_frame(walk, &frame, &entry);
+    Py_DECREF(route);
+    switch (taken) {
+    case GIVEN: return entry;
+    case DONE: Py_RETURN_TRUE;
+    case DECLINED: Py_RETURN_NONE;
+    default: return NULL;
+    }
+}
+
+/* --- its life --- */
+
+PyDoc_STRVAR(frame_walk_doc, "FrameWalk(kinds, forget, dialect, routes, summary, share, telling, eager, numbers)\n\n"
+                             "Makes the lazy entries of one capture; see coordwire.capture.frame_walks.");
+
+static bool read_kinds(FrameWalk *walk, PyObject *kinds)
+{
+    if (PyTuple_GET_SIZE(kinds) != KINDS) {
+        PyErr_Format(PyExc_TypeError, "expected %d classes", (int)KINDS);
+        return false;
+    }
+    for (int kind = 0; kind < KINDS; kind++) {
+        PyObject *cls = PyTuple_GET_ITEM(kinds, kind);
+        bool is_tuple = kind == ROUTE || kind == CHUNK;
+        if (!PyType_Check(cls)
+            || !(is_tuple ? PyType_IsSubtype((PyTypeObject *)cls, &PyTuple_Type)
+                          : is_plain_class((PyTypeObject *)cls))) {
+            PyErr_Format(PyExc_TypeError, "class %d is not such a class", kind);
+            return false;
+        }
+        walk->kinds[kind] = (PyTypeObject *)Py_NewRef(cls);
+    }
+    for (int kind = LAZY; kind <= STRICT_LAZY; kind++) {
+        const PyTypeObject *cls = walk->kinds[kind];
+        if (!PyType_IsSubtype((PyTypeObject *)cls, walk->kinds[ENTRY])
+            || cls->tp_basicsize != walk->kinds[ENTRY]->tp_basicsize) {
+            PyErr_SetString(PyExc_TypeError, "a lazy entry has slots of its own");
+            return false;
+        }
+    }
+    for (int index = 0; index < SLOTS; index++) {
+        walk->slots[index] = find_slot(walk->kinds[places[index].kind], places[index].name);
+        if (walk->slots[index] < 0)
+            return false;
+    }
+    return true;
+}
+
+static PyObject *frame_walk_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+    PyObject *kinds, *forget, *dialect, *routes, *summary, *share;
+    unsigned long long telling, eager;
+    long long latest, reduced, guess, frame;
+    if (keywords != NULL && PyDict_GET_SIZE(keywords)) {
+        PyErr_SetString(PyExc_TypeError, "FrameWalk takes no keywords");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(arguments, "O!OOO!OOKK(LLLL)", &PyTuple_Type, &kinds, &forget, &dialect, &PyDict_Type,
+                          &routes, &summary, &share, &telling, &eager, &latest, &reduced, &guess, &frame))
+        return NULL;
+    FrameWalk *walk = (FrameWalk *)type->tp_alloc(type, 0);
+    if (walk == NULL)
+        return NULL;
+    walk->forget = Py_NewRef(forget);
+    walk->dialect = Py_NewRef(dialect);
+    walk->routes = Py_NewRef(routes);
+    walk->summary = Py_NewRef(summary);
+    walk->share = share == Py_None ? NULL : Py_NewRef(share);
+    walk->telling = telling;
+    walk->eager = eager;
+    walk->latest = latest;
+    walk->reduced = reduced;
+    walk->guess = guess;
+    walk->frame = frame;
+    walk->request = PyUnicode_InternFromString("request");
+    walk->response = PyUnicode_InternFromString("response");
+    walk->takes = PyUnicode_InternFromString("takes");
+    walk->zero = PyLong_FromLong(0);
+    if (!walk->request || !walk->response || !walk->takes || !walk->zero || !read_kinds(walk, kinds)) {
+        Py_DECREF(walk);
+        return NULL;
+    }
+    if (!is_of(walk, summary, SUMMARY) || (walk->share != NULL && !is_of(walk, share, SHARE)) || guess < 0
+        || guess > INT32_MAX || reduced < 0 || reduced > INT32_MAX || frame < 0 || frame > INT32_MAX) {
+        PyErr_SetString(PyExc_TypeError, "expected a summary, a share or None, and numbers that can be");
+        Py_DECREF(walk);
+        return NULL;
+    }
+    return (PyObject *)walk;
+}
+
+static int frame_walk_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    FrameWalk *walk = (FrameWalk *)self;
+    Py_VISIT(Py_TYPE(self));
+    for (int kind = 0; kind < KINDS; kind++)
+        Py_VISIT(walk->kinds[kind]);
+    Py_VISIT(walk->forget);
+    Py_VISIT(walk->dialect);
+    Py_VISIT(walk->routes);
+    Py_VISIT(walk->summary);
+    Py_VISIT(walk->share);
+    return 0;
+}
+
+static void frame_walk_dealloc(PyObject *self)
+{
+    FrameWalk *walk = (FrameWalk *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    for (int kind = 0; kind < KINDS; kind++)
+        Py_CLEAR(walk->kinds[kind]);
+    Py_CLEAR(walk->forget);
+    Py_CLEAR(walk->dialect);
+    Py_CLEAR(walk->routes);
+    Py_CLEAR(walk->summary);
+    Py_CLEAR(walk->share);
+    Py_CLEAR(walk->request);
+    Py_CLEAR(walk->response);
+    Py_CLEAR(walk->takes);
+    Py_CLEAR(walk->zero);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef frame_walk_methods[] = {
+    {"take", (PyCFunction)(void (*)(void))frame_walk_take, METH_FASTCALL, take_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot frame_walk_slots[] = {
+    {Py_tp_doc, (void *)frame_walk_doc},       {Py_tp_new, frame_walk_new},         {Py_tp_traverse, frame_walk_traverse},
+    {Py_tp_dealloc, frame_walk_dealloc},       {Py_tp_methods, frame_walk_methods}, {0, NULL},
+};
+
+static PyType_Spec frame_walk_spec = {
+    .name = "coordwire._speedups._native.FrameWalk",
+    .basicsize = sizeof(FrameWalk),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = frame_walk_slots,
+};
+
+int frame_walk_exec(PyObject *module)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, &frame_walk_spec, NULL);
+    if (type == NULL)
+        return -1;
+    int status = PyModule_AddType(module, (PyTypeObject *)type);
+    Py_DECREF(type);
+    return status;
+}
