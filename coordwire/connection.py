@@ -19,7 +19,7 @@ from coordwire.connection_state import ConnectionState
 from coordwire.dialects.draft_connection import DraftConnection
 from coordwire.dialects.grammar import Dialect, Grammar
 from coordwire.endpoint import Endpoint
-from coordwire.events import ConnectionClosed, Event, RequestReceived, SentRequest
+from coordwire.events import ConnectionClosed, Event, FrameRefused, RequestReceived, SentRequest
 from coordwire.kafka_endpoints import KafkaClient, KafkaServer
 from coordwire.sasl_phase import encode_token
 
@@ -93,6 +93,11 @@ class Connection:
         """Our requests that wait for their answers, the oldest first."""
         return self._endpoint.unanswered()
 
+    @property
+    def unread(self) -> int:
+        """Bytes received that no event has given yet: not 0 while a frame has begun and not ended."""
+        return len(self._endpoint.buffer)
+
     # --- receiving ---
 
     def receive_data(self, data: Buffer) -> None:
@@ -117,13 +122,19 @@ class Connection:
     # --- sending ---
 
     def send(
-        self, message: Message, *, version: int | None = None, request: RequestReceived | None = None
+        self,
+        message: Message,
+        *,
+        version: int | None = None,
+        request: RequestReceived | FrameRefused | None = None,
     ) -> bytes:
         """The bytes to send for a message.
 
         A client gives the `version`; the connection numbers the request and waits for its answer. A server
         gives the `request` that it answers, and a `version` only where that differs from the request's (an
-        ApiVersions refusal: 0). Responses go out in the order of their requests.
+        ApiVersions refusal: 0). Responses go out in the order of their requests. A request that was refused
+        (`FrameRefused`) may be answered too: an ApiVersions of a version that this package doesn't know gets
+        its answer in version 0, from which clients learn what to ask with (KIP-511).
 
         In the other dialects either side may send requests; a response gives the `request` that it answers,
         and neither needs a `version`, except a response that may or may not have offsets, when no

@@ -11,7 +11,7 @@
 Rules: frames with headers are exchanged in OPEN and HANDSHAKING, bare SASL tokens in AUTHENTICATING.
 SaslHandshake v1 and SaslAuthenticate are requests like any other, so that the state stays OPEN: only the SASL
 mechanism knows when it is done. A state changes when the event that causes it is given out, not when its
-bytes arrive. docs/connection.md has the diagram with every transition.
+bytes arrive. docs/reference/connection.md has the diagram with every transition.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from coordwire.codec import Field, Message, Struct
 from coordwire.errors import DecodeError, Deviation
 from coordwire.messages import find_message
 
-__all__ = ["Embedded", "open_embedded"]
+__all__ = ["Embedded", "open_embedded", "open_field"]
 
 _PROTOCOL = ("protocol_name", "protocol_data", "protocol")
 _UNVERSIONED = frozenset({"StickyAssignorUserData", "CooperativeStickyAssignorUserData"})
@@ -79,6 +79,15 @@ def open_embedded(message: Message) -> dict[str, Embedded]:
     """The messages inside a message's opaque bytes, by their fields' paths ("protocols[0].metadata"), and
     those inside these ("protocols[0].metadata.user_data")."""
     return dict(_opened(message, "", _Said()))
+
+
+def open_field(cls: type[Struct], name: str, data: Any, kind: str | None) -> Embedded | None:
+    """The message in the bytes of one field of such a struct, as `open_embedded` finds it where the messages
+    around it say this protocol type."""
+    for field in cls._layout_.fields:
+        if field.name == name:
+            return _open(field, data, kind)
+    return None
 
 
 def _opened(value: Struct, prefix: str, said: _Said) -> Iterator[tuple[str, Embedded]]:

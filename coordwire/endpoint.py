@@ -18,6 +18,7 @@ from coordwire.events import (
     ConnectionClosed,
     ConnectionFailed,
     Event,
+    FrameRefused,
     RequestReceived,
     SentRequest,
     TokenReceived,
@@ -40,7 +41,9 @@ class Endpoint(ABC):
         """Our requests that wait for their answers, the oldest first."""
 
     @abstractmethod
-    def send(self, message: Message, version: int | None, request: RequestReceived | None) -> bytes:
+    def send(
+        self, message: Message, version: int | None, request: RequestReceived | FrameRefused | None
+    ) -> bytes:
         """As `Connection.send`."""
 
     @abstractmethod

@@ -15,7 +15,7 @@
     └── CodecUnavailable       a compression codec whose library isn't installed
 
 Rule: decoding untrusted bytes raises nothing outside this tree, encoding values nothing outside
-``EncodeError``. A `DecodeError` always says where (byte position), what (field path) and why.
+`EncodeError`. A `DecodeError` always says where (byte position), what (field path) and why.
 """
 
 from __future__ import annotations

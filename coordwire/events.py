@@ -16,6 +16,7 @@ from coordwire.codec.message import M_co
 from coordwire.draft_frames import DraftFrame
 from coordwire.errors import DecodeError, Deviation
 from coordwire.frames import RequestFrame, ResponseFrame
+from coordwire.messages.headers import RequestHeader
 
 if TYPE_CHECKING:
     from coordwire.messages.api_versions import ApiVersionsResponse
@@ -105,13 +106,19 @@ class FrameRefused:
     """A whole frame that cannot be decoded; the connection continues after it.
 
     body: its bytes after the size prefix. error: where, what and why. request: the request that it answers,
-    where that is known (clients only). correlation_id: of the request or response, where it could be read.
+    where that is known (clients only). correlation_id: of the request or response, api_key, api_version: of
+    the request, where the frame is long enough to hold them. A server may answer the refused request
+    (`Connection.send`), once those before it are answered.
     """
 
     body: bytes
     error: DecodeError
     request: SentRequest | None = None
     correlation_id: int | None = None
+    api_key: int | None = None
+    api_version: int | None = None
+    after: RequestHeader | None = field(default=None, repr=False, compare=False)
+    """Of the last request that waited for its answer when this one was refused."""
 
 
 @dataclass(slots=True, kw_only=True)

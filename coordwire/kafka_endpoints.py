@@ -53,6 +53,9 @@ _OPEN, _HANDSHAKING = ConnectionState.OPEN, ConnectionState.HANDSHAKING
 _SPECIAL = frozenset({PRODUCE, SASL_HANDSHAKE})
 """The requests that may change the state, or that may have no answer."""
 
+_START = struct.Struct(">hhi")
+"""What every request begins with, whatever its version: api key, api version, correlation id."""
+
 _INT = struct.Struct(">i")
 _ID = _INT.unpack_from
 _MAX_ID = 0x7FFF_FFFF
@@ -126,7 +129,9 @@ class KafkaClient(Endpoint):
             )
         return ResponseReceived(request, frame)
 
-    def send(self, message: Message, version: int | None, request: RequestReceived | None) -> bytes:
+    def send(
+        self, message: Message, version: int | None, request: RequestReceived | FrameRefused | None
+    ) -> bytes:
         if _exchange is not None and self.state is _OPEN and request is None:
             number = self._next_id
             data: bytes | None = _exchange.write_request(
@@ -137,7 +142,9 @@ class KafkaClient(Endpoint):
                 return data
         return self._send(message, version, request)
 
-    def _send(self, message: Message, version: int | None, request: RequestReceived | None) -> bytes:
+    def _send(
+        self, message: Message, version: int | None, request: RequestReceived | FrameRefused | None
+    ) -> bytes:
         if self.state is not _OPEN:
             raise illegal("send", self.state, _OPEN)
         if version is None or request is not None:
@@ -203,9 +210,13 @@ class KafkaServer(Endpoint):
         try:
             frame = read_request(body, strict=self.strict)
         except DecodeError as error:
-            header = error.partial
-            known = header.correlation_id if isinstance(header, RequestHeader) else None
-            return FrameRefused(body=body, error=error, correlation_id=known)
+            if len(body) < _START.size:
+                return FrameRefused(body=body, error=error)
+            key, version, number = _START.unpack_from(body)
+            after = self._owed[-1] if self._owed else None
+            return FrameRefused(
+                body=body, error=error, correlation_id=number, api_key=key, api_version=version, after=after
+            )
         return self._request(frame)
 
     def _request(self, frame: RequestFrame) -> RequestReceived:
@@ -217,18 +228,24 @@ class KafkaServer(Endpoint):
         self._owed.append(frame.header)
         return RequestReceived(frame)
 
-    def send(self, message: Message, version: int | None, request: RequestReceived | None) -> bytes:
+    def send(
+        self, message: Message, version: int | None, request: RequestReceived | FrameRefused | None
+    ) -> bytes:
         if _exchange is not None and self.state is _OPEN:
             data: bytes | None = _exchange.write_response(message, version, request, self._owed)
             if data is not None:
                 return data
         return self._send(message, version, request)
 
-    def _send(self, message: Message, version: int | None, request: RequestReceived | None) -> bytes:
+    def _send(
+        self, message: Message, version: int | None, request: RequestReceived | FrameRefused | None
+    ) -> bytes:
         if self.state is not _OPEN and self.state is not _HANDSHAKING:
             raise illegal("send", self.state, _OPEN, _HANDSHAKING)
         if request is None:
             raise EncodeError("a server sends responses: expected the request to answer")
+        if isinstance(request, FrameRefused):
+            return self._answer_refused(message, version, request)
         frame = request.frame
         if not isinstance(frame, RequestFrame):
             raise EncodeError(f"expected a request of Kafka's own protocol, got one of {frame.dialect}")
@@ -244,6 +261,21 @@ class KafkaServer(Endpoint):
         if self.state is _HANDSHAKING and starts_handshake(frame.api_key, frame.api_version):
             self.state = after_handshake(message)
         return data
+
+    def _answer_refused(self, message: Message, version: int | None, refused: FrameRefused) -> bytes:
+        """The answer to a request that could not be decoded; an ApiVersions gets it in version 0."""
+        number = refused.correlation_id
+        if number is None or refused.api_version is None:
+            raise EncodeError("the frame is too short to be a request with an answer")
+        if refused.after in self._owed:
+            raise EncodeError("another request waits for its answer before this one")
+        if message.api_key != refused.api_key:
+            raise EncodeError(
+                f"{type(message).__name__} doesn't answer a request of api key {refused.api_key}"
+            )
+        if version is None:
+            version = 0 if refused.api_key == API_VERSIONS else refused.api_version
+        return encode_response(message, version=version, correlation_id=number)
 
     def _check_turn(self, header: RequestHeader) -> None:
         """Refuse an answer that is not the next one. An equal header serves, of an event that was copied."""

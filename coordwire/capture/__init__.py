@@ -6,10 +6,13 @@
     model.py                what a capture yields: flows, their bytes and gaps, times
     framing.py              a stream to whole frames, and back into step after a loss
     undecided.py            connections of which it is not known yet whether they speak Kafka
-    connections.py          the streams of a capture to entries; other_protocols.py: what others speak
+    connections.py          the streams of a capture to entries; frame_walks.py: the native walk over ordinary
+                            frames; other_protocols.py: what others speak
     conversation.py         requests and their responses; draft_conversation.py: in the older dialects
     pending_requests.py     the requests that wait for their responses, within a budget
-    entries.py              what a reader gets: a frame, or an unreadable range
+    entries.py              what a reader gets: a frame, or an unreadable range; lazy_entries.py: frames that
+                            are decoded when something asks what they say
+    frame_decoding.py       frames to what their entries say
     reader.py               any input to entries; rotated.py: captures that continue one another
     sharing.py              one share of a capture's frames, where several readers share the work
     rotation.py             the files of a rotated capture, as one stream of bytes

@@ -8,13 +8,15 @@ unknown tagged fields, and what was refused. A look-up costs as little as can be
 
 from __future__ import annotations
 
-__all__ = ["NO_TEXT", "BodyText", "body_text", "has_no_codes"]
+__all__ = ["NO_TEXT", "BodyText", "body_text", "has_no_codes", "is_refused", "known_client"]
 
+import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from coordwire._speedups import native
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.codec.transcriber import HAS_CODES, layout_transcriber
 from coordwire.dialects.grammar import Dialect
 from coordwire.messages import find_message
@@ -34,51 +36,87 @@ _Key: TypeAlias = tuple[str, int | None, int | None, int | None]
 _Transcribe: TypeAlias = "Callable[[bytes, _native.Transcriber | None], BodyText | None]"
 
 _KAFKA = Dialect.KAFKA
-_KNOWN: dict[_Key, tuple[_Transcribe, _native.Transcriber | None]] = {}
-"""By direction, api key, version and the body's version: of each that was seen, what writes its text, and the
-transcriber of its header."""
+_set_client = FrameEntry.__dict__["client_id"].__set__
+known_client = FrameEntry.__dict__["client_id"].__get__
+"""The client id of an entry whose text is known, or that is decoded; faster than a lazy entry's attribute."""
+_LENGTH = struct.Struct(">h").unpack_from
+_CLIENT = 8
+"""Where a request's header has the client id, in all versions of the header that have one."""
+
+_Known: TypeAlias = "tuple[_Transcribe, _native.Transcriber | None, bool]"
+_KNOWN: dict[_Key, _Known] = {}
+"""By direction, api key, version and the body's version: of each that was seen, what writes its text, the
+transcriber of its header, and whether that has a client id."""
 
 
 def body_text(entry: FrameEntry) -> BodyText:
-    """The text of an entry's message; `NO_TEXT` where `coordwire.to_json` must serve."""
+    """The text of an entry's message; `NO_TEXT` where `coordwire.to_json` must serve.
+
+    A lazy entry isn't decoded for it: bytes that have a text are those of a whole message.
+    """
     found = entry.text
     if found is None:
         found = NO_TEXT
-        if (
+        lazy = isinstance(entry, LazyEntry)
+        if lazy or (
             entry.error is None
             and entry.message is not None
             and not entry.deviations
             and entry.dialect is _KAFKA
         ):
             key = entry.direction, entry.api_key, entry.api_version, entry.body_version
-            transcribe, header = _KNOWN.get(key) or _find(key)
+            transcribe, header, is_named = _KNOWN.get(key) or _find(key)
             found = transcribe(entry.body, header) or NO_TEXT
+            if lazy and found is not NO_TEXT:
+                _set_client(entry, _client_of(entry, is_named))
         entry.text = found
     return found
 
 
-def _find(key: _Key) -> tuple[_Transcribe, _native.Transcriber | None]:
+def is_refused(entry: FrameEntry) -> bool:
+    """Whether a frame was refused; it is decoded only where it has no text."""
+    return (entry.text or body_text(entry))[0] is None and entry.error is not None
+
+
+def _client_of(entry: FrameEntry, is_named: bool) -> str | None:
+    """The client id that a sound frame has: its request's, or that in its own header, if that has one."""
+    request = entry.request
+    if request is not None:
+        try:
+            known: str | None = known_client(request)
+        except AttributeError:
+            return request.client_id
+        return known
+    if not is_named:
+        return None
+    body = entry.body
+    size = _LENGTH(body, _CLIENT)[0]
+    return None if size < 0 else body[_CLIENT + 2 : _CLIENT + 2 + size].decode()
+
+
+def _find(key: _Key) -> _Known:
     """What writes the text of an API in a version. There are as many as the schemas have, and the versions of
     ApiVersions that clients may ask for."""
     made = _KNOWN[key] = _made(*key)
     return made
 
 
-def _made(
-    direction: str, api_key: int | None, version: int | None, body_version: int | None
-) -> tuple[_Transcribe, _native.Transcriber | None]:
+def _made(direction: str, api_key: int | None, version: int | None, body_version: int | None) -> _Known:
     if native is None or api_key is None or version is None or body_version is None:
-        return _no_text, None
+        return _no_text, None, False
     try:
         cls = find_message(api_key, direction)
     except KeyError:
-        return _no_text, None
+        return _no_text, None, False
     if version not in cls.versions or body_version not in cls.versions:
-        return _no_text, None
+        return _no_text, None, False
     head = RequestHeader if direction == "request" else ResponseHeader
-    header = layout_transcriber(head._layout_.at(header_version(api_key, version, direction)))
+    kind = header_version(api_key, version, direction)
+    header = layout_transcriber(head._layout_.at(kind))
     message = layout_transcriber(cls._layout_.at(body_version))
-    return (_no_text, None) if header is None or message is None else (message.transcribe, header)
+    if header is None or message is None:
+        return _no_text, None, False
+    return message.transcribe, header, direction == "request" and kind > 0
 
 
 def _no_text(body: bytes, header: _native.Transcriber | None) -> BodyText | None:

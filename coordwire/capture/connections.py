@@ -16,7 +16,8 @@ from struct import Struct
 from typing import NamedTuple
 
 from coordwire.capture.draft_conversation import AnyConversation
-from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
+from coordwire.capture.frame_walks import frame_walk
 from coordwire.capture.framing import FrameBody, FrameSplitter
 from coordwire.capture.model import (
     Chunk,
@@ -75,13 +76,16 @@ class Summary:
 
 class _Route(NamedTuple):
     """One direction of a connection that has been decided. flow: kept so that its id stays its own; cutter:
-    None where the connection isn't read."""
+    None where the connection isn't read; early: the link's; talk: its conversation, None where frames aren't
+    counted in the summary's `frames`. As the native walk reads them."""
 
     flow: Flow
     link: _Link
     cutter: FrameSplitter | None
     is_client: bool
     name: str
+    early: deque[FrameBody]
+    talk: AnyConversation | None
 
 
 @dataclass(slots=True)
@@ -110,7 +114,8 @@ class _Link:
 
 class Connections:
     """Reads the events of one capture. `conversation`: makes that of a new connection; `ports`: those of
-    brokers, whatever is said on them; `share`: of the frames that are given out."""
+    brokers, whatever is said on them; `share`: of the frames that are given out; `lazy`: whether entries are
+    lazy where they can be; `ended`: called with each FIN and RST of connections that are read."""
 
     def __init__(
         self,
@@ -120,9 +125,13 @@ class Connections:
         *,
         ports: Collection[int] = (),
         share: Share | None = None,
+        lazy: bool = False,
+        ended: Callable[[ConnectionEnd], None] | None = None,
     ) -> None:
         self.capture = capture
+        self._ended = ended
         self.share = share
+        self.lazy = lazy
         self.summary = summary
         self.conversation = conversation
         self.ports = frozenset(ports)
@@ -133,19 +142,25 @@ class Connections:
         self._begun_size = 0
         self._early_size = 0
         self._routes: dict[int, _Route] = {}
+        self._walk = frame_walk(_Route, self._routes, summary, share) if lazy else None
 
     def entries(self, events: Iterable[Event]) -> Iterator[Entry]:
         """The entries of all events, in their order."""
-        find, share = self._routes.get, self.share
+        find, share, lazy = self._routes.get, self.share, self.lazy
+        take = None if self._walk is None else self._walk.take
         for event in events:
             if type(event) is Chunk:
+                if take is not None and (taken := take(event, current().frame)) is not None:
+                    if taken is not True:
+                        yield taken
+                    continue
                 flow, time_ns, _, data, packet = event
                 route = find(id(flow))
                 if route is None:
                     yield from self._data(event)
                     self._decided(flow)
                     continue
-                _, link, cutter, is_client, name = route
+                _, link, cutter, is_client, name, _, _ = route
                 if cutter is None:
                     continue
                 size = len(data) - PREFIX
@@ -156,19 +171,23 @@ class Connections:
                 # One segment with one frame, as most are: what `_read` would do with it.
                 position = cutter.position
                 cutter.position = position + PREFIX + size
-                talk = link.conversation
-                if share is not None and not link.early and not share.is_next:
-                    # Of another share: noted without being made.
+                talk, inside = link.conversation, data[PREFIX:]
+                if not link.early and (lazy or (share is not None and not share.is_next)):
+                    entry = None
                     if is_client:
-                        share.takes(size)
-                        talk.pass_chunk(data, event, position, name)
-                        continue
-                    if size >= PREFIX and (asked := talk.asked(_ID(data)[0])) is not None:
-                        share.takes(size)
+                        entry = talk.lazy_request(inside, time_ns, packet, name)
+                    elif lazy:
+                        entry = talk.lazy_response(inside, time_ns, packet, name)
+                    elif share and size >= PREFIX and (asked := talk.asked(_ID(data)[0])) is not None:
+                        share.takes(size)  # of another share: noted without being made
                         talk.pass_answer(asked)
                         continue
-                body = FrameBody(data[PREFIX:], position, time_ns, packet, packet)
-                if link.early or not (is_client or talk.expects(body.data)):
+                    if entry is not None:
+                        if share is None or share.takes(size):
+                            yield entry
+                        continue
+                body = FrameBody(inside, position, time_ns, packet, packet)
+                if link.early or not (is_client or talk.expects(inside)):
                     yield from self._parts(link, flow, (body,))
                 elif share is None or share.takes(size):
                     yield talk.request(body, name) if is_client else talk.response(body, name)
@@ -197,7 +216,11 @@ class Connections:
         if link.cutters or link.ignored:
             cutter = link.cutters.get(flow.source)
             is_client = flow.source == link.client
-            self._routes[id(flow)] = _Route(flow, link, cutter, is_client, link.name(flow))
+            talk = link.conversation
+            counted = talk if talk.number == self.summary.next_frame else None
+            self._routes[id(flow)] = _Route(
+                flow, link, cutter, is_client, link.name(flow), link.early, counted
+            )
 
     def _link(self, flow: Flow) -> _Link:
         link = self._links.get(flow.connection)
@@ -396,6 +419,14 @@ class Connections:
         if (entry := self._response(link.conversation, body, link.name(flow))) is not None:
             yield entry
 
+    def _end(self, link: _Link, event: Closed) -> ConnectionEnd:
+        by_client = event.flow.source == link.client
+        return ConnectionEnd(
+            capture=self.capture, flow=link.name(event.flow if by_client else event.flow.reverse),
+            time_ns=event.time_ns, sender="client" if by_client else "broker",
+            how="rst" if event.how == "rst" else "fin", packet=event.packet or None,
+        )  # fmt: skip
+
     def _close(self, event: Closed) -> Iterator[Entry]:
         link = self._links.get(event.flow.connection)
         if link is None:
@@ -406,6 +437,8 @@ class Connections:
             parts = cutter.finish(event.time_ns)
             self._count(cutter, link, event.flow)
             yield from self._parts(link, event.flow, parts)
+            if self._ended is not None and event.how in ("fin", "rst"):
+                self._ended(self._end(link, event))
         link.open_flows.discard(event.flow.source)
         if not link.open_flows:
             while link.early:

@@ -12,26 +12,25 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import TypeVar
 
 from coordwire.capture.entries import Direction, FrameEntry
+from coordwire.capture.frame_decoding import read_answer, refused_request
 from coordwire.capture.framing import HEAD, Effort, FrameBody, may_be_request
-from coordwire.capture.model import Chunk, TcpConnection
-from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests, UndecodedRequest
-from coordwire.codec import Message
-from coordwire.codec.interpreter.decoder import Reader
+from coordwire.capture.lazy_entries import lazy_entry
+from coordwire.capture.model import TcpConnection
+from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.dialects.grammar import Side
 from coordwire.errors import DecodeError, Malformed
-from coordwire.frames import PREFIX, is_unsupported_version, read_request, read_response
+from coordwire.frames import PREFIX, read_request, read_response
 from coordwire.limits import current
-from coordwire.messages.headers import RequestHeader, ResponseHeader
-from coordwire.versions import API_VERSIONS, header_version
-
-H = TypeVar("H", RequestHeader, ResponseHeader)
+from coordwire.versions import API_VERSIONS
 
 PRODUCE, SASL_HANDSHAKE, SASL_AUTHENTICATE = 0, 17, 36
-_TELLING = frozenset((PRODUCE, SASL_HANDSHAKE, SASL_AUTHENTICATE))
+TELLING = frozenset((PRODUCE, SASL_HANDSHAKE, SASL_AUTHENTICATE))
 """APIs whose requests say something of the frames after them: whether they are answered, what tokens are."""
+
+EAGER_ANSWERS = frozenset((SASL_HANDSHAKE, SASL_AUTHENTICATE, API_VERSIONS))
+"""APIs whose answers are read at once: for what they say of the frames after them, or of their version."""
 
 _ID = struct.Struct(">i").unpack_from
 _SIZE_ID = struct.Struct(">ii").unpack_from
@@ -41,8 +40,6 @@ _REQUEST_HEAD = 8
 
 _SIZE = struct.Struct(">i").unpack_from
 _HEAD = struct.Struct(">ihhih").unpack_from
-_PASSED = struct.Struct(">4xhhi").unpack_from
-_PASSED_HEAD = PREFIX + _REQUEST_HEAD
 
 LATEST = 10_000
 """So many unanswered requests are remembered for one connection; the oldest are forgotten first. How much
@@ -60,7 +57,20 @@ class Conversation:
     connection: whose conversation it is, where the input has connections.
     """
 
-    connection: TcpConnection | None = None
+    __slots__ = (
+        "_again",
+        "_count",
+        "_mechanism",
+        "_oldest",
+        "_owed_tokens",
+        "_tokens",
+        "_waiting",
+        "capture",
+        "connection",
+        "number",
+        "strict",
+        "waiting",
+    )
 
     def __init__(
         self,
@@ -70,6 +80,7 @@ class Conversation:
         strict: bool = False,
         waiting: PendingRequests | None = None,
     ) -> None:
+        self.connection: TcpConnection | None = None
         self.capture = capture
         self.number = number
         self.strict = strict
@@ -88,37 +99,27 @@ class Conversation:
         """The entry of a frame from the client."""
         return self._request(body, flow, self.number())
 
+    def lazy_request(
+        self, body: bytes, time_ns: int | None, packet: int | None, flow: str
+    ) -> FrameEntry | None:
+        """The lazy entry of a frame from the client; None, and nothing is done, if it can't be lazy."""
+        if self._tokens or len(body) < _REQUEST_HEAD:
+            return None
+        head = _REQUEST(body)
+        if head[0] in TELLING:
+            return None
+        entry = lazy_entry(
+            self.capture, self.number(), flow, time_ns, "request", body, head, None, packet, self.connection,
+            self.strict,
+        )  # fmt: skip
+        self._wait(head[2], AwaitedRequest(entry, self._forget))
+        return entry
+
     def pass_request(self, body: FrameBody, flow: str) -> None:
         """Take note of a frame from the client whose entry is not wanted: it is decoded only where that
         decides something."""
-        number, data = self.number(), body.data
-        if self._tokens or len(data) < _REQUEST_HEAD:
-            self._request(body, flow, number)
-            return
-        api_key, _, correlation_id = _REQUEST(data)
-        if api_key in _TELLING:
-            self._request(body, flow, number)
-            return
-        asked = UndecodedRequest(
-            api_key, correlation_id, len(data), self._decode_request, (body, flow, number), self._forget
-        )
-        self._wait(correlation_id, asked)
-
-    def pass_chunk(self, data: bytes, chunk: Chunk, position: int, flow: str) -> None:
-        """`pass_request` of a chunk that is a whole frame; position: of its size prefix."""
-        if self._tokens or len(data) < _PASSED_HEAD or (head := _PASSED(data))[0] in _TELLING:
-            self.pass_request(FrameBody(data[PREFIX:], position, chunk[1], chunk[4], chunk[4]), flow)
-            return
-        api_key, _, correlation_id = head
-        asked = UndecodedRequest(
-            api_key, correlation_id, len(data) - PREFIX, self._decode_chunk,
-            (chunk, position, flow, self.number()), self._forget,
-        )  # fmt: skip
-        self._wait(correlation_id, asked)
-
-    def _decode_chunk(self, chunk: Chunk, position: int, flow: str, number: int) -> FrameEntry:
-        body = FrameBody(chunk.data[PREFIX:], position, chunk.time_ns, chunk.packet, chunk.packet)
-        return self._decode_request(body, flow, number)
+        if self.lazy_request(body.data, body.time_ns, body.packet, flow) is None:
+            self.request(body, flow)
 
     def _request(self, body: FrameBody, flow: str, number: int) -> FrameEntry:
         entry = self._decode_request(body, flow, number)
@@ -127,7 +128,7 @@ class Conversation:
                 self._owed_tokens += 1
                 return self._entry(body, flow, "request", number, token=True, mechanism=self._mechanism)
             self._tokens = False
-        if entry.api_key in _TELLING:
+        if entry.api_key in TELLING:
             self._note_mechanism(entry)
         if entry.correlation_id is not None:
             self._wait(entry.correlation_id, AwaitedRequest(entry, self._forget))
@@ -138,7 +139,7 @@ class Conversation:
             frame = read_request(body.data, strict=self.strict)
         except DecodeError as error:
             entry = self._entry(body, flow, "request", number)
-            _refused_request(entry, error)
+            refused_request(entry, error)
             return entry
         header = frame.header
         return FrameEntry(
@@ -249,6 +250,26 @@ class Conversation:
         else:
             self._forget(asked)
             self.waiting.remove(asked)
+
+    def lazy_response(
+        self, body: bytes, time_ns: int | None, packet: int | None, flow: str
+    ) -> FrameEntry | None:
+        """The lazy entry of a frame from the server; None, and nothing is done, if it can't be lazy."""
+        if self._owed_tokens or len(body) < PREFIX:
+            return None
+        asked = self._waiting.get(_ID(body)[0])
+        if asked is None or asked.api_key in EAGER_ANSWERS:
+            return None
+        request = asked.entry
+        if request.api_version is None:
+            return None
+        self._forget(asked)
+        self.waiting.remove(asked)
+        head = request.api_key, request.api_version, asked.correlation_id
+        return lazy_entry(
+            self.capture, self.number(), flow, time_ns, "response", body, head, request, packet,
+            self.connection, self.strict,
+        )  # fmt: skip
 
     def pass_answer(self, asked: AwaitedRequest) -> None:
         """`pass_response` of the answer to a request that waits, other than a SaslHandshake."""
@@ -373,54 +394,6 @@ class Conversation:
             first_packet=body.first_packet,
             connection=self.connection,
         )
-
-
-def _refused_request(entry: FrameEntry, error: DecodeError) -> None:
-    entry.error = error
-    if isinstance(error.partial, RequestHeader):
-        entry.header = error.partial
-    elif isinstance(error.partial, Message):
-        entry.message = error.partial
-    if len(entry.body) >= _REQUEST_HEAD:
-        entry.api_key, entry.api_version, entry.correlation_id = _REQUEST(entry.body)
-        entry.body_version = entry.api_version
-    if entry.header is None and entry.message is not None:
-        entry.header = _header(RequestHeader, entry, "request")
-    if isinstance(entry.header, RequestHeader):
-        entry.client_id = entry.header.client_id
-
-
-def read_answer(entry: FrameEntry, request: FrameEntry, *, strict: bool) -> None:
-    """Decode a response as the answer of a request that names its API and version."""
-    assert request.api_key is not None
-    assert request.api_version is not None
-    entry.request, entry.client_id = request, request.client_id
-    entry.mechanism = request.mechanism
-    entry.api_key, entry.api_version = request.api_key, request.api_version
-    entry.body_version = request.api_version
-    entry.error = None
-    try:
-        frame = read_response(entry.body, request.api_key, request.api_version, strict=strict)
-    except DecodeError as error:
-        entry.error = error
-        if isinstance(error.partial, ResponseHeader):
-            entry.header = error.partial
-        elif isinstance(error.partial, Message):
-            entry.message = error.partial
-            entry.header = _header(ResponseHeader, entry, "response")
-        if request.api_key == API_VERSIONS and is_unsupported_version(entry.body):
-            entry.body_version = 0
-    else:
-        entry.header, entry.message, entry.deviations = frame.header, frame.message, frame.deviations
-        entry.body_version = frame.body_version
-
-
-def _header(cls: type[H], entry: FrameEntry, direction: str) -> H:
-    """The header of a frame whose message was begun, so that it can be read."""
-    assert entry.api_key is not None
-    assert entry.api_version is not None
-    kind = header_version(entry.api_key, entry.api_version, direction)
-    return Reader(entry.body, 0, kind, strict=False).message(cls, whole=False)
 
 
 def _opens_conversation(head: bytes) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from coordwire.capture.conversation import LATEST, Conversation
 from coordwire.capture.entries import Direction, FrameEntry
 from coordwire.capture.framing import Effort, FrameBody
-from coordwire.capture.model import Chunk, TcpConnection
+from coordwire.capture.model import TcpConnection
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect, Grammar, Side
@@ -70,10 +70,17 @@ class DraftConversation:
         """As `response`, where the entry is not wanted."""
         self._entry(body, flow, "server")
 
-    def pass_chunk(self, data: bytes, chunk: Chunk, position: int, flow: str) -> None:
-        """`pass_request` of a chunk that is a whole frame; position: of its size prefix."""
-        body = FrameBody(data[PREFIX:], position, chunk.time_ns, chunk.packet, chunk.packet)
-        self.pass_request(body, flow)
+    def lazy_request(
+        self, body: bytes, time_ns: int | None, packet: int | None, flow: str
+    ) -> FrameEntry | None:
+        """None: what a frame is shows when it is decoded."""
+        return None
+
+    def lazy_response(
+        self, body: bytes, time_ns: int | None, packet: int | None, flow: str
+    ) -> FrameEntry | None:
+        """As `lazy_request`."""
+        return None
 
     def asked(self, correlation_id: int) -> AwaitedRequest | None:
         """None: answers are matched by what they say."""

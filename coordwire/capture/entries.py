@@ -20,6 +20,8 @@ from coordwire.versions import api_name
 
 Direction = Literal["request", "response"]
 
+_KAFKA = Dialect.KAFKA
+
 
 @dataclass(slots=True, kw_only=True)
 class FrameEntry(RichDisplay):
@@ -59,7 +61,7 @@ class FrameEntry(RichDisplay):
     request: FrameEntry | None = None
     token: bool = False
     mechanism: str | None = None
-    dialect: Dialect = Dialect.KAFKA
+    dialect: Dialect = _KAFKA
     call: Call | None = None
     released: int = 0
     packet: int | None = None
@@ -77,7 +79,7 @@ class FrameEntry(RichDisplay):
     @property
     def api_name(self) -> str | None:
         """The name of its API, None if that is unknown."""
-        if self.dialect is not Dialect.KAFKA:
+        if self.dialect is not _KAFKA:
             return self.call.name if self.call else None
         return None if self.api_key is None else api_name(self.api_key)
 
@@ -92,6 +94,22 @@ class FrameEntry(RichDisplay):
         if self.request is None or self.time_ns is None or self.request.time_ns is None:
             return None
         return self.time_ns - self.request.time_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionEnd:
+    """A FIN or an RST of one side of a connection that was read.
+
+    capture: the input's name; flow: the direction of the connection's requests, as in a `FrameEntry`; sender:
+    who ended it; packet: the number of the packet in the file, None where it isn't known.
+    """
+
+    capture: str
+    flow: str
+    time_ns: int
+    sender: Literal["client", "broker"]
+    how: Literal["fin", "rst"]
+    packet: int | None = None
 
 
 Entry = FrameEntry | UnreadableRange

@@ -83,6 +83,22 @@ class FrameSplitter:
     """Cuts one direction of a connection. `in_step`: whether the stream is known to begin with a frame;
     `head`: how many bytes `fits` wants to see at least."""
 
+    __slots__ = (
+        "_effort",
+        "_packets",
+        "_passed",
+        "_passed_packets",
+        "_sample",
+        "at",
+        "buffer",
+        "counted",
+        "fits",
+        "head",
+        "in_step",
+        "position",
+        "reason",
+    )
+
     def __init__(self, fits: Fits, *, in_step: bool, head: int = HEAD) -> None:
         self.fits = fits
         self.head = head

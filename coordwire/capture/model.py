@@ -118,11 +118,13 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The flow's last event, whatever ended it. For `forgotten` and `end` the time is of its last packet."""
+    """The flow's last event, whatever ended it. For `forgotten` and `end` the time is of its last packet.
+    packet: of a FIN or RST, its number in the file; 0 where it isn't known."""
 
     flow: Flow
     time_ns: int
     how: Ending
+    packet: int = field(default=0, compare=False)
 
 
 Event: TypeAlias = Opened | Chunk | Gap | Closed | UnreadableRange

@@ -21,7 +21,7 @@ from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 
-__all__ = ["BUDGET", "AwaitedRequest", "PendingRequests", "UndecodedRequest"]
+__all__ = ["BUDGET", "AwaitedRequest", "PendingRequests"]
 
 BUDGET = 64 << 20
 """Bytes of memory that all requests of a capture that wait may take, decoded messages included."""
@@ -50,59 +50,17 @@ class AwaitedRequest:
     waits.
     """
 
-    __slots__ = ("_entry", "api_key", "correlation_id", "cost", "forget", "one_way", "serial", "size")
+    __slots__ = ("api_key", "correlation_id", "cost", "entry", "forget", "one_way", "serial", "size")
     cost: int
     serial: int
-    _entry: FrameEntry | None
 
     def __init__(self, entry: FrameEntry, forget: Callable[[AwaitedRequest], object]) -> None:
-        self._entry = entry
+        self.entry = entry
         self.forget = forget
-        self.api_key = entry.api_key
+        self.api_key = api_key = entry.api_key
         self.correlation_id = entry.correlation_id
         self.size = len(entry.body)
-        self.one_way = entry.api_key == PRODUCE and getattr(entry.message, "acks", 1) == 0
-
-    @property
-    def entry(self) -> FrameEntry:
-        entry = self._entry
-        return self._decoded() if entry is None else entry
-
-    @entry.setter
-    def entry(self, entry: FrameEntry) -> None:
-        self._entry = entry
-
-    def _decoded(self) -> FrameEntry:
-        raise AssertionError("a request that waits has an entry")
-
-
-class UndecodedRequest(AwaitedRequest):
-    """A request that is decoded when its entry is asked for. decode: makes the entry of the arguments; not of
-    a Produce."""
-
-    __slots__ = ("_arguments", "_decode")
-
-    def __init__(
-        self,
-        api_key: int,
-        correlation_id: int,
-        size: int,
-        decode: Callable[..., FrameEntry],
-        arguments: tuple[object, ...],
-        forget: Callable[[AwaitedRequest], object],
-    ) -> None:
-        self._entry = None
-        self._decode = decode
-        self._arguments = arguments
-        self.api_key = api_key
-        self.correlation_id = correlation_id
-        self.size = size
-        self.forget = forget
-        self.one_way = False
-
-    def _decoded(self) -> FrameEntry:
-        entry = self._entry = self._decode(*self._arguments)
-        return entry
+        self.one_way = api_key == PRODUCE and getattr(entry.message, "acks", 1) == 0
 
 
 class PendingRequests:
@@ -112,6 +70,8 @@ class PendingRequests:
     bits of the cost times -1, the serial, and whether the cost was measured; `_oldest`: the serials of those
     that waited when it was made. Both may name requests that wait no longer.
     """
+
+    __slots__ = ("_all", "_dear", "_oldest", "_serial", "budget", "cost", "forgotten", "reduced")
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget = budget

@@ -8,7 +8,7 @@ pipe serves. Rules: an input that is none of these raises `DecodeError`; all aft
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import chain
 from typing import BinaryIO
 
@@ -16,7 +16,7 @@ from coordwire.capture.connections import Connections, Summary
 from coordwire.capture.conversation import Conversation
 from coordwire.capture.detect import HEAD, InputFormat, is_capture, sniff
 from coordwire.capture.draft_conversation import AnyConversation, DraftConversation
-from coordwire.capture.entries import Entry
+from coordwire.capture.entries import ConnectionEnd, Entry
 from coordwire.capture.formats.compressed import decompressed, fault_of, find_compression
 from coordwire.capture.formats.hexdump import read_frames
 from coordwire.capture.framing import Effort, FrameBody, FrameSplitter
@@ -47,6 +47,8 @@ class Capture:
     Kafka connections by content.
     dialect: what is spoken; type_ids, auto_commit: of another dialect than Kafka's, as for `Connection`.
     head: what `read_head` has taken from the stream, if it has. share: of the entries, those to give out.
+    lazy: let frames of a pcap or pcapng be decoded when something asks what they say, within the limits of
+    that moment.
     Raises `ValueError` for a dialect or type ids that can't be, `CodecUnavailable` for compressed input whose
     library isn't installed.
     """
@@ -64,17 +66,20 @@ class Capture:
         auto_commit: bool | None = None,
         head: bytes | None = None,
         share: Share | None = None,
+        lazy: bool = False,
     ) -> None:
         self.name = name
         self.strict = strict
         self.ports = ports
         self.share = share
+        self.lazy = lazy
         self.dialect = Dialect(dialect)
         self._type_ids = type_ids
         self._auto_commit = auto_commit
         self.summary = Summary()
         self.tally = CaptureCounts()
         self.waiting = PendingRequests()
+        self._ended: Callable[[ConnectionEnd], None] | None = None
         self._conversation()  # refuses what can't be
         self._stream = stream
         self._head = read_head(stream) if head is None else head
@@ -105,12 +110,23 @@ class Capture:
         if (fault := fault_of(self._stream)) and (share is None or share.index == 0):
             yield UnreadableRange(fault.position, 0, fault.reason, file=self.name)
 
+    def entries_and_ends(self) -> Iterator[Entry | ConnectionEnd]:
+        """As `entries`, and where connections end, which `coordwire.groups.timeline` can use."""
+        ends: list[ConnectionEnd] = []
+        self._ended = ends.append
+        for entry in self.entries():
+            yield from ends
+            ends.clear()
+            yield entry
+        yield from ends
+
     def _entries(self) -> Iterator[Entry]:
         if self.format in ("pcap", "pcapng"):
             events = read_streams(self._stream, head=self._head, tally=self.tally)
             reader = Connections(
-                self.name, self.summary, self._conversation, ports=self.ports, share=self.share
-            )
+                self.name, self.summary, self._conversation, ports=self.ports, share=self.share,
+                lazy=self.lazy, ended=self._ended,
+            )  # fmt: skip
             return reader.entries(events)
         talk = self._conversation()
         return self._hex(talk) if self.format == "hex" else self._frames(talk)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import struct
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from typing import overload
 
-from coordwire.capture.conversation import read_answer
-from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
+from coordwire.capture.frame_decoding import read_answer
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import UnreadableRange
@@ -52,7 +53,19 @@ class _Requests:
             self.pop(next(iter(self._known)))
 
 
-def rejoined(entries: Iterable[Entry], *, strict: bool = False) -> Iterator[Entry]:
+@overload
+def rejoined(entries: Iterable[Entry], *, strict: bool = False) -> Iterator[Entry]: ...
+
+
+@overload
+def rejoined(
+    entries: Iterable[Entry | ConnectionEnd], *, strict: bool = False
+) -> Iterator[Entry | ConnectionEnd]: ...
+
+
+def rejoined(
+    entries: Iterable[Entry | ConnectionEnd], *, strict: bool = False
+) -> Iterator[Entry | ConnectionEnd]:
     """The entries of captures that follow one another, with answers matched across their ends.
 
     strict: as for `Capture`. An answer from an `UnreadableRange` has the number 0.
@@ -62,7 +75,12 @@ def rejoined(entries: Iterable[Entry], *, strict: bool = False) -> Iterator[Entr
         if isinstance(entry, UnreadableRange):
             yield from _answers_in(entry, waiting, strict)
             continue
-        if entry.flow and entry.correlation_id is not None and entry.dialect is Dialect.KAFKA:
+        if (
+            isinstance(entry, FrameEntry)
+            and entry.flow
+            and entry.correlation_id is not None
+            and entry.dialect is Dialect.KAFKA
+        ):
             _match(entry, entry.correlation_id, waiting, strict)
         yield entry
 

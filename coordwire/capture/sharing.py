@@ -27,8 +27,8 @@ class Share:
     """One share of several, and how far the frames have been dealt out.
 
     index: from 0. is_next: whether the next frame is in it. stories: whether the reader of the first share
-    makes the stories of groups too, for which it reads all frames: its share is then one stripe of four of
-    two shares, and of more shares none.
+    makes the stories of groups too, for which it reads all frames: its share is then empty, if there are
+    others.
     """
 
     __slots__ = ("_left", "_turn", "_turns", "index", "is_next")
@@ -37,7 +37,7 @@ class Share:
         if not 0 <= index < count:
             raise ValueError(f"expected a share from 0 to {count - 1}, got {index}")
         self.index = index
-        self._turns = _turns(count) if stories else tuple(range(count))
+        self._turns = tuple(range(1 if stories and count > 1 else 0, count))
         self._turn = 0
         self._left = STRIPE
         self.is_next = self._turns[0] == index
@@ -52,13 +52,6 @@ class Share:
             self._turn = (self._turn + turns) % len(self._turns)
             self.is_next = self._turns[self._turn] == self.index
         return found
-
-
-def _turns(count: int) -> tuple[int, ...]:
-    """Whose the stripes are where the first share is the dearest."""
-    if count <= 2:
-        return (0, 1, 1, 1) if count == 2 else (0,)
-    return tuple(range(1, count))
 
 
 def shared(entries: Iterable[Entry], share: Share, *, dealt: bool) -> Iterator[Entry]:

@@ -48,7 +48,9 @@ class DraftConnection(Endpoint):
             return FrameRefused(body=body, error=error, correlation_id=number)
         return ResponseReceived(sent, match.frame)
 
-    def send(self, message: Message, version: int | None, request: RequestReceived | None) -> bytes:
+    def send(
+        self, message: Message, version: int | None, request: RequestReceived | FrameRefused | None
+    ) -> bytes:
         self.expect("send", ConnectionState.OPEN)
         call, direction = self.grammar.find(message)
         name = type(message).__name__
@@ -60,6 +62,8 @@ class DraftConnection(Endpoint):
             return self._ask(call, message, version or 0)
         if request is None:
             raise EncodeError(f"{name} is a response: expected the request to answer")
+        if isinstance(request, FrameRefused):
+            raise EncodeError(f"{name} is a response: a refused frame has no answer in this dialect")
         return self._answer(call, message, version, request)
 
     def _ask(self, call: Call, message: Message, version: int) -> bytes:

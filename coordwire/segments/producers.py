@@ -77,6 +77,15 @@ class Producers:
             return None
         return AbortedTransaction(producer_id, first, last, stable)
 
+    @property
+    def first_open(self) -> int | None:
+        """The first offset of the oldest transaction that is open; None if none is."""
+        return next(iter(self._open), None)
+
+    def entry(self, producer_id: int) -> ProducerEntry | None:
+        """What is known of a producer: to look at, not to change."""
+        return self._known.get(producer_id)
+
     def _at_epoch(self, producer_id: int, epoch: int) -> ProducerEntry:
         """A producer's entry; what it wrote in another epoch is forgotten."""
         entry = self._known.get(producer_id)

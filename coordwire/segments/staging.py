@@ -28,6 +28,9 @@ from typing import BinaryIO, Self
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 _UNNAMED: int = getattr(os, "O_TMPFILE", 0)
+_NO_LINK: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_WINDOWS = os.name == "nt"
+"""There an open file can be neither removed nor replaced, and no folder be synced; nor is there flock."""
 _OPEN_FILES = "/proc/self/fd"
 _LONGEST = 100
 """How many bytes of a file's name the name of its part has."""
@@ -49,9 +52,17 @@ class _Part:
 
     def close(self) -> None:
         """Let go of it, and of the name that it was written under."""
+        if _WINDOWS:
+            self.close_file()
         if self.named is not None:
             self.named.unlink(missing_ok=True)
-        os.close(self.descriptor)
+        self.close_file()
+
+    def close_file(self) -> None:
+        """Close the file, if it is open."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
 
 
 class Staged:
@@ -118,6 +129,8 @@ class Staged:
         """Take the names away again, also one that was just given."""
         for part in self._parts:
             if part.final in made or _is_at(part.descriptor, part.final):
+                if _WINDOWS:
+                    part.close_file()
                 part.final.unlink(missing_ok=True)
 
 
@@ -135,7 +148,10 @@ def remove_stale(folder: Path) -> None:
         if found is None or found["proof"] != _proof(found["name"], found["run"]):
             continue
         with suppress(OSError):  # it isn't ours to remove, or is in use
-            descriptor = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            if _WINDOWS:
+                os.unlink(folder / name)
+                continue
+            descriptor = os.open(folder / name, os.O_RDONLY | _NO_LINK)
             try:
                 _lock(descriptor)
                 if S_ISREG(os.fstat(descriptor).st_mode) and _is_at(descriptor, folder / name):
@@ -172,8 +188,10 @@ def _named(final: Path) -> _Part:
 
 def _lock(descriptor: int) -> None:
     """Lock an open file until it is closed. Raises `OSError` where another process has."""
-    import fcntl  # not on every system
-
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
@@ -183,7 +201,9 @@ def _proof(name: str, run: str) -> str:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file is the one of that name."""
+    """Whether an open file is the one of that name; a closed one isn't."""
+    if descriptor < 0:
+        return False
     try:
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:
@@ -239,10 +259,14 @@ def _replace(part: _Part) -> None:
             raise
         os.close(part.descriptor)
         part.descriptor, part.named = copy.descriptor, copy.named
+    if _WINDOWS:
+        part.close_file()
     os.replace(part.path, part.final)
 
 
 def _sync(folder: Path) -> None:
+    if _WINDOWS:
+        return
     with _about(folder):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from coordwire.capture.body_text import body_text
+from coordwire.capture.body_text import body_text, is_refused
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.misread import answer_may_hide, is_itself, reads_as_secret
@@ -69,7 +69,9 @@ def is_harmless(entry: FrameEntry) -> bool:
     """Whether a frame that is like any other (its body's text is known) holds no secret, whatever it says:
     its API has none, and it isn't of the metadata log."""
     key, request = entry.api_key, entry.request
-    if key in _keys() or body_text(entry)[0] is None or (request and request.error and _hides_client(entry)):
+    if key in _keys() or body_text(entry)[0] is None:
+        return False
+    if request is not None and is_refused(request) and _hides_client(entry):
         return False
     if key != secret_fields.FETCH or entry.direction == "request":
         return True

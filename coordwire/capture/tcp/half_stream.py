@@ -32,7 +32,7 @@ class HalfStream:
     next: the next sequence number, or -1 while not started or when closed; edge: the same, kept when closed.
     offset: of that in the stream; waiting: pieces or a FIN are held after a hole.
     acknowledged: the highest that this side has acknowledged, or -1; acknowledged_ns: when it did first.
-    fin: the FIN's offset, or -1.
+    fin: the FIN's offset, or -1; last_packet: the number of the packet with the FIN or RST.
     held: pieces in their order, that don't overlap; joined: where a piece ends and the next begins, mapped to
     where that one ends, or the run of them. weight: what they count. patience: packets for which an
     acknowledged hole has been waiting; middle: the beginning wasn't seen.
@@ -50,6 +50,7 @@ class HalfStream:
         "joined",
         "key",
         "last_ns",
+        "last_packet",
         "middle",
         "next",
         "offset",
@@ -67,7 +68,7 @@ class HalfStream:
         self.key = key
         self.last_ns = time_ns
         self.next = self.edge = self.isn = self.acknowledged = self.fin = -1
-        self.offset = self.patience = self.weight = self.acknowledged_ns = 0
+        self.offset = self.patience = self.weight = self.acknowledged_ns = self.last_packet = 0
         self.started = self.closed = self.waiting = self.middle = self.opened = False
         self.held: list[Piece] = []
         self.joined: dict[int, int] = {}

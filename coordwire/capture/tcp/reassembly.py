@@ -130,7 +130,7 @@ class FlowTable:
 
     def receive(self, segment: TcpSegment, half: HalfStream | None) -> Iterator[Event]:
         """Any segment, the careful way."""
-        time_ns, _, key, sequence, acknowledged, flags, payload, length, _ = segment
+        time_ns, _, key, sequence, acknowledged, flags, payload, length, packet = segment
         if flags & SYN:
             if half is None or self._is_new(half, segment):
                 half = yield from self._open(key, time_ns, half, flags)
@@ -159,13 +159,14 @@ class FlowTable:
         if half.closed:
             self._tally.repeated += bool(length)
         elif flags & RST:
-            yield from self._reset(half, sequence, time_ns)
+            yield from self._reset(half, sequence, time_ns, packet)
         elif half.started:
             yield from self._take(half, segment, sequence)
             if flags & FIN and half.fin < 0:
                 fin = half.offset + distance((sequence + length) & MASK, half.edge)
                 if half.offset <= fin <= half.offset + AHEAD:
                     half.fin = fin
+                    half.last_packet = packet
                     half.waiting = fin > half.offset or half.waiting
             yield from self._settle(half, time_ns)
         yield from self._lose_patience(half, time_ns)
@@ -375,7 +376,7 @@ class FlowTable:
         if half.fin >= 0 and not half.waiting and not half.closed:
             yield from self._close(half, "fin", time_ns)
 
-    def _reset(self, half: HalfStream, sequence: int, time_ns: int) -> Iterator[Event]:
+    def _reset(self, half: HalfStream, sequence: int, time_ns: int, packet: int) -> Iterator[Event]:
         if half.started:
             ahead = distance(sequence, half.edge)
             if not -BACK <= ahead <= BACK:
@@ -384,6 +385,7 @@ class FlowTable:
                 half.fin = half.offset + ahead  # as far as the sender had come
                 half.waiting = True
         half.started = True
+        half.last_packet = packet
         yield from self._close(half, "rst", time_ns)
 
     def _close(self, half: HalfStream, how: Ending, time_ns: int) -> Iterator[Event]:
@@ -403,7 +405,7 @@ class FlowTable:
         half.closed = True
         half.next = -1
         if half.started:
-            yield Closed(half.flow, time_ns, how)
+            yield Closed(half.flow, time_ns, how, half.last_packet if how in ("fin", "rst") else 0)
 
     @staticmethod
     def _may_come(half: HalfStream) -> bool:

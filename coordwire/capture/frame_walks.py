@@ -1,0 +1,52 @@
+"""The native walk over frames, as the reader of a capture starts it.
+
+Strategy: where entries are lazy and the native half runs, it takes the chunks that are one frame each of a
+conversation in order (`FrameWalk`), and changes the conversation just as Python would. Rules: the reader asks
+it at each chunk; what it declines the reader reads itself.
+"""
+
+from __future__ import annotations
+
+__all__ = ["frame_walk"]
+
+from typing import TYPE_CHECKING, Any
+
+from coordwire._speedups import native
+from coordwire.capture import conversation
+from coordwire.capture.conversation import Conversation
+from coordwire.capture.entries import FrameEntry
+from coordwire.capture.framing import FrameSplitter
+from coordwire.capture.lazy_entries import LazyEntry, StrictLazyEntry
+from coordwire.capture.model import Chunk
+from coordwire.capture.pending_requests import GUESS, REDUCED, AwaitedRequest, PendingRequests
+from coordwire.capture.sharing import FRAME, Share
+from coordwire.dialects.grammar import Dialect
+
+if TYPE_CHECKING:
+    from coordwire._speedups._native import FrameWalk
+
+
+def frame_walk(
+    route: type[tuple[Any, ...]], routes: dict[int, Any], summary: Any, share: Share | None
+) -> FrameWalk | None:
+    """The walk over a capture's frames, None where there is no native half.
+
+    route: the class of the routes, whose members are a flow, its link, what cuts it, whether it is the
+    client's, its name, the link's early answers and its conversation; routes: by the flows' ids.
+    """
+    if native is None:
+        return None
+    kinds = (
+        route, FrameSplitter, Conversation, PendingRequests, AwaitedRequest, FrameEntry, type(summary), Share,
+        Chunk, LazyEntry, StrictLazyEntry,
+    )  # fmt: skip
+    numbers = conversation.LATEST, REDUCED, GUESS, FRAME
+    walk: FrameWalk = native.FrameWalk(
+        kinds, Conversation._forget, Dialect.KAFKA, routes, summary, share,
+        _bits(conversation.TELLING), _bits(conversation.EAGER_ANSWERS), numbers,
+    )  # fmt: skip
+    return walk
+
+
+def _bits(keys: frozenset[int]) -> int:
+    return sum(1 << key for key in keys)
