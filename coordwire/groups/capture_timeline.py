@@ -11,18 +11,30 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from coordwire.capture.entries import Entry, FrameEntry
+from coordwire._speedups import native
+from coordwire.capture.body_text import body_text, has_no_codes
+from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.dialects.grammar import Dialect
 from coordwire.enums import ErrorCode
+from coordwire.group_events import CoordinatorFound, ErrorMet, GroupEvent, Kind, Unanswered
+from coordwire.groups.classic import ClassicGroup
 from coordwire.groups.commits import Commits
+from coordwire.groups.connection_ends import ENDED, ConnectionEnds
 from coordwire.groups.draft_groups import DraftGroups
-from coordwire.groups.group_table import AnyGroup, GroupTable, TopicsById
-from coordwire.groups.member_death import KnownTimeouts
+from coordwire.groups.group_table import AnyGroup, GroupTable, TopicsById, kept_as
+from coordwire.groups.member_death import INTERVALS_OF_A_SESSION, KnownTimeouts
+from coordwire.groups.members import Member
+from coordwire.groups.mixed import ConsumerGroup
+from coordwire.groups.modern import ModernGroup
+from coordwire.groups.rebalance_cost import COSTLY
 from coordwire.groups.seen import Seen, remember
-from coordwire.groups.timeline_events import CoordinatorFound, ErrorMet, GroupEvent, Kind, Unanswered
+from coordwire.groups.steady_beats import Beat, SteadyBeats
 from coordwire.versions import ApiKey, api_name
+
+if TYPE_CHECKING:
+    from coordwire._speedups import _native
 
 __all__ = ["USED_APIS", "Timeline", "timeline"]
 
@@ -37,8 +49,29 @@ _MODERN: dict[int, Kind] = {
 }
 _COMMITS = frozenset(map(int, (ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT)))
 _ABOUT_A_GROUP = frozenset(map(int, (*_CLASSIC, *_MODERN, *_COMMITS)))
-_JOINING = frozenset(map(int, (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP)))
+_JOINING = frozenset(map(int, (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.LEAVE_GROUP)))
 _BEATS = frozenset(map(int, (ApiKey.HEARTBEAT, *_MODERN)))
+_OTHERS = frozenset(map(int, (
+    ApiKey.FETCH, ApiKey.OFFSET_FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.CREATE_TOPICS,
+    ApiKey.DESCRIBE_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS, ApiKey.API_VERSIONS, ApiKey.FIND_COORDINATOR,
+    ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN,
+)))  # fmt: skip
+"""The other APIs whose answers say something."""
+
+_MEMBER_ID_REQUIRED = int(ErrorCode.MEMBER_ID_REQUIRED)
+
+_KAFKA = Dialect.KAFKA
+_HEARTBEAT, _FETCH = int(ApiKey.HEARTBEAT), int(ApiKey.FETCH)
+_JOIN, _SYNC, _LEAVE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.LEAVE_GROUP)
+_GROUPS: dict[int, type[AnyGroup]] = {
+    _HEARTBEAT: ClassicGroup,
+    **dict.fromkeys(map(int, _MODERN), ModernGroup),
+    int(ApiKey.CONSUMER_GROUP_HEARTBEAT): ConsumerGroup,
+}
+"""By a heartbeat's API, the class of a group that is about."""
+
+LONG = 4096
+"""A longer body is decoded rather than made into text, if nothing but whether it is whole is asked."""
 
 _Asked = tuple[str, int, str | None, str | None]
 """A request about a group: the group, the API, the member's and the client's id."""
@@ -51,12 +84,13 @@ USED_APIS: frozenset[int] = frozenset({
 """The APIs that a timeline draws on; what can't be read of others takes nothing from it."""
 
 
-def timeline(entries: Iterable[Entry]) -> Iterator[GroupEvent]:
+def timeline(entries: Iterable[Entry | ConnectionEnd], *, ends: bool = False) -> Iterator[GroupEvent]:
     """What the entries of one or several captures say of groups, in their order.
 
-    Entries come in the order of time; those of several captures may be mixed.
+    Entries come in the order of time; those of several captures may be mixed. ends: whether they have the
+    ends of connections among them (`Capture.entries_and_ends`), for `MemberLeft.ending`.
     """
-    story = Timeline()
+    story = Timeline(ends=ends)
     for entry in entries:
         yield from story.feed(entry)
     yield from story.finish()
@@ -65,45 +99,164 @@ def timeline(entries: Iterable[Entry]) -> Iterator[GroupEvent]:
 class Timeline:
     """As `timeline`, entry by entry."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, ends: bool = False) -> None:
+        self._ends = ConnectionEnds() if ends else None
+        self._told = COSTLY | ENDED if ends else COSTLY
         self._names = TopicsById()
         self._timeouts = KnownTimeouts()
         self._groups = GroupTable(self._names, self._timeouts)
         self._commits = Commits(self._names.name_of)
         self._drafts = DraftGroups()
         self._coordinators: OrderedDict[str, int] = OrderedDict()
-        self._waiting: OrderedDict[Seen, _Asked] = OrderedDict()
+        self._waiting: OrderedDict[Seen, _Asked | Beat] = OrderedDict()
         self._last = Seen(None, "", 0)
+        self._beats = SteadyBeats()
+        self._take = None if native is None else self._native_walk().take
 
-    def feed(self, entry: Entry) -> Iterable[GroupEvent]:
+    def _native_walk(self) -> _native.BeatWalk:
+        """What takes the heartbeats of calm groups; what it declines goes the way of all frames."""
+        assert native is not None
+        kinds = FrameEntry, Beat, Member, Seen, ClassicGroup, ModernGroup, ConsumerGroup
+        walk: _native.BeatWalk = native.BeatWalk(
+            kinds, self._beats.known, self._waiting, self._groups.every, MOST_UNANSWERED,
+            INTERVALS_OF_A_SESSION,
+        )  # fmt: skip
+        return walk
+
+    def feed(self, entry: Entry | ConnectionEnd) -> Iterable[GroupEvent]:
         """What one entry adds. It must be drawn before the next entry is fed.
 
         Most frames are heartbeats of groups that nothing happens to, and requests; they take the short way.
         """
-        if type(entry) is not FrameEntry or entry.dialect is not Dialect.KAFKA or entry.error is not None:
+        if not isinstance(entry, FrameEntry):
+            if self._ends is not None and isinstance(entry, ConnectionEnd):
+                self._ends.ends(entry)
+            return ()
+        key = entry.api_key
+        if key in _BEATS and entry.dialect is _KAFKA:
+            take = self._take
+            if take is not None and (place := take(entry)) is not None:
+                self._last = place
+                if self._ends is not None and entry.request is None:
+                    beat = self._waiting.get(place)
+                    if type(beat) is Beat:
+                        self._ends.speaks(beat.member_id, entry.flow, place)
+                return ()
+            events = self._steady(entry)
+            if events is not None:
+                return events
+        elif key in _COMMITS and (events := self._stored(entry)) is not None:
+            return events
+        elif key not in _ABOUT_A_GROUP and entry.dialect is _KAFKA:
+            if key == _FETCH and self._ends is not None and entry.direction == "request":
+                self._ends.fetches(entry)
+            if (entry.direction == "request" or key not in _OTHERS) and _is_sound(entry):
+                self._last = _place(entry)
+                return ()
+            if key == _FETCH and (events := self._fetched(entry)) is not None:
+                return events
+        if entry.dialect is not _KAFKA or entry.error is not None:
             return self._events(self._read(entry))
         message: Any = entry.message
-        key = entry.api_key
         if message is None or key in _JOINING:
             return self._events(self._read(entry))
         if entry.direction == "request":
             place = self._last = _place(entry)
             if key in _ABOUT_A_GROUP:
+                if key in _BEATS:
+                    kind = kept_as(_MODERN.get(key or 0, "classic"))
+                    self._beats.learn_request(entry, message, kind)
                 self._asks(entry, message, place)
             return ()
         asked = entry.request
         if key not in _BEATS or asked is None or asked.message is None or asked.error or message.error_code:
             return self._events(self._read(entry))
+        self._beats.learn_answer(asked, entry, message)
         place = self._last = _place(entry)
         asked_place = _place(asked)
         self._waiting.pop(asked_place, None)
         group = self._beat(entry, asked, message, place, asked_place)
         return self._events(group.drain()) if group is not None and group.pending else ()
 
+    def _steady(self, entry: FrameEntry) -> Iterable[GroupEvent] | None:
+        """The events of a heartbeat, or of its answer, whose bytes are known; None where it must be read."""
+        asked = entry.request
+        if asked is None:
+            if entry.direction == "response" or (beat := self._beats.find(entry)) is None:
+                return None
+            place = self._last = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
+            waiting = self._waiting
+            waiting[place] = beat
+            if len(waiting) > MOST_UNANSWERED:
+                remember(waiting, place, beat, MOST_UNANSWERED)
+            if (group := self._groups.at(beat.kept)) is not None:
+                group.asks(beat.member_id, place)
+            if self._ends is not None:
+                self._ends.speaks(beat.member_id, entry.flow, place)
+            return ()
+        asked_at: Any = asked.time_ns, asked.capture, asked.number, asked.packet  # equal to its place
+        waits = self._waiting.get(asked_at)
+        beat = waits if type(waits) is Beat and asked.body else self._beats.find(asked)
+        if beat is None or beat.answer is None or beat.answer != entry.body[4:]:
+            return None
+        group = self._groups.at(beat.kept)
+        if type(group) is not _GROUPS[beat.key] or (member := group.members.get(beat.member_id)) is None:
+            return None
+        place = self._last = _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
+        self._waiting.pop(asked_at, None)
+        if isinstance(group, ClassicGroup):
+            group.stays(member, beat.epoch, place)
+        else:
+            group.goes_on(member, beat.answered_epoch, beat.interval_ms, place, _new(Seen, asked_at))
+            group = self._groups.current(group, beat.member_id, place)
+        return self._events(group.drain()) if group.pending else ()
+
+    def _stored(self, entry: FrameEntry) -> list[GroupEvent] | None:
+        """The events of a commit's answer without any error code; None for all else."""
+        asked = entry.request
+        if asked is None or asked.error is not None or asked.message is None or not has_no_codes(entry):
+            return None
+        place = self._last = _place(entry)
+        self._waiting.pop(_place(asked), None)
+        events, group = self._commit(entry, asked, place, (), 0)
+        if group is not None and group.pending:
+            events += self._events(group.drain())
+        return events
+
+    def _fetched(self, entry: FrameEntry) -> Iterator[GroupEvent] | None:
+        """The events of a Fetch's answer; None for all else."""
+        asked = entry.request
+        if asked is None or not _is_sound(asked) or entry.error is not None or entry.message is None:
+            return None
+        place = self._last = _place(entry)
+        return self._commits.ends(entry.message, place)
+
+    def _commit(
+        self, entry: FrameEntry, asked: FrameEntry, place: Seen, topics: Iterable[Any], code: int
+    ) -> tuple[list[GroupEvent], AnyGroup | None]:
+        """A commit, answered: what was committed, and its group as it goes on, if that is known. topics: the
+        answer's, if it has error codes; code: the first of them."""
+        request: Any = asked.message
+        events = self._commits.commit(entry, request, topics, place)
+        known = self._groups.known(request.group_id)
+        if known is None:
+            return events, None
+        generation = getattr(request, "generation_id_or_member_epoch", -1)
+        known.alive(request, code, generation, asked, place, _host(asked))
+        return events, self._groups.current(known, None, place)
+
     def _events(self, events: Iterable[GroupEvent]) -> Iterator[GroupEvent]:
         """The events, and what they cost."""
         for event in events:
-            yield from self._commits.costs.see(event)
+            if type(event) in self._told:
+                yield from self._tell(event)
+            else:
+                yield event
+
+    def _tell(self, event: GroupEvent) -> Iterator[GroupEvent]:
+        if self._ends is not None:
+            event = self._ends.see(event)
+        yield from self._commits.costs.see(event)
 
     def _read(self, entry: Entry) -> Iterator[GroupEvent]:
         if not isinstance(entry, FrameEntry):
@@ -112,7 +265,7 @@ class Timeline:
             yield from self._unreadable(entry)
             return
         place = self._last = _place(entry)
-        if entry.dialect is not Dialect.KAFKA:
+        if entry.dialect is not _KAFKA:
             yield from self._drafts.feed(entry, place)
         elif entry.direction == "request":
             yield from self._request(entry, entry.message, place)
@@ -128,8 +281,7 @@ class Timeline:
         self._waiting.clear()
         for group in self._groups:
             group.finish(self._last)
-            for event in group.drain():
-                yield from self._commits.costs.see(event)
+            yield from self._events(group.drain())
         yield from self._drafts.finish(self._last)
         yield from self._commits.costs.finish()
 
@@ -160,8 +312,10 @@ class Timeline:
         if key not in _ABOUT_A_GROUP:
             return
         self._asks(entry, message, place)
-        if key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP):
-            joins = place if key == ApiKey.JOIN_GROUP else None
+        if key == _LEAVE:
+            self._groups.of_classic(message.group_id).leave_request(message, place)
+        elif key in (_JOIN, _SYNC):
+            joins = place if key == _JOIN else None
             group = self._groups.of_classic(message.group_id, joins)
             if joins is not None:
                 group.join_request(entry, message, place, _host(entry))
@@ -174,8 +328,15 @@ class Timeline:
         key = entry.api_key
         assert key is not None
         group_id, member_id = message.group_id, message.member_id
+        if self._ends is not None:
+            self._ends.opens(entry)
+            if member_id:
+                self._ends.speaks(member_id, entry.flow, place)
         remember(self._waiting, place, (group_id, key, member_id or None, entry.client_id), MOST_UNANSWERED)
-        self._groups.asks(group_id, _MODERN.get(key, "classic"), member_id, place)
+        if key in _JOINING:
+            return  # their members' sessions stop, or go on as they were
+        renews = key not in _COMMITS and getattr(message, "member_epoch", 0) >= 0
+        self._groups.asks(group_id, _MODERN.get(key, "classic"), member_id, place, renews=renews)
 
     # --- responses ---
 
@@ -185,23 +346,27 @@ class Timeline:
         key = entry.api_key
         if key in _ABOUT_A_GROUP:
             self._waiting.pop(_place(asked), None)
-            yield from self._errors(entry, request, message, place)
+            self._given(asked, request, message)
+            yield from _errors(entry, request, message, place)
+        elif self._ends is not None and asked.flow:
+            self._ends.opens(asked)
         if key in _BEATS:
             beaten = self._beat(entry, asked, message, place, _place(asked))
             yield from () if beaten is None else beaten.drain()
         elif key in _CLASSIC:
             yield from self._of_classic(entry, asked, request, message, place)
         elif key in _COMMITS:
-            yield from self._commits.commit(entry, request, message, place)
-            known = self._groups.known(request.group_id)
-            if known is not None:
-                codes = [one.error_code for topic in message.topics for one in topic.partitions]
-                generation = getattr(request, "generation_id_or_member_epoch", -1)
-                code = next((code for code in codes if code), 0)
-                known.alive(request, code, generation, asked, place, _host(asked))
-                yield from self._of(known, None, place)
-        else:
+            codes = (one.error_code for topic in message.topics for one in topic.partitions)
+            events, group = self._commit(entry, asked, place, message.topics, next(filter(None, codes), 0))
+            yield from events
+            yield from () if group is None else group.drain()
+        elif key in _OTHERS:
             yield from self._others(entry, request, message, place)
+
+    def _given(self, asked: FrameEntry, request: Any, message: Any) -> None:
+        """A member may be given its id by an answer."""
+        if self._ends is not None and not request.member_id:
+            self._ends.speaks(getattr(message, "member_id", None) or "", asked.flow, _place(asked))
 
     def _beat(
         self, entry: FrameEntry, asked: FrameEntry, message: Any, place: Seen, asked_place: Seen
@@ -209,11 +374,12 @@ class Timeline:
         """A heartbeat, answered: the group that it is about as it goes on, if it is of this kind."""
         request: Any = asked.message
         group: AnyGroup | None
-        if entry.api_key == ApiKey.HEARTBEAT:
+        self._given(asked, request, message)
+        if entry.api_key == _HEARTBEAT:
             group = self._groups.of_classic(request.group_id)
             group.alive(request, message.error_code, request.generation_id, asked, place, _host(asked))
         else:
-            kind = _MODERN[ApiKey(entry.api_key or 0)]
+            kind = _MODERN[entry.api_key or 0]
             group = self._groups.of_heartbeat(kind, request, message, asked_place)
             if group is None:
                 return None
@@ -224,18 +390,19 @@ class Timeline:
         self, entry: FrameEntry, asked: FrameEntry, request: Any, message: Any, place: Seen
     ) -> Iterator[GroupEvent]:
         group = self._groups.of_classic(request.group_id)
-        match entry.api_key:
-            case ApiKey.JOIN_GROUP:
-                group.join_response(request, message, place, _place(asked))
-            case ApiKey.SYNC_GROUP:
-                group.sync_response(request, message, asked, place, _host(asked))
-            case ApiKey.LEAVE_GROUP:
-                group.leave_response(request, message, place, _place(asked))
+        if entry.api_key == _JOIN:
+            group = self._groups.of_join_answer(request.group_id, message, _place(asked))
+            group.join_response(request, message, place, _place(asked))
+        elif entry.api_key == _SYNC:
+            group.sync_response(request, message, asked, place, _host(asked))
+        elif entry.api_key == _LEAVE:
+            group.leave_response(request, message, place, _place(asked))
         yield from self._of(group, request.member_id or None, place)
 
     def _of(self, group: AnyGroup, member_id: str | None, place: Seen) -> Iterator[GroupEvent]:
         """What happened to a group by a frame of this member, its conversion included."""
-        yield from self._groups.current(group, member_id, place).drain()
+        group = self._groups.current(group, member_id, place)
+        yield from group.drain() if group.pending else ()
 
     def _others(self, entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         match entry.api_key:
@@ -286,25 +453,6 @@ class Timeline:
                     moved=before is not None,
                 )  # fmt: skip
 
-    def _errors(self, entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
-        member_id = request.member_id or None
-        common: dict[str, Any] = {
-            "group": request.group_id, **place._asdict(), "api": entry.api_name, "client_id": entry.client_id,
-        }  # fmt: skip
-        code = getattr(message, "error_code", 0)
-        if code and code != ErrorCode.MEMBER_ID_REQUIRED:
-            text = getattr(message, "error_message", None)
-            yield ErrorMet(**common, error_code=code, member_id=member_id, message=text)
-        if entry.api_key == ApiKey.LEAVE_GROUP:
-            for one in message.members:
-                if one.error_code:
-                    yield ErrorMet(**common, error_code=one.error_code, member_id=one.member_id or None)
-        if entry.api_key in _COMMITS:
-            codes = dict.fromkeys(one.error_code for topic in message.topics for one in topic.partitions)
-            for code in codes:
-                if code:
-                    yield ErrorMet(**common, error_code=code, member_id=member_id)
-
     def _versions_refused(self, entry: FrameEntry, message: Any, place: Seen) -> ErrorMet:
         """A broker that doesn't have the version in which it was asked for its versions."""
         own = next((one for one in message.api_keys if one.api_key == ApiKey.API_VERSIONS), None)
@@ -317,8 +465,37 @@ class Timeline:
         )  # fmt: skip
 
 
+def _errors(entry: FrameEntry, request: Any, message: Any, place: Seen) -> list[ErrorMet]:
+    """The error codes of an answer about a group."""
+    member_id = request.member_id or None
+    found: list[tuple[int, str | None, str | None]] = []
+    code = getattr(message, "error_code", 0)
+    if code and code != _MEMBER_ID_REQUIRED:
+        found.append((code, member_id, getattr(message, "error_message", None)))
+    if entry.api_key == _LEAVE:
+        found += [(one.error_code, one.member_id or None, None) for one in message.members if one.error_code]
+    if entry.api_key in _COMMITS:
+        codes = dict.fromkeys(one.error_code for topic in message.topics for one in topic.partitions)
+        found += [(code, member_id, None) for code in codes if code]
+    return [
+        ErrorMet(
+            group=request.group_id, **place._asdict(), api=entry.api_name or "", client_id=entry.client_id,
+            error_code=code, member_id=whose, message=text,
+        )
+        for code, whose, text in found
+    ]  # fmt: skip
+
+
+def _is_sound(entry: FrameEntry) -> bool:
+    """Whether it is known, without its message, that a frame is whole."""
+    return len(entry.body) <= LONG and (entry.text or body_text(entry))[0] is not None
+
+
+_new = tuple.__new__
+
+
 def _place(entry: FrameEntry) -> Seen:
-    return Seen(entry.time_ns, entry.capture, entry.number, entry.packet)
+    return _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
 
 
 def _host(entry: FrameEntry) -> str | None:
@@ -326,8 +503,8 @@ def _host(entry: FrameEntry) -> str | None:
     return entry.flow.partition(" > ")[0] or None
 
 
-def _unanswered(place: Seen, asked: _Asked, *, unreadable: bool = False) -> Unanswered:
-    group, key, member_id, client_id = asked
+def _unanswered(place: Seen, asked: _Asked | Beat, *, unreadable: bool = False) -> Unanswered:
+    group, key, member_id, client_id = asked.asks if isinstance(asked, Beat) else asked
     return Unanswered(
         group=group, **place._asdict(), api=api_name(key) or str(key), member_id=member_id,
         client_id=client_id, unreadable=unreadable,

@@ -8,22 +8,26 @@ its code.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from uuid import UUID
 
 from coordwire.capture.entries import FrameEntry
+from coordwire.group_events import GroupEvent, OffsetCommitted, TopicPartition, TransactionStep
 from coordwire.groups.consumer_data import id_text
 from coordwire.groups.lag import Lag
 from coordwire.groups.rebalance_cost import Costs
 from coordwire.groups.seen import Seen, remember
-from coordwire.groups.timeline_events import GroupEvent, OffsetCommitted, TopicPartition, TransactionStep
+from coordwire.quick_rows import row_maker
 
 __all__ = ["Commits"]
 
 MOST_TRANSACTIONS = 10_000
 MOST_OF_ONE = 100
 """So many groups of one transaction are remembered: each of its steps is an event of each of them."""
+
+_committed = row_maker(OffsetCommitted)
+_new = tuple.__new__  # a named tuple's own goes through a function
 
 
 class Commits:
@@ -37,33 +41,40 @@ class Commits:
 
     # --- commits ---
 
-    def commit(self, entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
-        """OffsetCommit or TxnOffsetCommit, answered."""
+    def commit(
+        self, entry: FrameEntry, request: Any, answered: Iterable[Any], place: Seen
+    ) -> list[GroupEvent]:
+        """OffsetCommit or TxnOffsetCommit, answered. answered: the answer's topics; none if nothing was
+        refused."""
+        events: list[GroupEvent] = []
         transactional_id = getattr(request, "transactional_id", None)
         codes = {
             (self._topic(topic), one.partition_index): one.error_code
-            for topic in message.topics
+            for topic in answered
             for one in topic.partitions
             if one.error_code
         }
+        group, member_id = request.group_id, request.member_id or None
+        client_id, generation = entry.client_id, request.generation_id_or_member_epoch
+        time_ns, source, number, packet = place
         for topic in request.topics:
             name = self._topic(topic)
             for one in topic.partitions:
-                where = TopicPartition(name, one.partition_index)
-                code = codes.get(where, 0)
-                yield OffsetCommitted(
-                    group=request.group_id, **place._asdict(), member_id=request.member_id or None,
-                    client_id=entry.client_id, generation=request.generation_id_or_member_epoch, topic=name,
-                    partition=one.partition_index, offset=one.committed_offset,
-                    leader_epoch=one.committed_leader_epoch, metadata=one.committed_metadata,
-                    error_code=code, transactional_id=transactional_id,
-                )  # fmt: skip
+                partition, offset = one.partition_index, one.committed_offset
+                where = _new(TopicPartition, (name, partition))
+                code = codes.get(where, 0) if codes else 0
+                events.append(_committed(
+                    group, time_ns, source, number, packet, member_id, client_id, generation, name,
+                    partition, offset, one.committed_leader_epoch, one.committed_metadata, code,
+                    transactional_id, False,
+                ))  # fmt: skip
                 if code:
                     continue
                 if transactional_id is None:
-                    yield from self.lag.committed(request.group_id, where, one.committed_offset, place)
+                    events += self.lag.committed(group, where, offset, place)
                 else:
-                    self.lag.pending(transactional_id, request.group_id, where, one.committed_offset)
+                    self.lag.pending(transactional_id, group, where, offset)
+        return events
 
     def fetched(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """OffsetFetch, answered: what the coordinator has of the groups."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from coordwire.group_events import Idle, TopicPartition
 from coordwire.groups.members import Owned
-from coordwire.groups.timeline_events import Idle, TopicPartition
 
 __all__ = ["Consumption"]
 

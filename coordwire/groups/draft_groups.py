@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from coordwire.capture.entries import FrameEntry
+from coordwire.group_events import ErrorMet, GroupEvent, OffsetCommitted, TopicPartition
 from coordwire.groups.consumer_data import owned
 from coordwire.groups.group import Group
 from coordwire.groups.members import Member, Owned
 from coordwire.groups.rebalance import Why
 from coordwire.groups.seen import Seen, remember
-from coordwire.groups.timeline_events import ErrorMet, GroupEvent, OffsetCommitted, TopicPartition
 
 __all__ = ["DraftGroups"]
 

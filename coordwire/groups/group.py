@@ -8,14 +8,10 @@ rebalance of a group whose coordinator assigns lists nothing: its assignments ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from coordwire.enums import ErrorCode
-from coordwire.groups.consumption import Consumption
-from coordwire.groups.members import MOST_MEMBERS, Member, Members, Owned
-from coordwire.groups.rebalance import Rebalance, Why
-from coordwire.groups.seen import Seen, remember
-from coordwire.groups.timeline_events import (
+from coordwire.group_events import (
     Assignment,
     GroupEvent,
     Idle,
@@ -28,9 +24,16 @@ from coordwire.groups.timeline_events import (
     RebalanceBegan,
     RebalanceEnded,
     TopicPartition,
+    partitions_moved,
 )
+from coordwire.groups.consumption import Consumption
+from coordwire.groups.members import MOST_MEMBERS, Member, Members, Owned
+from coordwire.groups.rebalance import Rebalance, Why
+from coordwire.groups.seen import Seen, remember
 
-__all__ = ["FOLLOWS", "UNAVAILABLE", "Group"]
+__all__ = ["FOLLOWS", "MOVED", "UNAVAILABLE", "Group"]
+
+M = TypeVar("M", Moved, Idle)
 
 FOLLOWS = ("unknown", "leader_rejoined", "member_rejoined", "partitions_revoked", "assignment_changed")
 """What follows from a rebalance that is under way: it says nothing of why that began."""
@@ -39,6 +42,9 @@ UNAVAILABLE = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR,
 }  # fmt: skip
 """A coordinator that isn't there, or not yet."""
+
+MOVED = UNAVAILABLE - {ErrorCode.COORDINATOR_NOT_AVAILABLE}
+"""A coordinator that gives up its groups, or loads them; else a write may have failed, which it survives."""
 
 
 class Group:
@@ -63,7 +69,10 @@ class Group:
         self._assigned: dict[str, Member] = {}  # all that have something, and perhaps more
 
     def report(self, event: type[GroupEvent], place: Seen, **fields: Any) -> None:
-        self.pending.append(event(group=self.group, **place._asdict(), **fields))
+        time_ns, source, number, packet = place
+        self.pending.append(
+            event(group=self.group, time_ns=time_ns, source=source, number=number, packet=packet, **fields)
+        )
 
     def drain(self) -> Iterator[GroupEvent]:
         yield from self.pending
@@ -80,28 +89,34 @@ class Group:
         """Since when a member's session runs."""
         return None if member.last_seen_ns is None else max(member.last_seen_ns, self.available_ns)
 
-    def asks(self, member_id: str, place: Seen) -> None:
-        """A member sent a request, whose answer may be missing or come late: captures lose packets."""
+    def asks(self, member_id: str, place: Seen, *, renews: bool = True) -> None:
+        """A member sent a request, whose answer may be missing or come late: captures lose packets.
+
+        renews: whether it is one that a member's session begins anew with, where only heartbeats do that
+        (KIP-848).
+        """
         member = self.members.get(member_id)
-        if member is not None and place.time_ns is not None:
+        if member is not None and place.time_ns is not None and (renews or member.classic):
             member.asked_ns = max(member.asked_ns, place.time_ns)
 
     def quiet_ns(self, member: Member) -> int | None:
         """Since when nothing was seen of a member, its requests included."""
-        heard_ns = self.heard_ns(member)
-        return None if heard_ns is None else max(heard_ns, member.asked_ns)
+        seen_ns = member.last_seen_ns
+        return None if seen_ns is None else max(seen_ns, self.available_ns, member.asked_ns)
 
     def over_ns(self, member: Member) -> int | None:
         """When a member's session is over, if it said for how long it may be silent, and is until then."""
-        heard_ns = self.heard_ns(member)
-        if heard_ns is None or not member.session_timeout_ms:
+        seen_ns, timeout_ms = member.last_seen_ns, member.session_timeout_ms
+        if seen_ns is None or not timeout_ms:
             return None
-        return heard_ns + member.session_timeout_ms * 1_000_000
+        return max(seen_ns, self.available_ns) + timeout_ms * 1_000_000
 
     def silent_at(self, member: Member, time_ns: int | None) -> bool:
         """Whether a member's session must have been over by then."""
+        if time_ns is None or member.parked:
+            return False
         over_ns = self.over_ns(member)
-        return time_ns is not None and over_ns is not None and time_ns > over_ns and not member.parked
+        return over_ns is not None and time_ns > over_ns
 
     def quiet_until_ns(self, member: Member) -> int | None:
         """When its session is over by what was seen of it."""
@@ -112,8 +127,10 @@ class Group:
 
     def quiet_at(self, member: Member, time_ns: int | None) -> bool:
         """As `silent_at`, without direct evidence: a request counts, even if no answer to it was seen."""
+        if time_ns is None or member.parked:
+            return False
         until_ns = self.quiet_until_ns(member)
-        return time_ns is not None and until_ns is not None and time_ns > until_ns and not member.parked
+        return until_ns is not None and time_ns > until_ns
 
     # --- members ---
 
@@ -173,7 +190,7 @@ class Group:
         rebalance = self.rebalance
         if rebalance is None:
             rebalance = self.rebalance = Rebalance(place, why, self.generation)
-        elif rebalance.why.cause == "unknown" and why.cause not in FOLLOWS:
+        elif rebalance.is_unexplained and why.cause not in FOLLOWS:
             rebalance.explain(why, place)
         if rebalance.why.cause != "unknown":
             self._report_began(rebalance)
@@ -185,7 +202,7 @@ class Group:
             why = rebalance.why
             self.report(
                 RebalanceBegan, rebalance.began, kind=self.kind, cause=why.cause, member_id=why.member_id,
-                inferred=why.inferred, detail=why.detail,
+                inferred=why.inferred, detail=why.detail, client_id=why.client_id,
             )  # fmt: skip
 
     def end(self, outcome: Outcome, place: Seen) -> None:
@@ -198,10 +215,10 @@ class Group:
         moved: list[Moved] = []
         idle: tuple[Idle, ...] = ()
         if outcome in ("steady", "empty"):
-            moved = [one._replace(topic=self.name_of(one.topic)) for one in _moved(self.settled, after)]
+            moved = [self._as_named(one) for one in partitions_moved(self.settled, after)]
             self.settled = after
         if outcome != "superseded":  # else it goes on in the next
-            idle = tuple(one._replace(topic=self.name_of(one.topic)) for one in self.consumption.take_gaps())
+            idle = tuple(self._as_named(one) for one in self.consumption.take_gaps())
         began_ns = rebalance.began.time_ns
         members = rebalance.members or tuple(rebalance.joined) or tuple(after)
         length = None if began_ns is None or place.time_ns is None else max(place.time_ns - began_ns, 0)
@@ -221,21 +238,15 @@ class Group:
         self._assigned = {one.member_id: one for one in sorted(known, key=_serial)}
         return {name: one.assigned for name, one in self._assigned.items() if one.assigned is not None}
 
+    def _as_named(self, one: M) -> M:
+        """The same with the topic's name."""
+        return one if self.name_of is str else one._replace(topic=self.name_of(one.topic))
+
     def _named(self, owned: Owned) -> tuple[TopicPartition, ...]:
+        if self.name_of is str:
+            return tuple(sorted(owned))
         return tuple(sorted(TopicPartition(self.name_of(topic), number) for topic, number in owned))
 
 
 def _serial(member: Member) -> int:
     return member.serial
-
-
-def _moved(before: dict[str, Owned], after: dict[str, Owned]) -> Iterator[Moved]:
-    owners, heirs = _owners(before), _owners(after)
-    for one in sorted({*owners, *heirs}):
-        giver, taker = owners.get(one), heirs.get(one)
-        if giver != taker:
-            yield Moved(one.topic, one.partition, giver, taker)
-
-
-def _owners(assigned: dict[str, Owned]) -> dict[TopicPartition, str]:
-    return {one: member for member, partitions in assigned.items() for one in partitions}

@@ -9,18 +9,19 @@ converts nothing. The oldest group is forgotten beyond a limit.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from coordwire.group_events import Kind
 from coordwire.groups.classic import ClassicGroup
 from coordwire.groups.consumer_data import id_text
+from coordwire.groups.group import UNAVAILABLE
 from coordwire.groups.member_death import KnownTimeouts
-from coordwire.groups.mixed import ConsumerGroup, to_classic, to_consumer
+from coordwire.groups.mixed import ConsumerGroup, to_classic, to_classic_unseen, to_consumer
 from coordwire.groups.modern import ModernGroup
 from coordwire.groups.seen import Seen, remember
-from coordwire.groups.timeline_events import Kind
 
-__all__ = ["AnyGroup", "GroupTable", "TopicsById"]
+__all__ = ["AnyGroup", "GroupTable", "TopicsById", "kept_as"]
 
 MOST_GROUPS = 10_000
 MOST_TOPICS = 100_000
@@ -53,35 +54,52 @@ class TopicsById:
         return self._ids.get(topic, topic)
 
 
+def kept_as(kind: Kind) -> Kind:
+    """The kind that a group of a kind is kept as: a classic group and a consumer group are one."""
+    return "classic" if kind == "consumer" else kind
+
+
 class GroupTable:
     """The groups by their ids. names: of topics; known: of session timeouts."""
 
     def __init__(self, names: TopicsById, known: KnownTimeouts) -> None:
         self._names, self._known = names, known
-        self._groups: OrderedDict[tuple[str, Kind], AnyGroup] = OrderedDict()
+        self.every: OrderedDict[tuple[str, Kind], AnyGroup] = OrderedDict()
+        self.at: Callable[[tuple[str, Kind]], AnyGroup | None] = self.every.get
+        """The group of an id that is kept as one of a kind (`kept_as`)."""
 
     def __iter__(self) -> Iterator[AnyGroup]:
-        return iter(self._groups.values())
+        return iter(self.every.values())
 
     def known(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
         """The classic or consumer group of this id, if one was seen."""
-        found = self._groups.get((group_id, "classic"))
+        found = self.every.get((group_id, "classic"))
         assert found is None or isinstance(found, ClassicGroup | ConsumerGroup)
         return found
 
-    def asks(self, group_id: str, kind: Kind, member_id: str, place: Seen) -> None:
+    def asks(self, group_id: str, kind: Kind, member_id: str, place: Seen, *, renews: bool = True) -> None:
         """A member sent a request."""
-        group = self._groups.get((group_id, "classic" if kind == "consumer" else kind))
+        group = self.every.get((group_id, kept_as(kind)))
         if group is not None and member_id:
-            group.asks(member_id, place)
+            group.asks(member_id, place, renews=renews)
 
     def of_classic(self, group_id: str, joins: Seen | None = None) -> ClassicGroup | ConsumerGroup:
         """The group that a classic request is about. joins: where it was seen, if it is a JoinGroup."""
         group = self.known(group_id)
         if group is None:
             return self._keep(ClassicGroup(group_id))
-        if joins is not None and isinstance(group, ConsumerGroup) and not group.members:
+        if joins is None or isinstance(group, ClassicGroup):
+            return group
+        group.expire(joins)
+        if not group.members or group.converts is not None:
             return self._keep(to_classic(group, None, joins))
+        return group
+
+    def of_join_answer(self, group_id: str, message: Any, asked: Seen) -> ClassicGroup | ConsumerGroup:
+        """The group that a JoinGroup's answer is about: of a consumer group no member is the leader."""
+        group = self.of_classic(group_id)
+        if isinstance(group, ConsumerGroup) and message.leader and not message.error_code:
+            return self._keep(to_classic_unseen(group, asked))
         return group
 
     def of_heartbeat(self, kind: Kind, request: Any, message: Any, asked: Seen) -> ModernGroup | None:
@@ -90,17 +108,26 @@ class GroupTable:
         if kind == "consumer":
             group = self.known(group_id)
             if isinstance(group, ConsumerGroup):
-                return group
+                if request.member_epoch != 0 or message.error_code:
+                    return group
+                group.expire_before(request, message, asked)
+                if group.converts is None:
+                    return group
+                group = self._keep(to_classic(group, None, asked))
             if message.error_code and group is not None:
+                if message.error_code in UNAVAILABLE:
+                    group.refused(message.error_code, "", asked)
                 return None
             names = self._names.name_of, self._names.id_of
+            if group is not None:
+                group.let_in_waiting(asked)
             if group is None or (group.generation is None and not group.members):
                 return self._keep(ConsumerGroup(group_id, *names, self._known))
             return self._keep(to_consumer(group, *names, self._known, request.member_id, asked))
-        found = self._groups.get((group_id, kind))
+        found = self.every.get((group_id, kind))
         if found is None:
             found = ModernGroup(group_id, kind, self._names.name_of, self._known)
-            remember(self._groups, (group_id, kind), found, MOST_GROUPS)
+            remember(self.every, (group_id, kind), found, MOST_GROUPS)
         assert isinstance(found, ModernGroup)
         return found
 
@@ -111,5 +138,5 @@ class GroupTable:
         return group
 
     def _keep(self, group: G) -> G:
-        remember(self._groups, (group.group, "classic"), group, MOST_GROUPS)
+        remember(self.every, (group.group, "classic"), group, MOST_GROUPS)
         return group

@@ -10,8 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from coordwire.groups.seen import remember
-from coordwire.groups.timeline_events import (
+from coordwire.group_events import (
     Cause,
     CoordinatorFound,
     ErrorMet,
@@ -28,6 +27,7 @@ from coordwire.groups.timeline_events import (
     TopicPartition,
     Unanswered,
 )
+from coordwire.groups.seen import remember
 
 __all__ = ["GroupStory", "stories"]
 
@@ -118,7 +118,7 @@ class GroupStory:
         return self._clients.get(member_id, member_id)
 
     def _ended(self, event: RebalanceEnded) -> None:
-        who = None if event.member_id is None else self._client(event.member_id)
+        who = event.client_id if event.member_id is None else self._client(event.member_id)
         if who in self.caused or len(self.caused) < MOST_CLIENTS:
             self.caused.setdefault(who, Counter())[event.cause] += 1
         self.idle_ns += event.idle_ns

@@ -36,6 +36,10 @@ class Joining:
         """All that wait, the first first."""
         return self._all.values()
 
+    def items(self) -> Iterable[tuple[Seen, Member]]:
+        """The same, and where each was seen."""
+        return self._all.items()
+
     def get(self, place: Seen) -> Member | None:
         """The one that was seen there."""
         return self._all.get(place)

@@ -10,11 +10,11 @@ the end was then seen before the commit.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from coordwire.group_events import LagMeasured, TopicPartition
 from coordwire.groups.seen import Seen, remember
-from coordwire.groups.timeline_events import LagMeasured, TopicPartition
 
 __all__ = ["Lag"]
 
@@ -39,17 +39,16 @@ class Lag:
         self._told: OrderedDict[Commit, tuple[int | None, int]] = OrderedDict()
         self._open: OrderedDict[str, OrderedDict[Commit, int]] = OrderedDict()
 
-    def committed(self, group: str, where: TopicPartition, offset: int, place: Seen) -> Iterator[LagMeasured]:
+    def committed(self, group: str, where: TopicPartition, offset: int, place: Seen) -> Iterable[LagMeasured]:
         """A group committed, or was given what it had."""
         if offset < 0:
-            return
+            return ()
         groups = self._committed.get(where)
         if groups is None:
             groups = OrderedDict()
             remember(self._committed, where, groups, MOST)
         remember(groups, group, offset, MOST)
-        if where in self._ends:
-            yield from self._measure(group, where, place, at_once=True)
+        return self._measure(group, where, place, at_once=True) if where in self._ends else ()
 
     def ends(self, where: TopicPartition, offset: int, place: Seen) -> Iterator[LagMeasured]:
         """A partition's high watermark."""

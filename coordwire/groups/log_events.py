@@ -16,6 +16,14 @@ from typing import Any
 
 from coordwire.codec import Message
 from coordwire.embedded import open_embedded
+from coordwire.group_events import (
+    GroupConverted,
+    GroupEvent,
+    Kind,
+    Leaving,
+    OffsetCommitted,
+    TransactionStep,
+)
 from coordwire.groups.compaction import decide
 from coordwire.groups.consumer_data import given, id_text, owned, subscribe
 from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker
@@ -24,14 +32,6 @@ from coordwire.groups.members import MOST_MEMBERS, Member, Owned
 from coordwire.groups.rebalance import Why
 from coordwire.groups.rebalance_cause import between_records
 from coordwire.groups.seen import Seen, remember
-from coordwire.groups.timeline_events import (
-    GroupConverted,
-    GroupEvent,
-    Kind,
-    Leaving,
-    OffsetCommitted,
-    TransactionStep,
-)
 
 __all__ = ["log_timeline", "topic_names"]
 

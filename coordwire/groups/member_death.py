@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
+from coordwire.group_events import Kind
 from coordwire.groups.members import Member
-from coordwire.groups.timeline_events import Kind
 
-__all__ = ["KnownTimeouts", "SessionTimeout", "Sessions"]
+__all__ = ["INTERVALS_OF_A_SESSION", "KnownTimeouts", "SessionTimeout", "Sessions"]
 
 SECOND = 1_000_000_000
 MS = 1_000_000
@@ -117,6 +117,9 @@ class KnownTimeouts:
     _of_brokers: dict[str, int] = field(default_factory=dict)
     _of_groups: dict[tuple[str, str], int] = field(default_factory=dict)
 
+    has_any: bool = False
+    """Whether any configuration was seen."""
+
     def bounds(self, kind: Kind) -> _Bounds:
         """What was learned of groups of this kind."""
         return self._common.setdefault(kind, _Bounds())
@@ -147,6 +150,7 @@ class KnownTimeouts:
                 continue
             if len(value) > 10 or len(self._of_groups) >= MOST_CONFIGURED:
                 continue
+            self.has_any = True
             if resource_type == _GROUP:
                 self._of_groups[name, config.name] = int(value)
             elif resource_type == _BROKER and config.name.startswith("group."):
@@ -170,8 +174,9 @@ class SessionTimeout:
 
     def survived(self, silence_ns: int) -> None:
         """A member was silent for so long and is still in."""
-        self._bounds.survived(silence_ns)
-        self._common.survived(silence_ns)
+        if silence_ns > self._bounds.least_ns:  # else it is known, of all groups too
+            self._bounds.survived(silence_ns)
+            self._common.survived(silence_ns)
 
     def refutes_absence(self, silence_ns: int) -> bool:
         """Whether a member that was silent for so long and is still in shows that the coordinator was away,
@@ -192,11 +197,14 @@ class SessionTimeout:
 
     @property
     def is_known(self) -> bool:
-        return self._configured is not None or self._learned.most_ns is not None
+        if self._bounds.most_ns is not None or self._common.most_ns is not None:
+            return True
+        return self._configured is not None
 
     @property
     def _configured(self) -> int | None:
-        return self._known.configured(self._group, self._kind)
+        known = self._known
+        return known.configured(self._group, self._kind) if known.has_any else None
 
     @property
     def _default_ns(self) -> int:
@@ -226,7 +234,7 @@ class SessionTimeout:
 
     def explains(self, silence_ns: int) -> bool:
         """Whether the end of a session that was silent for so long may be why a group's epoch rose."""
-        if self.is_known:
+        if self.is_known or self.interval_ns == DEFAULT_INTERVAL_NS:  # then the timeout is likely to be, too
             return silence_ns > self.likely_ns
         return silence_ns > INTERVALS_UNTIL_SUSPICIOUS * self.interval_ns
 

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from coordwire.groups.timeline_events import TopicPartition
+from coordwire.group_events import TopicPartition
 
 __all__ = ["MOST_MEMBERS", "Member", "Members", "Owned"]
 
@@ -22,7 +22,7 @@ class Member:
     classic: it speaks the classic protocol; away: it left for now, and its partitions wait for it; parked: a
     JoinGroup or SyncGroup of it waits for its answer, and its session doesn't run; answered_ns: when its last
     JoinGroup was answered; serial: its place among all that ever were in; asked_ns: when its last request
-    was seen, answered or not."""
+    was seen, answered or not; revokes_ns: since when it shall give up what it has."""
 
     member_id: str
     client_id: str | None = None
@@ -31,6 +31,7 @@ class Member:
     topics: tuple[str, ...] = ()
     protocols: tuple[str, ...] = ()
     session_timeout_ms: int | None = None
+    rebalance_timeout_ms: int | None = None
     last_seen_ns: int | None = None
     generation: int | None = None
     assigned: Owned | None = None
@@ -41,6 +42,12 @@ class Member:
     answered_ns: int | None = None
     asked_ns: int = 0
     serial: int = -1
+    revokes_ns: int | None = None
+
+    def subscribe(self, joining: Member) -> None:
+        """It subscribes as its JoinGroup says, if that could be read."""
+        self.topics = joining.topics or self.topics
+        self.protocols = joining.protocols or self.protocols
 
 
 class Members(OrderedDict[str, Member]):

@@ -14,11 +14,12 @@ from collections.abc import Callable
 from typing import Any
 
 from coordwire.capture.entries import FrameEntry
-from coordwire.embedded import open_embedded
 from coordwire.enums import ErrorCode
-from coordwire.groups.classic import ClassicGroup, joining_member, leavers
-from coordwire.groups.consumer_data import given
-from coordwire.groups.group import UNAVAILABLE, Group
+from coordwire.group_events import GroupConverted, TopicPartition
+from coordwire.groups.classic import ClassicGroup
+from coordwire.groups.classic_requests import joining_member, leavers
+from coordwire.groups.consumer_data import assignment_of, changed
+from coordwire.groups.group import MOVED, Group
 from coordwire.groups.joining import Joining
 from coordwire.groups.member_death import KnownTimeouts, Sessions
 from coordwire.groups.members import Member, Owned
@@ -26,9 +27,8 @@ from coordwire.groups.modern import ModernGroup
 from coordwire.groups.rebalance import Why
 from coordwire.groups.rebalance_cause import of_first_heartbeat
 from coordwire.groups.seen import Seen
-from coordwire.groups.timeline_events import GroupConverted, TopicPartition
 
-__all__ = ["ConsumerGroup", "to_classic", "to_consumer"]
+__all__ = ["ConsumerGroup", "to_classic", "to_classic_unseen", "to_consumer"]
 
 MOST_WAITING = 10_000
 
@@ -42,9 +42,10 @@ class ConsumerGroup(ModernGroup):
     ) -> None:
         super().__init__(group, "consumer", name_of, known)
         self.id_of = id_of
-        self._waiting = Joining(MOST_WAITING)
+        self.waiting = Joining(MOST_WAITING)
         self._own_sessions = Sessions(self.members, self.quiet_until_ns)
         self._native: set[str] = set()
+        self.converts: tuple[Why, Seen] | None = None  # why only classic members are left, and since when
 
     def _out(self, member_id: str) -> None:
         super()._out(member_id)
@@ -60,21 +61,40 @@ class ConsumerGroup(ModernGroup):
         """Whether all of its members are."""
         return bool(self.members) and not self._native
 
+    def would_convert(self, member: Member) -> bool:
+        return self._native == {member.member_id} and len(self.members) > 1
+
     def watch(self, member: Member) -> None:
         (self._own_sessions if member.session_timeout_ms else self._sessions).watch(member)
 
     def expire(self, place: Seen, *, at_end: bool = False) -> None:
-        super().expire(place, at_end=at_end)
-        while (first := self._own_sessions.first()) is not None and self.quiet_at(first, place.time_ns):
+        while self.converts is None and (first := self.over(place, at_end=at_end)) is not None:
             self.died(first, place, "")
+
+    def over(self, place: Seen, *, at_end: bool = False) -> Member | None:
+        first = super().over(place, at_end=at_end)
+        own = self._own_sessions.first()
+        if own is None or self.over_since_ns(own) > (place.time_ns or 0):
+            return first
+        return own if first is None or self.over_since_ns(own) < self.over_since_ns(first) else first
+
+    def over_since_ns(self, member: Member) -> int:
+        return (self.quiet_until_ns(member) if member.session_timeout_ms else None) or super().over_since_ns(
+            member
+        )
+
+    def departed(self, why: Why, when: Seen, place: Seen) -> None:
+        super().departed(why, when, place)
+        if self.is_classic and self.converts is None:
+            self.converts = why, when
 
     # --- classic members ---
 
     def join_request(self, entry: FrameEntry, message: Any, place: Seen, host: str | None) -> None:
-        self._waiting.add(place, joining_member(entry, message, host))
+        self.waiting.add(place, joining_member(entry, message, host))
 
     def join_response(self, request: Any, message: Any, place: Seen, asked: Seen) -> None:
-        joining = self._waiting.pop(asked)
+        joining = self.waiting.pop(asked)
         if message.error_code:
             if message.error_code != ErrorCode.MEMBER_ID_REQUIRED:
                 self.refused(message.error_code, request.member_id, place)
@@ -93,8 +113,13 @@ class ConsumerGroup(ModernGroup):
             self.disturbed(why, asked).join(joining.member_id, asked.time_ns)
             member = joining
             self.add(member, place, rejoined=static is not None)
+            if static is not None and message.generation_id <= 0 and self.is_classic:
+                self.converts = self.converts or (why, asked)  # it is in no epoch, but shall join again
         else:
-            member.topics = joining.topics or member.topics
+            topics, member.topics = member.topics, joining.topics or member.topics
+            if topics and topics != member.topics:
+                why = Why("subscription_changed", member.member_id, detail=changed(topics, member.topics))
+                self.disturbed(why, asked)
         owned = joining.owned
         if owned is not None:
             self.consumption.keeps(member.member_id, self._by_id(owned), asked.time_ns)
@@ -115,7 +140,7 @@ class ConsumerGroup(ModernGroup):
             self.refused(message.error_code, request.member_id, place)
             return
         member = self.members.get(request.member_id)
-        partitions = given(open_embedded(message).get("assignment"))
+        partitions = assignment_of(message, message.protocol_type)
         if member is None or partitions is None:
             return
         self._alive(member, place)
@@ -138,6 +163,9 @@ class ConsumerGroup(ModernGroup):
         if member is not None and member.classic:
             self._alive(member, place)
 
+    def leave_request(self, message: Any, place: Seen) -> None:
+        """It counts once it is answered."""
+
     def leave_response(self, request: Any, message: Any, place: Seen, asked: Seen) -> None:
         if message.error_code:
             return
@@ -148,14 +176,17 @@ class ConsumerGroup(ModernGroup):
     def refused(self, error_code: int, member_id: str, place: Seen) -> None:
         """What an error code says of a classic member."""
         member = self.members.get(member_id)
-        if error_code in UNAVAILABLE:
+        if error_code in MOVED:
             self.unavailable(place)
         if member is None:
+            return
+        if not member.classic:
+            self._refused(error_code, member_id, place)
             return
         if error_code == ErrorCode.REBALANCE_IN_PROGRESS:
             self._alive(member, place)
         elif error_code == ErrorCode.UNKNOWN_MEMBER_ID and self.silent_at(member, place.time_ns):
-            self.died(member, place, "UNKNOWN_MEMBER_ID", shown=place)
+            self.died(member, place, "UNKNOWN_MEMBER_ID", shown=place, refused=True)
         elif error_code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
             fenced = error_code == ErrorCode.FENCED_INSTANCE_ID
             self.remove(member_id, place, "fenced" if fenced else "removed", inferred=not fenced)
@@ -164,7 +195,7 @@ class ConsumerGroup(ModernGroup):
 
     def unreadable(self, asked: Seen, error_code: int, member_id: str, place: Seen) -> None:
         """The answer to any of its requests couldn't be read whole, but perhaps its error code."""
-        self._waiting.pop(asked)
+        self.waiting.pop(asked)
         if error_code:
             self.refused(error_code, member_id, place)
 
@@ -182,8 +213,10 @@ def to_consumer(
     member_id: str, asked: Seen,
 ) -> ConsumerGroup:  # fmt: skip
     """The consumer group that a classic group becomes."""
+    old.over_by(asked)
     new = ConsumerGroup(old.group, name_of, id_of, known)
-    _take_along(old, new, id_of)
+    _take_along(old, new, id_of, asked)
+    new.waiting = old.waiting
     for member in new.members.values():
         member.owned = member.assigned
         new.progress.note(member)
@@ -194,26 +227,59 @@ def to_consumer(
 
 def to_classic(old: ConsumerGroup, member_id: str | None, place: Seen) -> ClassicGroup:
     """The classic group that a consumer group becomes."""
+    begun = old.rebalance
+    who = None if begun is None else old.members.get(begun.why.member_id or "")
+    rebalances = who is not None and (who.generation or 0) <= 0  # it was given no generation yet
+    static = begun is not None and begun.why.cause == "static_member_returned"
+    if begun is not None and static and begun.joined_ns is None and not rebalances:
+        old.end("not_needed", place)  # its member has what its predecessor had
+    if old.converts is not None:
+        why, place = old.converts
+        if old.rebalance is not None and old.rebalance.why != why:
+            old.close("superseded", place)  # the classic group begins one of its own
     new = ClassicGroup(old.group)
-    _take_along(old, new, old.name_of)
+    _take_along(old, new, old.name_of, place)
+    new.awaits(old.waiting)
+    if old.converts is not None:
+        new.begin(why, place)
+    for member in new.members.values():
+        member.owned = None  # its next JoinGroup says it, in the names of topics
     if new.rebalance is not None and new.rebalance.joined_ns is not None:
         new.rebalance.generation = new.generation
+        new.rebalance.members = tuple(new.members)
     new.adopt()
     new.report(GroupConverted, place, kind_before=old.kind, kind=new.kind, member_id=member_id)
     return new
 
 
-def _take_along(old: Group, new: Group, topic: Callable[[str], str]) -> None:
-    """What a group has stays, under the protocol that it goes on with. topic: what that calls a topic."""
+def to_classic_unseen(old: ConsumerGroup, asked: Seen) -> ClassicGroup:
+    """The classic group that a consumer group has become, as a JoinGroup's answer with a leader shows: the
+    sessions of its members of KIP-848 are over. asked: where that JoinGroup was seen."""
+    waiting = [(place, one) for place, one in old.waiting.items() if one.member_id or one.instance_id]
+    first = min((place for place, _ in waiting), key=lambda place: place.time_ns or 0, default=asked)
+    for member in [one for one in old.members.values() if not one.classic]:
+        old.died(member, first, "the group is a classic one")
+    new = to_classic(old, None, first)
+    for place, joining in waiting:
+        new.asks_to_join(joining, place)
+    return new
+
+
+def _take_along(old: Group, new: Group, topic: Callable[[str], str], place: Seen) -> None:
+    """What a group has stays, under the protocol that it goes on with; an empty group begins anew, and so do
+    sessions. topic: what that protocol calls a topic."""
 
     def renamed(partitions: Owned) -> Owned:
         return frozenset(TopicPartition(topic(one.topic), one.partition) for one in partitions)
 
     new.pending = old.pending
-    new.generation = old.generation
+    new.generation = old.generation if old.members else None
     new.rebalance = old.rebalance
     new.settled = {name: renamed(partitions) for name, partitions in old.settled.items()}
     new.consumption = old.consumption.renamed(topic)
     for name, member in old.members.items():
         new.members[name] = member
+        member.parked = False  # what waited is answered that it must join again
+        if member.last_seen_ns is not None and place.time_ns is not None:
+            member.last_seen_ns = max(member.last_seen_ns, place.time_ns)
         new.assign(member, None if member.assigned is None else renamed(member.assigned))

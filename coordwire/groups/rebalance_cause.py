@@ -2,9 +2,9 @@
 
 Each function gives the cause that one sign speaks for. Rules, of each the first that fits:
 
-- a classic member joins (`of_join`): it was asked to by a coordinator that moved; it is a static member that
-  is back under a new id; the group was empty; it is new; it subscribes to other topics; it has given up
-  partitions (KIP-429); it is the leader, whose topics' metadata may have changed; it joins again.
+- a classic member joins (`of_join`): it is a static member that is back under a new id; the group was empty;
+  it is new; it subscribes to other topics; it has given up partitions (KIP-429); it was asked to by a
+  coordinator that moved; it is the leader, whose topics' metadata may have changed; it joins again.
 - a member joins a group whose coordinator assigns (`of_first_heartbeat`): it was in, and is again; it is a
   static member that is back; the group was empty; it is new.
 - members are asked to join again (`of_rejoin_demand`): a JoinGroup of another member waits; a member was
@@ -40,11 +40,14 @@ MOST_LOOKED_AT = 100
 
 def of_join(group: Group, member: Member, *, moved_coordinator: bool, known_from_start: bool) -> Why:
     """A JoinGroup. known_from_start: whether the group is known to be empty, if it has no members."""
+    why = _of_join(group, member, moved_coordinator=moved_coordinator, known_from_start=known_from_start)
+    return why if member.member_id else why._replace(member_id=None, client_id=member.client_id)
+
+
+def _of_join(group: Group, member: Member, *, moved_coordinator: bool, known_from_start: bool) -> Why:
     old = group.members.get(member.member_id)
-    who = member.member_id or member.client_id
+    who = member.member_id
     static = group.members.of_instance(member.instance_id)
-    if moved_coordinator and old is not None:
-        return Why("coordinator_moved", who, inferred=True, detail="it joins again after NOT_COORDINATOR")
     if old is None and static is not None:
         return Why("static_member_returned", who, detail=f"as {member.instance_id}")
     if old is None and not group.members:
@@ -56,6 +59,8 @@ def of_join(group: Group, member: Member, *, moved_coordinator: bool, known_from
         return Why("subscription_changed", who, detail=changed(old.topics, member.topics))
     if old.owned and not old.owned <= (member.owned or frozenset()):
         return Why("partitions_revoked", who, detail="it owns less than when it joined before")
+    if moved_coordinator:
+        return Why("coordinator_moved", who, inferred=True, detail="it joins again after NOT_COORDINATOR")
     if who == group.leader:
         return Why("leader_rejoined", who, detail="its metadata may have changed")
     return Why("member_rejoined", who, inferred=group.leader is None)
@@ -67,10 +72,10 @@ def of_generation(rebalance: Rebalance) -> Why:
     why = rebalance.why
     if why.cause == "first_member" and why.inferred and rebalance.members:
         if rebalance.generation is not None and rebalance.generation <= FIRST_GENERATION:
-            return Why("first_member", why.member_id, detail=f"generation {rebalance.generation}")
+            return why._replace(inferred=False, detail=f"generation {rebalance.generation}")
         if rebalance.unjoined:
             detail = "others were in, whose joining isn't in the input"
-            return Why("new_member", why.member_id, inferred=True, detail=detail)
+            return why._replace(cause="new_member", detail=detail)
     if why.cause == "member_rejoined" and why.inferred and why.member_id == rebalance.leader:
         detail = "its metadata may have changed"
         return Why("leader_rejoined", why.member_id, inferred=True, detail=detail)
@@ -82,8 +87,9 @@ def of_rejoin_demand(group: Group, waiting: Iterable[Member], dead: Member | Non
     demand = "REBALANCE_IN_PROGRESS"
     for one in islice(waiting, MOST_LOOKED_AT):
         if one.member_id not in group.members:
-            who = one.member_id or one.client_id
-            return Why("new_member", who, inferred=True, detail=f"{demand} while its JoinGroup waits")
+            detail = f"{demand} while its JoinGroup waits"
+            client = None if one.member_id else one.client_id
+            return Why("new_member", one.member_id or None, True, detail, client)
     if dead is not None:
         detail = f"{demand}; it was silent for longer than its session timeout"
         return Why("session_timeout", dead.member_id, inferred=True, detail=detail)

@@ -12,21 +12,24 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from coordwire.groups.lag import Lag
-from coordwire.groups.seen import Seen, remember
-from coordwire.groups.timeline_events import (
+from coordwire.group_events import (
     GroupEvent,
     RebalanceBegan,
     RebalanceCost,
     RebalanceEnded,
     TopicPartition,
 )
+from coordwire.groups.lag import Lag
+from coordwire.groups.seen import Seen, remember
 
-__all__ = ["Costs"]
+__all__ = ["COSTLY", "Costs"]
 
 MOST_GROUPS = 10_000
 MOST_PARTITIONS = 1_000
 """So many partitions of one rebalance are measured."""
+
+COSTLY = frozenset((RebalanceBegan, RebalanceEnded))
+"""The events that `Costs.see` says more of."""
 
 
 @dataclass(slots=True)

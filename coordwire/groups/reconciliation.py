@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from coordwire.group_events import TopicPartition
 from coordwire.groups.members import Member, Owned
 from coordwire.groups.seen import Seen
-from coordwire.groups.timeline_events import TopicPartition
 
 __all__ = ["Reconciliation"]
+
+
+_NONE = object()
 
 
 class Reconciliation:
@@ -45,10 +48,11 @@ class Reconciliation:
 
     def note(self, member: Member) -> None:
         """Count a member as it is now."""
-        name = member.member_id
-        self._uncount(name)
-        self._epoch_of[name] = member.generation
-        self._epochs[member.generation] += 1
+        name, epoch = member.member_id, member.generation
+        if self._epoch_of.get(name, _NONE) != epoch:
+            self._uncount(name)
+            self._epoch_of[name] = epoch
+            self._epochs[epoch] += 1
         if member.assigned is not None and member.owned is not member.assigned:
             self._late.add(name)
         else:
@@ -90,6 +94,11 @@ class Reconciliation:
             for one in partitions:
                 self._holder[one] = member_id
             self._lost -= partitions
+
+    @property
+    def lost(self) -> frozenset[TopicPartition]:
+        """What has no owner any more."""
+        return frozenset(self._lost)
 
     @property
     def has_owners(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import NamedTuple, TypeVar
 
-__all__ = ["Seen", "remember"]
+__all__ = ["Seen", "is_before", "remember"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -31,3 +31,10 @@ def remember(known: OrderedDict[K, V], key: K, value: V, most: int) -> None:
     known[key] = value
     if len(known) > most:
         del known[next(iter(known))]
+
+
+def is_before(one: Seen, other: Seen) -> bool:
+    """Whether one was seen before the other; frames of the same time go by their order."""
+    if one.time_ns == other.time_ns and one.source == other.source:
+        return one.number < other.number
+    return (one.time_ns or 0) < (other.time_ns or 0)

@@ -19,7 +19,7 @@ from coordwire.codec.entities import entity_values
 from coordwire.enums import ErrorCode
 from coordwire.errors import UnreadableRange
 from coordwire.frames import RequestFrame, ResponseFrame
-from coordwire.groups.timeline_events import EVENTS, GroupEvent
+from coordwire.group_events import EVENTS, GroupEvent
 from coordwire.notebook.display_tree import entry_of, event_texts, head_of, unreadable_text
 from coordwire.quantities import duration
 

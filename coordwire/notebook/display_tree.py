@@ -28,7 +28,7 @@ from coordwire.embedded import Embedded, open_embedded
 from coordwire.enums import ErrorCode, meaning
 from coordwire.errors import UnreadableRange
 from coordwire.frames import RequestFrame, ResponseFrame
-from coordwire.groups.timeline_events import EVENTS, GroupEvent
+from coordwire.group_events import EVENTS, GroupEvent
 from coordwire.messages.secret_paths import SECRET_PATHS
 from coordwire.quantities import counted, duration
 from coordwire.spans import API_KEYS

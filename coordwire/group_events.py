@@ -1,4 +1,4 @@
-"""What happens to a group: the events that a timeline is made of.
+"""What happens to a group: the events that timelines are made of, and that a coordinator reports of itself.
 
 Strategy: plain frozen rows with texts, numbers and tuples, so that they can be printed, pickled and put into
 tables; `EVENTS` names them as the command line's JSON does. Rules: `time_ns` is int nanoseconds since 1970
@@ -9,6 +9,7 @@ the frame, or the segment's and the offset in the log. What wasn't seen but foll
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -22,9 +23,12 @@ __all__ = [
     "ErrorMet",
     "GroupConverted",
     "GroupEvent",
+    "HowEnded",
     "Idle",
     "Kind",
     "LagMeasured",
+    "Leaving",
+    "MemberEnding",
     "MemberJoined",
     "MemberLeft",
     "Moved",
@@ -36,6 +40,7 @@ __all__ = [
     "TopicPartition",
     "TransactionStep",
     "Unanswered",
+    "partitions_moved",
 ]
 
 Kind = Literal["classic", "consumer", "share", "streams", "draft"]
@@ -71,6 +76,25 @@ Outcome = Literal["steady", "superseded", "not_needed", "empty", "unfinished"]
 generation stayed; no member was left; the input ended."""
 
 Leaving = Literal["left", "left_for_now", "session_timeout", "removed", "fenced", "not_rejoined"]
+
+
+HowEnded = Literal["closed", "closed_by_broker", "reset", "open"]
+"""How a member's connections ended: the client's FIN came first; the broker's; an RST of either; not."""
+
+
+class MemberEnding(NamedTuple):
+    """What a capture shows of the connections of a member that was gone without a word, until the time at
+    which it must have been out. ended_ns: when the last of them was ended; packets: the FINs and RSTs that
+    did; heard_ns, heard_packet: the member's last request about its group; fetched: whether it sent a Fetch
+    since it joined, None where it was assigned nothing, or where another
+    member has the same client id and address."""
+
+    how: HowEnded
+    ended_ns: int | None
+    packets: tuple[int, ...]
+    heard_ns: int | None
+    heard_packet: int | None
+    fetched: bool | None
 
 
 class TopicPartition(NamedTuple):
@@ -149,8 +173,8 @@ class MemberJoined(GroupEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberLeft(GroupEvent):
     """A member is out. how: "left" by itself or an operator (`reason` where given), "left_for_now" as a
-    static
-    member does; "session_timeout", "removed", "not_rejoined" are inferred; "fenced" it was answered."""
+    static member does; "session_timeout", "removed", "not_rejoined" are inferred where a capture is read;
+    "fenced" it was answered. ending: of those that are inferred, where the capture shows connections."""
 
     member_id: str
     client_id: str | None
@@ -158,6 +182,7 @@ class MemberLeft(GroupEvent):
     how: Leaving = "left"
     reason: str | None = None
     inferred: bool = False
+    ending: MemberEnding | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,13 +197,15 @@ class GroupConverted(GroupEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceBegan(GroupEvent):
-    """The first sign of a rebalance. member_id: who caused it; detail: what speaks for the cause."""
+    """The first sign of a rebalance. member_id: who caused it; client_id: the client that did, if it had no
+    member id yet; detail: what speaks for the cause."""
 
     kind: Kind
     cause: Cause
     member_id: str | None
     inferred: bool
     detail: str = ""
+    client_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +238,7 @@ class RebalanceEnded(GroupEvent):
     assignments: tuple[Assignment, ...]
     moved: tuple[Moved, ...]
     idle: tuple[Idle, ...] = ()
+    client_id: str | None = None
 
     @property
     def idle_ns(self) -> int:
@@ -313,3 +341,16 @@ EVENTS: dict[type[GroupEvent], str] = {
     )
 }  # fmt: skip
 """The events, and what the JSON calls them."""
+
+
+def partitions_moved(
+    before: Mapping[str, frozenset[TopicPartition]], after: Mapping[str, frozenset[TopicPartition]]
+) -> Iterator[Moved]:
+    """What changed hands between two assignments, by members' ids; sorted."""
+    owners, heirs = _owners(before), _owners(after)
+    for one in sorted(one for one in owners.keys() | heirs.keys() if owners.get(one) != heirs.get(one)):
+        yield Moved(one.topic, one.partition, owners.get(one), heirs.get(one))
+
+
+def _owners(assigned: Mapping[str, frozenset[TopicPartition]]) -> dict[TopicPartition, str]:
+    return {one: member for member, partitions in assigned.items() for one in partitions}
