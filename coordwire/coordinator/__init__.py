@@ -6,7 +6,8 @@ record.
 """
 
 from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig, MigrationPolicy
-from coordwire.coordinator.effects import Answer, Append, Effect, RequestContext
+from coordwire.coordinator.effects import Answer, Append, Effect, RequestContext, TransactionCompleted
+from coordwire.coordinator.log_entries import LogEntry, TransactionMarker, log_entries
 from coordwire.coordinator.shard import Shard, ShardStatus
 from coordwire.coordinator.topics import TopicImage, TopicsImage
 
@@ -16,10 +17,14 @@ __all__ = [
     "ConsumerGroupConfig",
     "CoordinatorConfig",
     "Effect",
+    "LogEntry",
     "MigrationPolicy",
     "RequestContext",
     "Shard",
     "ShardStatus",
     "TopicImage",
     "TopicsImage",
+    "TransactionCompleted",
+    "TransactionMarker",
+    "log_entries",
 ]

@@ -80,7 +80,8 @@ def delete_groups(state: State, group_ids: list[str]) -> Result:
             error = int(ErrorCode.NON_EMPTY_GROUP)
         else:
             offsets = state.offsets.groups.get(group_id)
-            keys = [] if offsets is None else list(offsets)
+            keys = [*([] if offsets is None else offsets), *state.pending_offsets.of_group(group_id)]
+            keys = list(dict.fromkeys(keys))
             records += [offset_tombstone(group_id, topic, partition) for topic, partition in keys]
             records += tombstones(group)
         response.results.append(DeletableGroupResult(group_id=group_id, error_code=error))

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from coordwire.codec import Message
+from coordwire.coordinator.log_entries import TransactionMarker
 from coordwire.logs import LogRecord, encode_log_record
 
-__all__ = ["Answer", "Append", "Effect", "RequestContext"]
+__all__ = ["Answer", "Append", "Effect", "RequestContext", "TransactionCompleted"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +30,11 @@ class RequestContext:
 class Append:
     """Records for the end of the log, as one batch: confirm with `Shard.appended` or `Shard.failed`.
 
+    With a marker it is a control batch of that one record, and there are no others.
+
     base_offset: the first record's offset, if the shard has the log to itself.
-    producer_id, producer_epoch: of the transaction that the batch is part of; -1 outside of one.
+    producer_id, producer_epoch: of the transaction that the batch is part of or that its marker ends; -1
+    outside of one.
     """
 
     number: int
@@ -38,9 +42,17 @@ class Append:
     records: tuple[LogRecord, ...]
     producer_id: int = -1
     producer_epoch: int = -1
+    marker: TransactionMarker | None = None
+
+    @property
+    def end_offset(self) -> int:
+        """The offset after the last record's."""
+        return self.base_offset + (len(self.records) if self.marker is None else 1)
 
     def encoded(self) -> list[tuple[bytes, bytes | None]]:
         """Each record's key and value; a value of None is a tombstone."""
+        if self.marker is not None:
+            return [self.marker.encoded()]
         pairs = []
         for record in self.records:
             key, value = encode_log_record(record)
@@ -49,12 +61,23 @@ class Append:
         return pairs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class Answer:
-    """The response to the request that `Shard.handle` gave this ticket for."""
+    """The response to the request that `Shard.handle` gave this ticket for.
+
+    It is not frozen as other effects are: that costs as much as all else that a heartbeat needs.
+    """
 
     ticket: int
     response: Message
 
 
-Effect: TypeAlias = Append | Answer
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionCompleted:
+    """The marker of this ticket of `Shard.complete_transaction` is durable, or could not be written."""
+
+    ticket: int
+    error_code: int
+
+
+Effect: TypeAlias = Append | Answer | TransactionCompleted

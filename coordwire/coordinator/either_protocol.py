@@ -19,8 +19,9 @@ from coordwire.coordinator.consumer.classic_members import (
 from coordwire.coordinator.consumer.consumer_records import group_tombstones
 from coordwire.coordinator.consumer.sessions import find_consumer
 from coordwire.coordinator.effects import RequestContext
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.reply import Reply
-from coordwire.coordinator.state import NOTHING, Result, State
+from coordwire.coordinator.state import NOTHING, Outcome, Result, State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import (
@@ -57,9 +58,11 @@ def sync_group(state: State, request: SyncGroupRequest, reply: Reply) -> Result:
     return sync_classic(state, group, request, reply)
 
 
-def heartbeat_group(state: State, request: HeartbeatRequest) -> Result:
-    group = find_consumer(state, request.group_id)
-    return heartbeat(state, request) if group is None else heartbeat_classic(state, group, request)
+def heartbeat_group(state: State, request: HeartbeatRequest, context: RequestContext) -> Outcome:
+    group = state.groups.get(request.group_id)
+    if isinstance(group, ConsumerGroupModel):
+        return heartbeat_classic(state, group, request)
+    return heartbeat(state, group, request)
 
 
 def leave_group(state: State, request: LeaveGroupRequest, version: int) -> Result:

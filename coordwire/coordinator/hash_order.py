@@ -25,13 +25,17 @@ __all__ = [
     "in_hash_order",
     "in_timeline_order",
     "initial_capacity",
+    "java_hash",
     "partitions_in_order",
+    "spread_id",
     "topics_in_order",
 ]
 
 V = TypeVar("V")
 
 MIN_CAPACITY = 16
+_UNMIXED = 1 << 16
+"""Numbers below this have no higher bits that Java would mix into the lower ones."""
 
 
 def capacity_for(size: int, capacity: int = MIN_CAPACITY) -> int:
@@ -64,10 +68,15 @@ def copied_set_capacity(size: int) -> int:
 def partitions_in_order(partitions: Iterable[int], capacity: int) -> list[int]:
     """Partition numbers, given in the order of their arrival, as a table of this capacity goes over them."""
     found = list(partitions)
-    if all(0 <= partition < capacity for partition in found):
+    if len(found) < 2:
+        return found
+    most = max(found)
+    if min(found) < 0 or most >= _UNMIXED:
+        found.sort(key=lambda partition: _spread(partition & _INT32) & (capacity - 1))
+    elif most < capacity:
         found.sort()
     else:
-        found.sort(key=lambda partition: _spread(partition & _INT32) & (capacity - 1))
+        found.sort(key=(capacity - 1).__and__)
     return found
 
 
@@ -76,7 +85,7 @@ def topics_in_order(topics: Mapping[UUID, V], capacity: int) -> dict[UUID, V]:
     if len(topics) < 2:
         return dict(topics)
     mask = capacity - 1
-    return {key: topics[key] for key in sorted(topics, key=lambda key: _spread_id(key) & mask)}
+    return {key: topics[key] for key in sorted(topics, key=lambda key: spread_id(key) & mask)}
 
 
 def in_timeline_order(keys: Iterable[str], peak: int) -> list[str]:
@@ -88,7 +97,7 @@ def in_timeline_order(keys: Iterable[str], peak: int) -> list[str]:
     while peak * 3 > 4 << bits:
         bits += 1
     last_first = list(keys)[::-1]
-    return sorted(last_first, key=lambda key: (_signed_hash(key) * _FIBONACCI & _INT64) >> (64 - bits))
+    return sorted(last_first, key=lambda key: (java_hash(key) * _FIBONACCI & _INT64) >> (64 - bits))
 
 
 _FIBONACCI = 0x9E3779B97F4A7C15
@@ -96,7 +105,8 @@ _INT64 = (1 << 64) - 1
 _INT32 = (1 << 32) - 1
 
 
-def _signed_hash(text: str) -> int:
+def java_hash(text: str) -> int:
+    """Java's String.hashCode."""
     found = _hash(text)
     return found - (1 << 32) if found >> 31 else found
 
@@ -111,9 +121,15 @@ def _spread_hash(text: str) -> int:
     return _spread(_hash(text))
 
 
+def spread_id(topic_id: UUID) -> int:
+    """A topic id's hash, of which the lower bits are the bucket."""
+    return _spread_integer(topic_id.int)
+
+
 @lru_cache(maxsize=1 << 14)
-def _spread_id(topic_id: UUID) -> int:
-    folded = topic_id.int >> 64 ^ topic_id.int & _INT64
+def _spread_integer(number: int) -> int:
+    # By the integer: a UUID's own hash is computed in Python.
+    folded = number >> 64 ^ number & _INT64
     return _spread((folded >> 32 ^ folded) & _INT32)
 
 

@@ -6,7 +6,7 @@ from coordwire.enums import ErrorCode
 
 __all__ = ["OperationRefused", "translated", "translated_for_fetch"]
 
-_TRANSLATED = {
+_TRANSLATED: dict[int, ErrorCode] = {
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -31,7 +31,7 @@ class OperationRefused(Exception):
 
 def translated(error: int) -> int:
     """The error code for a client, where an operation failed with this one."""
-    return int(_TRANSLATED.get(ErrorCode(error), error))
+    return int(_TRANSLATED.get(error, error))
 
 
 def translated_for_fetch(error: int) -> int:

@@ -14,16 +14,29 @@ from typing import Any
 from coordwire.codec import Message
 from coordwire.coordinator.admin import delete_groups, describe_group, list_groups
 from coordwire.coordinator.classic.leave import leaving_members
+from coordwire.coordinator.client_ids import NO_CLIENT_ID
 from coordwire.coordinator.consumer.consumer_heartbeat import consumer_group_heartbeat, validate_heartbeat
 from coordwire.coordinator.consumer.describe import describe_consumer_group
 from coordwire.coordinator.effects import RequestContext
 from coordwire.coordinator.either_protocol import heartbeat_group, join_group, leave_group, sync_group
 from coordwire.coordinator.offsets.commit import commit, refused_commit, resolve_commit
 from coordwire.coordinator.offsets.delete import delete_offsets, resolve_delete
-from coordwire.coordinator.offsets.fetch import fetch, fetch_response, refused_fetch, requested_groups
+from coordwire.coordinator.offsets.fetch import (
+    fetch,
+    fetch_response,
+    name_by_id,
+    refused_fetch,
+    requested_groups,
+)
+from coordwire.coordinator.offsets.transactional import (
+    commit_transactional,
+    refused_transactional,
+    resolve_transactional,
+)
 from coordwire.coordinator.refusal import OperationRefused, translated, translated_for_fetch
 from coordwire.coordinator.reply import Reply
-from coordwire.coordinator.state import Result, State
+from coordwire.coordinator.state import Outcome, Result, State
+from coordwire.coordinator.wire_limits import fits
 from coordwire.coordinator.writes import Writes
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
@@ -47,8 +60,10 @@ from coordwire.messages import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
     OffsetFetchRequest,
+    OffsetFetchResponse,
     SyncGroupRequest,
     SyncGroupResponse,
+    TxnOffsetCommitRequest,
 )
 from coordwire.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
 from coordwire.messages.delete_groups import DeletableGroupResult
@@ -56,13 +71,18 @@ from coordwire.messages.describe_groups import DescribedGroup
 from coordwire.messages.leave_group import MemberResponse
 from coordwire.messages.offset_fetch import OffsetFetchResponseGroup
 
-__all__ = ["IncomingRequest", "route"]
+__all__ = ["IMMEDIATE", "REQUESTS", "IncomingRequest", "route"]
 
 _INVALID_GROUP_ID = int(ErrorCode.INVALID_GROUP_ID)
+_UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
 _PROTOCOL_IN_SYNC = 5
 _NULL_PROTOCOL_NAME = 7
 _REBALANCE_TIMEOUT = 1
 _LEAVE_BATCHES = 3
+_FETCH_BY_ID = 10
+
+RefusalWording = Callable[[int, str | None], Message]
+"""Words the response to a request that is refused, with an error code and what there is to say about it."""
 
 
 @dataclass(slots=True)
@@ -79,30 +99,94 @@ class IncomingRequest:
 
     def write(
         self,
-        operation: Callable[[], Result],
+        operation: Callable[[], Outcome],
         on_error: Callable[[int], Message],
         translate: Callable[[int], int] = translated,
     ) -> None:
         """Run an operation and answer when it is durable; `on_error` words a translated error."""
         if self.error:
             self.reply.send(on_error(self.error))
-            return
+        else:
+            self.writes.run(operation, self.completed(lambda error, _: on_error(error), translate))
+
+    def completed(
+        self, refused: RefusalWording, translate: Callable[[int], int] = translated
+    ) -> Callable[[int, Result], None]:
+        """What answers when an operation is durable, or failed."""
 
         def completed(error: int, result: Result) -> None:
             if error:
-                self.reply.send(on_error(translate(error)))
+                self.reply.send(refused(translate(error), result.message))
             elif result.response is not None:
                 self.reply.send(result.response)
 
-        self.writes.run(operation, completed)
+        return completed
 
 
 def route(call: IncomingRequest) -> None:
-    """Handle a request; every type that a shard takes is in `_HANDLERS`."""
+    """Handle a request; every type that a shard takes is in `IMMEDIATE` or `_HANDLERS`."""
+    immediate = IMMEDIATE.get(type(call.request))
+    if immediate is not None:
+        immediate.route(call)
+        return
     handler = _HANDLERS.get(type(call.request))
     if handler is None:
         raise TypeError(f"expected a request to a group coordinator, got {type(call.request).__name__}")
     handler(call)
+
+
+# --- heartbeats ---
+
+
+@dataclass(frozen=True, slots=True)
+class ImmediateRequest:
+    """A request that mostly writes nothing: it is answered at once then, if nothing is on its way to the log.
+
+    validate: refuses what is wrong whatever the group is like.
+    """
+
+    validate: Callable[[State, Any, int], None]
+    operation: Callable[[State, Any, RequestContext], Outcome]
+    refused: RefusalWording
+
+    def route(self, call: IncomingRequest) -> None:
+        """Handle it at any other time."""
+        try:
+            self.validate(call.state, call.request, call.version)
+        except OperationRefused as refusal:
+            call.reply.send(self.refused(refusal.code, refusal.message))
+            return
+        if call.error:
+            call.reply.send(self.refused(call.error, None))
+            return
+        call.writes.run(
+            lambda: self.operation(call.state, call.request, call.context), call.completed(self.refused)
+        )
+
+
+def _validate_named(state: State, request: HeartbeatRequest, version: int) -> None:
+    if not request.group_id:
+        raise OperationRefused(_INVALID_GROUP_ID)
+
+
+def _refused_heartbeat(error: int, message: str | None) -> HeartbeatResponse:
+    # A member need not look for another coordinator while this one loads.
+    loading = error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    return HeartbeatResponse(error_code=0 if loading else int(error))
+
+
+def _refused_consumer_heartbeat(error: int, message: str | None) -> ConsumerGroupHeartbeatResponse:
+    if not fits(message):
+        return ConsumerGroupHeartbeatResponse(error_code=_UNKNOWN_SERVER_ERROR)
+    return ConsumerGroupHeartbeatResponse(error_code=int(error), error_message=message)
+
+
+IMMEDIATE: dict[type[Message], ImmediateRequest] = {
+    HeartbeatRequest: ImmediateRequest(_validate_named, heartbeat_group, _refused_heartbeat),
+    ConsumerGroupHeartbeatRequest: ImmediateRequest(
+        validate_heartbeat, consumer_group_heartbeat, _refused_consumer_heartbeat
+    ),
+}
 
 
 # --- classic groups ---
@@ -113,6 +197,9 @@ def _join(call: IncomingRequest) -> None:
 
     def shaped(response: Message) -> None:
         assert isinstance(response, JoinGroupResponse)
+        ids = [response.member_id, response.leader, *(member.member_id for member in response.members)]
+        if not all(map(fits, ids)):
+            response = JoinGroupResponse(error_code=_UNKNOWN_SERVER_ERROR)
         if version < _NULL_PROTOCOL_NAME:
             response.protocol_name = response.protocol_name or ""
         elif not response.protocol_name:
@@ -151,20 +238,6 @@ def _sync(call: IncomingRequest) -> None:
         )
 
 
-def _heartbeat(call: IncomingRequest) -> None:
-    request: HeartbeatRequest = call.request
-    if not request.group_id:
-        call.reply.send(HeartbeatResponse(error_code=_INVALID_GROUP_ID))
-        return
-
-    def on_error(error: int) -> HeartbeatResponse:
-        # A member need not look for another coordinator while this one loads.
-        loading = error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return HeartbeatResponse(error_code=0 if loading else error)
-
-    call.write(lambda: heartbeat_group(call.state, request), on_error)
-
-
 def _leave(call: IncomingRequest) -> None:
     request, version, send = call.request, call.version, call.reply
 
@@ -198,30 +271,6 @@ def _leave(call: IncomingRequest) -> None:
 # --- consumer groups ---
 
 
-def _consumer_group_heartbeat(call: IncomingRequest) -> None:
-    request: ConsumerGroupHeartbeatRequest = call.request
-    try:
-        validate_heartbeat(call.state, request, call.version)
-    except OperationRefused as refusal:
-        call.reply.send(_refused_heartbeat(refusal.code, refusal.message))
-        return
-    if call.error:
-        call.reply.send(_refused_heartbeat(call.error))
-        return
-
-    def completed(error: int, result: Result) -> None:
-        if error:
-            call.reply.send(_refused_heartbeat(translated(error), result.message))
-        elif result.response is not None:
-            call.reply.send(result.response)
-
-    call.writes.run(lambda: consumer_group_heartbeat(call.state, request, call.context), completed)
-
-
-def _refused_heartbeat(error: int, message: str | None = None) -> ConsumerGroupHeartbeatResponse:
-    return ConsumerGroupHeartbeatResponse(error_code=int(error), error_message=message)
-
-
 def _describe_consumer_groups(call: IncomingRequest) -> None:
     groups = []
     for group_id in call.request.group_ids:
@@ -232,6 +281,9 @@ def _describe_consumer_groups(call: IncomingRequest) -> None:
             groups.append(DescribedConsumerGroup(group_id=group_id, error_code=call.error))
         elif group_id:
             groups.append(describe_consumer_group(call.state, group_id))
+    if not all(fits(group.error_message) for group in groups):
+        error = _UNKNOWN_SERVER_ERROR
+        groups = [DescribedConsumerGroup(group_id=one, error_code=error) for one in call.request.group_ids]
     call.reply.send(ConsumerGroupDescribeResponse(groups=groups))
 
 
@@ -240,19 +292,41 @@ def _describe_consumer_groups(call: IncomingRequest) -> None:
 
 def _commit(call: IncomingRequest) -> None:
     request: OffsetCommitRequest = call.request
-    topics, response = resolve_commit(call.state, request, call.version)
+    topics, unknown = resolve_commit(call.state, request, call.version)
     if not topics:
-        call.reply.send(response)
+        call.reply.send(refused_commit(topics, unknown, 0))
         return
     call.write(
-        lambda: commit(call.state, request, topics, response, call.version),
-        lambda error: refused_commit(topics, response, error, call.version),
+        lambda: commit(call.state, request, topics, unknown, call.version),
+        lambda error: refused_commit(topics, unknown, error),
     )
 
 
+def _commit_transactional(call: IncomingRequest) -> None:
+    request: TxnOffsetCommitRequest = call.request
+    topics, unknown = resolve_transactional(call.state, request, call.version)
+    if not topics:
+        call.reply.send(refused_transactional(topics, unknown, 0, call.version))
+    elif not request.group_id:
+        call.reply.send(refused_transactional(topics, unknown, _INVALID_GROUP_ID, call.version))
+    else:
+        call.write(
+            lambda: commit_transactional(call.state, request, topics, unknown),
+            lambda error: refused_transactional(topics, unknown, error, call.version),
+        )
+
+
 def _fetch(call: IncomingRequest) -> None:
-    request, version = call.request, call.version
+    request, version, send = call.request, call.version, call.reply
     groups = requested_groups(request, version)
+    if version >= _FETCH_BY_ID:
+
+        def named(response: Message) -> None:
+            assert isinstance(response, OffsetFetchResponse)
+            name_by_id(call.state, groups, response)
+            send.send(response)
+
+        call.reply = Reply(named)
     found: list[OffsetFetchResponseGroup] = []
     if not request.require_stable:
         for asked in groups:
@@ -266,25 +340,32 @@ def _fetch(call: IncomingRequest) -> None:
     def operation() -> Result:
         found.extend(fetch(call.state, asked, version, stable=True) for asked in groups)
         response = fetch_response(found, version)
-        if found and all(group.error_code for group in found):
-            call.reply.send(response)  # a refusal needs no durable state
+        if all(group.error_code for group in found):
+            call.reply.send(response)  # refusals, or nothing, need no durable state
         return Result(response=response)
 
-    call.write(
-        operation,
-        lambda error: fetch_response([refused_fetch(asked, error, version) for asked in groups], version),
-        translated_for_fetch,
-    )
+    def failed(error: int) -> Message:
+        # A group that was refused did not wait, and keeps its own error.
+        refusals = {number: group for number, group in enumerate(found) if group.error_code}
+        return fetch_response(
+            [
+                refusals.get(number) or refused_fetch(asked, error, version)
+                for number, asked in enumerate(groups)
+            ],
+            version,
+        )
+
+    call.write(operation, failed, translated_for_fetch)
 
 
 def _delete_offsets(call: IncomingRequest) -> None:
     request: OffsetDeleteRequest = call.request
-    topics, response = resolve_delete(call.state, request)
+    topics, unknown = resolve_delete(call.state, request)
     if not request.group_id:
         call.reply.send(OffsetDeleteResponse(error_code=_INVALID_GROUP_ID))
         return
     call.write(
-        lambda: delete_offsets(call.state, request, topics, response),
+        lambda: delete_offsets(call.state, request, topics, unknown),
         lambda error: OffsetDeleteResponse(error_code=error),
     )
 
@@ -298,7 +379,17 @@ def _describe(call: IncomingRequest) -> None:
         groups = [DescribedGroup(group_id=one, error_code=call.error) for one in request.groups]
     else:
         groups = [describe_group(call.state, one, call.version) for one in request.groups]
+        if not all(map(_can_be_described, groups)):
+            error = _UNKNOWN_SERVER_ERROR
+            groups = [DescribedGroup(group_id=one, error_code=error) for one in request.groups]
     call.reply.send(DescribeGroupsResponse(groups=groups))
+
+
+def _can_be_described(group: DescribedGroup) -> bool:
+    """Whether a version of the response can say it."""
+    return fits(group.error_message) and all(
+        member.client_id is not NO_CLIENT_ID and fits(member.member_id) for member in group.members
+    )
 
 
 def _list(call: IncomingRequest) -> None:
@@ -319,7 +410,7 @@ def _delete_groups(call: IncomingRequest) -> None:
         )
 
     # What is in the log on its way decides whether a group is empty: wait for it first.
-    if call.error:
+    if call.error or not names:
         call.reply.send(on_error(call.error))
         return
 
@@ -335,14 +426,16 @@ def _delete_groups(call: IncomingRequest) -> None:
 _HANDLERS: dict[type[Message], Callable[[IncomingRequest], None]] = {
     JoinGroupRequest: _join,
     SyncGroupRequest: _sync,
-    HeartbeatRequest: _heartbeat,
     LeaveGroupRequest: _leave,
-    ConsumerGroupHeartbeatRequest: _consumer_group_heartbeat,
     ConsumerGroupDescribeRequest: _describe_consumer_groups,
     OffsetCommitRequest: _commit,
+    TxnOffsetCommitRequest: _commit_transactional,
     OffsetFetchRequest: _fetch,
     OffsetDeleteRequest: _delete_offsets,
     DescribeGroupsRequest: _describe,
     ListGroupsRequest: _list,
     DeleteGroupsRequest: _delete_groups,
 }
+
+REQUESTS = frozenset([*IMMEDIATE, *_HANDLERS])
+"""The types that a shard takes."""

@@ -2,6 +2,7 @@
 
     ticket = shard.handle(request, version=9, context=context)
     for effect in shard.effects(): ...         Append: write it, then `appended` or `failed`; Answer: send it
+    for event in shard.events(): ...           what happened to groups, if events=True
     shard.next_deadline(); shard.advance(now)  time is an input
     shard.load(records); shard.unload()        the partition comes and goes
 
@@ -21,21 +22,24 @@ from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.classic.rebalancing import keep_alive, prepare_rebalance
 from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig
 from coordwire.coordinator.consumer.leaving import SESSIONS
-from coordwire.coordinator.effects import Answer, Effect, RequestContext
+from coordwire.coordinator.effects import Answer, Effect, RequestContext, TransactionCompleted
 from coordwire.coordinator.hash_order import in_timeline_order
-from coordwire.coordinator.loading import replay
+from coordwire.coordinator.loading import replay_entry
+from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_states import MemberState
 from coordwire.coordinator.offsets.expiry import remove_topics, schedule_expiry
-from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.reply import Reply
-from coordwire.coordinator.requests import IncomingRequest, route
+from coordwire.coordinator.requests import IMMEDIATE, IncomingRequest, route
 from coordwire.coordinator.state import GroupModel, Result, State
+from coordwire.coordinator.story.story import Story
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.coordinator.writes import WRITE_TIMER, Writes
 from coordwire.enums import ErrorCode
 from coordwire.errors import Malformed
+from coordwire.group_events import GroupEvent
 from coordwire.logs import LogRecord
 from coordwire.messages import JoinGroupResponse, SyncGroupResponse
 
@@ -50,6 +54,14 @@ class ShardStatus(Enum):
     ACTIVE = "active"
 
 
+_ERRORS = {
+    ShardStatus.ABSENT: ErrorCode.NOT_COORDINATOR,
+    ShardStatus.LOADING: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ShardStatus.ACTIVE: ErrorCode.NONE,
+}
+"""Why there is no service."""
+
+
 class Shard:
     """The coordinator of one partition; it has none until `load`."""
 
@@ -59,10 +71,14 @@ class Shard:
         now: int = 0,
         config: CoordinatorConfig | None = None,
         assignors: Mapping[str, Assignor] | None = None,
+        events: bool = False,
     ) -> None:
-        """assignors: a test's own, beside Kafka's or in their place, for names in the configuration."""
-        self.status = ShardStatus.ABSENT
+        """assignors: a test's own, beside Kafka's or in their place, for names in the configuration.
+        events: whether each change of a group's state is reported; then `events` must be drained.
+        """
+        self._enter(ShardStatus.ABSENT)
         self._effects: deque[Effect] = deque()
+        self._events: deque[GroupEvent] | None = deque() if events else None
         self._state = State(config or CoordinatorConfig(), now, assignors=assignors or {})
         self._writes = Writes(self._state, self._effects, 0)
         self._tickets = 0
@@ -74,24 +90,70 @@ class Shard:
 
     def effects(self) -> Iterator[Effect]:
         """What is to be done, each once, in order."""
-        while self._effects:
-            yield self._effects.popleft()
+        effects = self._effects
+        while effects:
+            yield effects.popleft()
+
+    def events(self) -> Iterator[GroupEvent]:
+        """What happened to groups and is durable, each change once, in the order of the log.
+
+        An event's number is the end of the log that it rests on. A change that a failed append takes back is
+        not reported.
+        """
+        while self._events:
+            yield self._events.popleft()
 
     def handle(self, request: Message, *, version: int, context: RequestContext) -> int:
         """Take a request; its `Answer` has the ticket that this gives."""
-        self._tickets += 1
-        ticket = self._tickets
-        reply = Reply(lambda response: self._effects.append(Answer(ticket=ticket, response=response)))
-        route(IncomingRequest(self._state, self._writes, self._error, request, version, context, reply))
+        ticket = self._tickets = self._tickets + 1
+        writes = self._writes
+        immediate = IMMEDIATE.get(type(request))
+        if immediate is None or self._error or writes.pending:
+            reply = Reply(lambda response: self._effects.append(Answer(ticket, response)))
+            route(IncomingRequest(self._state, writes, self._error, request, version, context, reply))
+            return ticket
+        # Most requests need no more than this.
+        state = self._state
+        try:
+            immediate.validate(state, request, version)
+            outcome = immediate.operation(state, request, context)
+        except OperationRefused as refusal:
+            outcome = immediate.refused(translated(refusal.code), refusal.message)
+        if isinstance(outcome, Result):
+            result = outcome
+            reply = Reply(lambda response: self._effects.append(Answer(ticket, response)))
+            call = IncomingRequest(state, writes, 0, request, version, context, reply)
+            writes.run(lambda: result, call.completed(immediate.refused))
+        else:
+            self._effects.append(Answer(ticket, outcome))
+            if state.later:
+                writes.run(state.later.popleft(), _nobody_waits)
         return ticket
 
-    @property
-    def _error(self) -> int:
-        """Why there is no service now; 0 if there is."""
-        if self.status is ShardStatus.ACTIVE:
-            return 0
-        loading = self.status is ShardStatus.LOADING
-        return int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR)
+    def complete_transaction(
+        self, producer_id: int, producer_epoch: int, *, committed: bool, coordinator_epoch: int = 0
+    ) -> int:
+        """A transaction ends: its offsets hold from now on, or never did (WriteTxnMarkers).
+
+        The marker is appended whether the producer has pending offsets here or not; the epochs are for the
+        log to check. Its `TransactionCompleted` has the ticket that this gives.
+        """
+        self._tickets += 1
+        ticket = self._tickets
+
+        def completed(error: int, result: Result) -> None:
+            self._effects.append(TransactionCompleted(ticket=ticket, error_code=int(error)))
+
+        if self._error:
+            completed(self._error, Result())
+        else:
+            marker = TransactionMarker(committed, coordinator_epoch)
+            self._writes.run(lambda: Result(producer=(producer_id, producer_epoch), marker=marker), completed)
+        return ticket
+
+    def _enter(self, status: ShardStatus) -> None:
+        self.status = status
+        self._error = int(_ERRORS[status])
 
     # --- the log ---
 
@@ -106,28 +168,29 @@ class Shard:
     def begin_loading(self) -> None:
         """The partition is this shard's, and its records are being read."""
         if self.status is ShardStatus.ABSENT:
-            self.status = ShardStatus.LOADING
+            self._enter(ShardStatus.LOADING)
 
-    def load(self, records: Iterable[LogRecord]) -> None:
+    def load(self, records: Iterable[LogRecord | LogEntry], *, end_offset: int | None = None) -> None:
         """Take the partition with all records of its log; members' sessions begin now.
 
-        Raises `Malformed` for records that contradict each other, with the number of the one that does; the
-        shard is without a partition then, as Apache Kafka's is.
+        Records that are not entries have the offsets from 0 on, outside of transactions. A transaction that
+        the log does not end is open. end_offset: of the log, where its last records are compacted away.
+
+        Raises `Malformed` for a record that contradicts those before it, and for one whose value has an
+        unknown version, with its offset; and what `records` raises. The shard is without a partition then, as
+        Apache Kafka's is.
         """
         state = self._state = self._new_state()
         state.new_topics_version = state.topics_version
-        count = 0
-        for record in records:
-            try:
-                replay(state, record)
-            except OperationRefused:
-                self._state, self.status = self._new_state(), ShardStatus.ABSENT
-                key = type(record.key).__name__
-                raise Malformed(f"record {count} ({key}) contradicts those before it", count) from None
-            count += 1
-        self._writes = Writes(state, self._effects, count)
+        try:
+            count = max(_replay_all(state, records), end_offset or 0)
+        except Exception:
+            self._state = self._new_state()
+            self._enter(ShardStatus.ABSENT)
+            raise
+        self._writes = Writes(state, self._effects, count, self._writes.appends)
         state.snapshots.commit(count)
-        self.status = ShardStatus.ACTIVE
+        self._enter(ShardStatus.ACTIVE)
         for group_id in in_timeline_order(state.groups, state.groups.peak):
             group = state.groups.get(group_id)
             assert group is not None
@@ -139,6 +202,9 @@ class Shard:
             if len(group.members) > state.config.group_max_size:
                 prepare_rebalance(state, group)
         schedule_expiry(state)
+        if state.story is not None:
+            state.story.loaded(state.now)
+            state.story.hold(count, count, state.groups)
 
     def unload(self) -> None:
         """Give up the partition: parked requests and pending writes get NOT_COORDINATOR."""
@@ -156,9 +222,11 @@ class Shard:
                     group.answer_join(member, JoinGroupResponse(member_id=member.member_id, error_code=error))
                 else:
                     group.answer_sync(member, SyncGroupResponse(error_code=error))
+        if self._state.story is not None:
+            self._state.story.give_up(self._state.now)
         self._state = self._new_state()
-        self._writes = Writes(self._state, self._effects, 0)
-        self.status = ShardStatus.ABSENT
+        self._writes = Writes(self._state, self._effects, 0, self._writes.appends)
+        self._enter(ShardStatus.ABSENT)
 
     def _new_state(self) -> State:
         """No groups, and the inputs as they are."""
@@ -166,6 +234,7 @@ class Shard:
         return State(
             old.config, old.now, old.topics, topics_version=old.topics_version,
             new_topics_version=old.new_topics_version, assignors=old.assignors,
+            story=None if self._events is None else Story(old.topics, self._events),
         )  # fmt: skip
 
     # --- inputs ---
@@ -214,6 +283,8 @@ class Shard:
         state, known = self._state, self._state.topics
         gone = known.missing_from(topics)
         state.topics = topics
+        if state.story is not None:
+            state.story.topics = topics
         state.topics_version = state.topics_version + 1 if topics.version is None else topics.version
         if known.new_in(topics):
             state.new_topics_version = state.topics_version
@@ -223,6 +294,25 @@ class Shard:
                 group.request_refresh()
         if gone and self.status is ShardStatus.ACTIVE:
             self._writes.run(lambda: remove_topics(self._state, gone), _nobody_waits)
+
+
+def _replay_all(state: State, records: Iterable[LogRecord | LogEntry]) -> int:
+    """Gives the offset after the last record."""
+    count = 0
+    for entry in records:
+        if isinstance(entry, LogRecord):
+            entry = LogEntry(offset=count, record=entry)
+        try:
+            replay_entry(state, entry)
+        except OperationRefused:
+            what = type(getattr(entry.record, "key", entry.record)).__name__
+            unknown = getattr(entry.record, "unknown", None)
+            reason = f"record {entry.offset} ({what}) {unknown or 'contradicts those before it'}"
+            raise Malformed(reason, entry.offset) from None
+        if state.story is not None:
+            state.story.loads(entry)
+        count = entry.offset + 1
+    return count
 
 
 def _resume(state: State, group: ConsumerGroupModel) -> None:

@@ -1,4 +1,4 @@
-"""Dictionaries that can be read as of the last durable write and taken back to before a failed one.
+"""State that can be read as of the last durable write and taken back to before a failed one.
 
 Strategy: one `Snapshots` for a shard; each write that is handed to the log ends an epoch, named by the
 log's end offset after it. The first change of a key in an epoch keeps the value that the key had when the
@@ -13,13 +13,24 @@ Rules: values are replaced, never mutated, unless they keep track of their own c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
 
-__all__ = ["SnapshotDict", "Snapshots"]
+__all__ = ["SnapshotDict", "SnapshotValue", "Snapshots"]
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+class _Kept(Protocol):
+    """What keeps track of its own changes."""
+
+    def undo(self, key: Any) -> object | None:
+        """Take back the newest epoch's change; or take the key out, and give what `restore` puts back."""
+
+    def restore(self, key: Any, value: Any) -> None: ...
+    def forget(self, key: Any) -> None:
+        """The oldest change that is kept is durable."""
 
 
 class Snapshots:
@@ -27,14 +38,14 @@ class Snapshots:
 
     def __init__(self) -> None:
         self.epoch = 0
-        self._changed: list[tuple[int, list[tuple[SnapshotDict[Any, Any], Any]]]] = [(0, [])]
+        self._changed: list[tuple[int, list[tuple[_Kept, Hashable]]]] = [(0, [])]
 
     def begin(self, epoch: int) -> None:
         """What changes from now on comes after the write that ends at this offset."""
         self.epoch = epoch
         self._changed.append((epoch, []))
 
-    def changed(self, table: SnapshotDict[Any, Any], key: Any) -> None:
+    def changed(self, table: _Kept, key: Hashable) -> None:
         self._changed[-1][1].append((table, key))
 
     def revert(self, epoch: int) -> None:
@@ -48,32 +59,69 @@ class Snapshots:
     def _undo(self) -> None:
         """Take back one epoch. What comes back is the newest in its table, as in Apache Kafka's."""
         changed = self._changed[-1][1]
-        before = [(table, key, table._undo(key)) for table, key in changed]
+        before = [(table, key, table.undo(key)) for table, key in changed]
         for table, key, value in before:
             if value is not None:
-                table._values[key] = value
+                table.restore(key, value)
         changed.clear()
 
     def commit(self, epoch: int) -> None:
         """The log is durable up to this offset: nothing before it is undone any more."""
         while len(self._changed) > 1 and self._changed[0][0] < epoch:
             for table, key in self._changed.pop(0)[1]:
-                table._forget(key)
+                table.forget(key)
+
+
+class SnapshotValue(Generic[V]):
+    """One value under a shard's `Snapshots`."""
+
+    __slots__ = ("_before", "_snapshots", "value")
+
+    def __init__(self, snapshots: Snapshots, value: V) -> None:
+        self._snapshots = snapshots
+        self._before: list[tuple[int, V]] = []
+        self.value = value
+
+    def set(self, value: V) -> None:
+        epoch = self._snapshots.epoch
+        if not self._before or self._before[-1][0] < epoch:
+            self._before.append((epoch, self.value))
+            self._snapshots.changed(self, None)
+        self.value = value
+
+    @property
+    def committed(self) -> V:
+        """The value as of the last durable write."""
+        return self._before[0][1] if self._before else self.value
+
+    def undo(self, key: None) -> None:
+        self.value = self._before.pop()[1]
+
+    def restore(self, key: None, value: None) -> None:
+        """`undo` did."""
+
+    def forget(self, key: None) -> None:
+        del self._before[0]
 
 
 class SnapshotDict(Generic[K, V]):
     """A dictionary under a shard's `Snapshots`.
 
     peak: how many keys it had at most, or made room for: Apache Kafka's table makes room for one more
-    before it looks whether the key is there.
+    before it looks whether the key is there. changes: how often it changed, for what is derived from it.
+    get: the value of a key as it is now, or None.
     """
 
-    __slots__ = ("_before", "_snapshots", "_values", "peak")
+    __slots__ = ("_before", "_snapshots", "_values", "changes", "get", "peak")
+
+    get: Callable[[K], V | None]
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
         self.peak = 0
+        self.changes = 0
         self._values: dict[K, V] = {}
+        self.get = self._values.get
         self._before: dict[K, list[tuple[int, V | None]]] = {}
 
     def __len__(self) -> int:
@@ -84,9 +132,6 @@ class SnapshotDict(Generic[K, V]):
 
     def __iter__(self) -> Iterator[K]:
         return iter(list(self._values))
-
-    def get(self, key: K) -> V | None:
-        return self._values.get(key)
 
     def values(self) -> list[V]:
         return list(self._values.values())
@@ -106,6 +151,11 @@ class SnapshotDict(Generic[K, V]):
         self._keep(key)
         return self._values.pop(key)
 
+    def is_new(self, key: K) -> bool:
+        """Whether the value changed after the last write that was handed to the log."""
+        before = self._before.get(key)
+        return before is not None and before[-1][0] == self._snapshots.epoch
+
     def committed(self, key: K) -> V | None:
         """The value as of the last durable write."""
         before = self._before.get(key)
@@ -118,21 +168,26 @@ class SnapshotDict(Generic[K, V]):
         return [(key, value) for key in keys if (value := self.committed(key)) is not None]
 
     def _keep(self, key: K) -> None:
+        self.changes += 1
         before = self._before.setdefault(key, [])
         epoch = self._snapshots.epoch
         if not before or before[-1][0] < epoch:
             before.append((epoch, self._values.get(key)))
             self._snapshots.changed(self, key)
 
-    def _undo(self, key: K) -> V | None:
+    def undo(self, key: K) -> V | None:
         """Take the key out, and give the value that it had when the epoch began."""
+        self.changes += 1
         _, value = self._before[key].pop()
         if not self._before[key]:
             del self._before[key]
         self._values.pop(key, None)
         return value
 
-    def _forget(self, key: K) -> None:
+    def restore(self, key: K, value: V) -> None:
+        self._values[key] = value
+
+    def forget(self, key: K) -> None:
         before = self._before[key]
         del before[0]
         if not before:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from coordwire.codec import Message
 from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.config import CoordinatorConfig
+from coordwire.coordinator.log_entries import TransactionMarker
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.committed_offsets import OffsetStore
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.model.pending_offsets import PendingOffsets
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
@@ -21,20 +23,29 @@ from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 
-__all__ = ["NOTHING", "GroupModel", "Reply", "Result", "State"]
+if TYPE_CHECKING:
+    from coordwire.coordinator.because import Because
+    from coordwire.coordinator.story.story import Story
+
+__all__ = ["NOTHING", "NO_PRODUCER", "GroupModel", "Outcome", "Reply", "Result", "State"]
 
 GroupModel: TypeAlias = ClassicGroupModel | ConsumerGroupModel
 
+NO_PRODUCER = (-1, -1)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Result:
-    """What an operation leads to.
+    """What an operation leads to. Never changed.
 
     response: the answer, once the records are durable; None where none is due, or a `Reply` is sent instead.
     on_append: called with 0 when the records are durable, with an error code when they could not be appended.
     replay: whether the records change the state, as loading them does; False where the operation did so
     itself.
     message: why the operation was refused, for responses that say so.
+    producer: id and epoch of the transaction that the records are part of, or that the marker ends.
+    marker: the end of a transaction, in place of records.
+    because: what the records don't say, for the shard's story.
     """
 
     records: Sequence[LogRecord] = ()
@@ -42,9 +53,15 @@ class Result:
     on_append: Callable[[int], None] | None = None
     replay: bool = True
     message: str | None = None
+    producer: tuple[int, int] = NO_PRODUCER
+    marker: TransactionMarker | None = None
+    because: Because | None = None
 
 
 NOTHING = Result()
+
+Outcome: TypeAlias = Result | Message
+"""What an operation gives: a response alone is the result of one that writes nothing."""
 
 _RETRY_MS = 500
 _LEFT_TO_OTHERS = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -57,6 +74,7 @@ class State:
 
     topics_version, new_topics_version: of the topics' image, and of the last one that had new topics.
     later: operations to run after the one that is running. assignors: a test's own, by name.
+    story: takes what happens to groups, if events are wanted.
     """
 
     config: CoordinatorConfig
@@ -66,14 +84,17 @@ class State:
     new_topics_version: int = -1
     later: deque[Callable[[], Result]] = field(default_factory=deque)
     assignors: Mapping[str, Assignor] = field(default_factory=dict)
+    story: Story | None = None
     snapshots: Snapshots = field(default_factory=Snapshots)
     timers: Timers[Result] = field(default_factory=Timers)
     groups: SnapshotDict[str, GroupModel] = field(init=False)
     offsets: OffsetStore = field(init=False)
+    pending_offsets: PendingOffsets = field(init=False)
 
     def __post_init__(self) -> None:
         self.groups = SnapshotDict(self.snapshots)
         self.offsets = OffsetStore(self.snapshots)
+        self.pending_offsets = PendingOffsets(self.snapshots)
 
     def set_timer(self, key: TimerKey, delay_ms: int, action: Callable[[], Result]) -> None:
         self.timers.set(key, self.now + delay_ms, action)

@@ -1,12 +1,10 @@
 """The write path: state first, then append, then commit, then answer (P1, P2).
 
     run(operation)   the operation changes the state and gives records; with records it waits for their
-    append,
-                     without it waits for the appends before it, as what it read may not be durable yet
-    appended         everything up to that append is durable: the request that waited for it is answered
-    failed           the append and those after it are taken back: the requests that waited for them get the
-    error too slow         an operation that is not durable in time is answered with an error, and stays in
-    the log
+                     append, without for the appends before it: what it read may not be durable yet
+    appended         everything up to that append is durable: the requests that waited for it are answered
+    failed           the append and those after it are taken back: the requests that waited get the error
+    too slow         an operation that is not durable in time is answered with an error, and stays in the log
 
 Rules: effects come out in order. Appends are confirmed in order; confirming one confirms those before it.
 """
@@ -16,16 +14,21 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from coordwire.coordinator.client_ids import is_unwritable
 from coordwire.coordinator.effects import Append, Effect
 from coordwire.coordinator.loading import replay
+from coordwire.coordinator.offsets.offset_replay import replay_end
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.state import Result, State
+from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.enums import ErrorCode
 
 __all__ = ["WRITE_TIMER", "Writes"]
 
 WRITE_TIMER = "write-"
 """What the keys of the timers begin with that limit how long an operation waits for the log."""
+
+_ENDED = Result()
+"""What a time limit gives, after which no request waits."""
 
 Completed = Callable[[int, Result], None]
 """Called once with 0 or an error code, and what the operation gave."""
@@ -36,99 +39,121 @@ class _Operation:
 
     __slots__ = ("completed", "done", "key", "result")
 
-    def __init__(self, key: str, completed: Completed) -> None:
+    def __init__(self, key: str, result: Result, completed: Completed) -> None:
         self.key = key
+        self.result = result
         self.completed = completed
-        self.result = Result()
         self.done = False
 
 
 class Writes:
-    """Operations in the order of the log. appends: how many there were."""
+    """Operations in the order of the log. appends: how many there were; pending: those on their way."""
 
-    def __init__(self, state: State, effects: deque[Effect], end_offset: int) -> None:
+    def __init__(self, state: State, effects: deque[Effect], end_offset: int, appends: int = 0) -> None:
+        """appends: of an earlier term, whose confirmations may still come, and mean nothing now."""
         self._state = state
         self._effects = effects
         self._committed = end_offset
         self._written = end_offset
         self._waiting: deque[tuple[int, _Operation]] = deque()
-        self._pending: deque[Append] = deque()
+        self.pending: deque[Append] = deque()
         self._number = 0
-        self.appends = 0
+        self.appends = appends
         self._completing = False
-        self._queue: deque[tuple[Callable[[], Result], Completed]] = deque()
+        self._unwritten = False  # whether an operation's records could not be encoded, and it is to be undone
+        self._queue: deque[tuple[Callable[[], Outcome], Completed]] = deque()
         state.snapshots.begin(end_offset)
 
-    def run(self, operation: Callable[[], Result], completed: Completed) -> None:
+    def run(self, operation: Callable[[], Outcome], completed: Completed) -> None:
         """Run an operation; one that the completion of another leads to runs after all that complete now."""
         self._queue.append((operation, completed))
         if not self._completing:
             self._run_queue()
 
     def _run_queue(self) -> None:
+        story = self._state.story
         while self._queue:
             self._run(*self._queue.popleft())
+            if story is not None:
+                story.hold(self._written, self._committed, self._state.groups)
             while self._state.later:
                 self._queue.append((self._state.later.popleft(), _nobody_waits))
+        if self._unwritten:
+            self._unwritten = False
+            self._state.snapshots.revert(self._written)
 
-    def _run(self, operation: Callable[[], Result], completed: Completed) -> None:
-        self._number += 1
-        waiting = _Operation(f"{WRITE_TIMER}{self._number}", completed)
+    def _run(self, operation: Callable[[], Outcome], completed: Completed) -> None:
         try:
-            waiting.result = operation()
+            outcome = operation()
         except OperationRefused as refusal:
-            waiting.result = Result(message=refusal.message)
-            self._complete(waiting, refusal.code)
+            completed(refusal.code, Result(message=refusal.message))
             return
-        if waiting.result.records:
+        self._take_up(outcome if isinstance(outcome, Result) else Result(response=outcome), completed)
+
+    def _take_up(self, result: Result, completed: Completed) -> None:
+        """Write what an operation gave, or have it wait for what others wrote, which it may have read."""
+        if any(map(is_unwritable, result.records)):
+            self._unwritten = True
+            _complete(result, completed, int(ErrorCode.UNKNOWN_SERVER_ERROR))
+        elif result.records or result.marker is not None:
             try:
-                self._append(waiting)
+                self._append(result, completed)
+                self._unwritten = False
             except OperationRefused as refusal:
                 # The records contradict the state; what they changed before that is taken back.
                 self._state.snapshots.revert(self._written)
-                self._complete(waiting, refusal.code)
-        elif self._committed < self._written:
-            self._wait(self._written, waiting)
+                _complete(result, completed, refusal.code)
+        elif self.pending and result is not _ENDED:
+            self._wait(result, completed)
         else:
-            self._complete(waiting, 0)
+            _complete(result, completed, 0)
 
-    def _append(self, waiting: _Operation) -> None:
-        result = waiting.result
+    def _append(self, result: Result, completed: Completed) -> None:
         records = tuple(result.records)
-        if result.replay:
-            for record in records:
-                replay(self._state, record)
-        append = Append(number=self._number, base_offset=self._written, records=records)
+        producer_id, producer_epoch = result.producer
+        if -1 in result.producer and (producer_id != -1 or result.marker is not None):
+            raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)  # there is no such batch
+        if result.marker is not None:
+            replay_end(self._state, producer_id, committed=result.marker.committed)
+        elif result.replay:
+            for offset, record in enumerate(records, self._written):
+                replay(self._state, record, offset, producer_id)
+        append = Append(
+            number=self.appends + 1, base_offset=self._written, records=records, producer_id=producer_id,
+            producer_epoch=producer_epoch, marker=result.marker,
+        )  # fmt: skip
         self.appends += 1
-        self._written += len(records)
+        self._written = append.end_offset
+        if self._state.story is not None:
+            self._state.story.appends(self._state.now, append, result.because)
         self._state.snapshots.begin(self._written)
-        self._pending.append(append)
+        self.pending.append(append)
         self._effects.append(append)
-        self._wait(self._written, waiting)
+        self._wait(result, completed)
 
-    def _wait(self, offset: int, waiting: _Operation) -> None:
-        self._waiting.append((offset, waiting))
+    def _wait(self, result: Result, completed: Completed) -> None:
+        self._number += 1
+        waiting = _Operation(f"{WRITE_TIMER}{self._number}", result, completed)
+        self._waiting.append((self._written, waiting))
 
         def too_slow() -> Result:
-            self._complete(waiting, int(ErrorCode.REQUEST_TIMED_OUT))
-            return Result()
+            self._end(waiting, int(ErrorCode.REQUEST_TIMED_OUT))
+            return _ENDED
 
         self._state.set_timer(waiting.key, self._state.config.write_timeout_ms, too_slow)
 
-    def _complete(self, waiting: _Operation, error: int) -> None:
+    def _end(self, waiting: _Operation, error: int) -> None:
         if waiting.done:
             return
         waiting.done = True
         self._state.timers.cancel(waiting.key)
-        if waiting.result.on_append is not None:
-            waiting.result.on_append(error)
-        waiting.completed(error, waiting.result)
+        _complete(waiting.result, waiting.completed, error)
 
     def appended(self, number: int) -> None:
         """This append is durable, and with it those before it. One that is no longer pending is ignored."""
-        while self._pending and self._pending[0].number <= number:
-            append = self._pending.popleft()
-            self._committed = append.base_offset + len(append.records)
+        while self.pending and self.pending[0].number <= number:
+            append = self.pending.popleft()
+            self._committed = append.end_offset
         self._state.snapshots.commit(self._committed)
         done = []
         while self._waiting and self._waiting[0][0] <= self._committed:
@@ -138,34 +163,49 @@ class Writes:
     def failed(self, number: int, error: int) -> None:
         """This append failed: it and those after it, which built on it, are taken back."""
         taken_back = []
-        while self._pending and self._pending[-1].number >= number:
-            taken_back.append(self._pending.pop())
+        while self.pending and self.pending[-1].number >= number:
+            taken_back.append(self.pending.pop())
         if not taken_back:
             return
         base = taken_back[-1].base_offset
-        for append in taken_back:
-            if append in self._effects:
-                self._effects.remove(append)
+        self._drop(taken_back)
         self._written = base
         self._state.snapshots.revert(base)
         failed = []
         while self._waiting and self._waiting[-1][0] > base:
             failed.append(self._waiting.pop()[1])
+        if self._state.story is not None:
+            self._state.story.revert(base, self._state.groups)
         self._complete_all(failed[::-1], error)
 
     def fail_all(self, error: int) -> None:
-        """The shard gives up its partition: no answer reports success."""
+        """The shard gives up its partition: nothing more is written, no answer reports success."""
         waiting, self._waiting = self._waiting, deque()
-        self._pending.clear()
+        self._drop(self.pending)
+        self.pending.clear()
         self._queue.clear()
         self._complete_all([operation for _, operation in waiting], error)
+
+    def _drop(self, appends: Iterable[Append]) -> None:
+        """These shall not be written, if they were not taken yet."""
+        for append in appends:
+            if append in self._effects:
+                self._effects.remove(append)
 
     def _complete_all(self, waiting: Iterable[_Operation], error: int) -> None:
         self._completing = True
         for operation in waiting:
-            self._complete(operation, error)
+            self._end(operation, error)
         self._completing = False
+        if self._state.story is not None:
+            self._state.story.hold(self._written, self._committed, self._state.groups)
         self._run_queue()
+
+
+def _complete(result: Result, completed: Completed, error: int) -> None:
+    if result.on_append is not None:
+        result.on_append(error)
+    completed(error, result)
 
 
 def _nobody_waits(error: int, result: Result) -> None:

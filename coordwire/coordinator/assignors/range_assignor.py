@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from uuid import UUID
 
+from coordwire.coordinator.assignors.numbered import NumberedGroup
 from coordwire.coordinator.assignors.specification import GroupSpec
 from coordwire.coordinator.hash_order import capacity_for, initial_capacity, topics_in_order
 from coordwire.coordinator.model.assignment import Target
@@ -18,35 +19,52 @@ __all__ = ["range_targets"]
 
 def range_targets(spec: GroupSpec) -> Mapping[str, Target]:
     members = sorted(spec.members, key=lambda member_id: _rank(spec, member_id))
+    return _equal_targets(spec, members) if spec.homogeneous else _mixed_targets(spec, members)
+
+
+def _equal_targets(spec: GroupSpec, members: list[str]) -> Mapping[str, Target]:
+    """All have the first one's topics."""
     found: dict[str, dict[UUID, tuple[int, ...]]] = {member_id: {} for member_id in members}
-    for topic, subscribers in _subscribers(spec, members).items():
-        shares = _shares(spec.partitions[topic], len(subscribers))
-        for member_id, share in zip(subscribers, shares, strict=False):
+    topics = spec.members[members[0]].topics if members else ()
+    for topic in topics:
+        for member_id, share in zip(members, _shares(spec.partitions[topic], len(members)), strict=False):
             found[member_id][topic] = share
-    return {member_id: _in_order(spec, member_id, target) for member_id, target in found.items()}
+    return {
+        member_id: topics_in_order(target, _capacity(len(target), len(topics)))
+        for member_id, target in found.items()
+    }
 
 
-def _subscribers(spec: GroupSpec, members: list[str]) -> dict[UUID, list[str]]:
-    """By topic, in the order of the members; all have the first one's topics if they all have the same."""
-    if spec.homogeneous:
-        return {topic: members for member_id in members[:1] for topic in spec.members[member_id].topics}
-    found: dict[UUID, list[str]] = {}
-    for member_id in members:
-        for topic in spec.members[member_id].topics:
-            found.setdefault(topic, []).append(member_id)
-    return found
+def _mixed_targets(spec: GroupSpec, members: list[str]) -> Mapping[str, Target]:
+    group = NumberedGroup(spec, members)
+    found: list[dict[int, tuple[int, ...]]] = [{} for _ in members]
+    for topic, subscribers in enumerate(group.subscribers):
+        shares = _shares(group.partitions[topic], len(subscribers))
+        for index, share in zip(subscribers, shares, strict=False):
+            found[index][topic] = share
+    places: dict[int, dict[int, int]] = {}
+    targets: dict[str, Target] = {}
+    for index, (member_id, target) in enumerate(zip(members, found, strict=True)):
+        topics = list(target)
+        if len(topics) > 1:
+            kind = group.kinds[index]
+            if group.shares_kinds:
+                place = places.get(kind)
+                if place is None:
+                    wanted = group.wanted[kind]
+                    place = places[kind] = dict(zip(wanted, range(len(wanted)), strict=True))
+                topics.sort(key=place.__getitem__)
+            else:
+                topics = list(filter(target.__contains__, group.wanted[kind]))
+            capacity = _capacity(len(topics), spec.members[member_id].subscribed)
+            topics.sort(key=group.buckets(capacity).__getitem__)
+        targets[member_id] = {group.topics[topic]: target[topic] for topic in topics}
+    return targets
 
 
-def _in_order(spec: GroupSpec, member_id: str, target: dict[UUID, tuple[int, ...]]) -> Target:
-    if not target:
-        return target
-    member = spec.members[member_id]
-    if spec.homogeneous:
-        known = len(next(iter(spec.members.values())).topics)
-    else:
-        known = member.subscribed
-        target = {topic: target[topic] for topic in member.topics if topic in target}
-    return topics_in_order(target, capacity_for(len(target), initial_capacity(int(known / 0.75) + 1)))
+def _capacity(size: int, expected: int) -> int:
+    """Of a table with this many topics that was made for as many as were expected."""
+    return capacity_for(size, initial_capacity(int(expected / 0.75) + 1))
 
 
 def _rank(spec: GroupSpec, member_id: str) -> tuple[bool, bytes]:

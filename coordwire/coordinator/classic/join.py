@@ -16,6 +16,7 @@ from coordwire.coordinator.classic.rebalancing import (
 )
 from coordwire.coordinator.classic.records import empty_group
 from coordwire.coordinator.classic.static_members import replace_static_member
+from coordwire.coordinator.client_ids import client_id_of
 from coordwire.coordinator.effects import RequestContext
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
@@ -49,7 +50,12 @@ def join(
             return _refuse(reply, request.member_id, ErrorCode.UNKNOWN_MEMBER_ID)
         group = ClassicGroupModel(request.group_id, state.now)
         state.groups[request.group_id] = group
+        if before and state.story is not None:
+            state.story.classic.converted(state.now, group, request.member_id or None)
     if not _has_room(state, group, request.member_id):
+        gone = group.members.get(request.member_id)
+        if gone is not None and state.story is not None:
+            state.story.classic.left(state.now, group, gone, "removed")
         group.remove(request.member_id)
         result = _refuse(reply, "", ErrorCode.GROUP_MAX_SIZE_REACHED)
     elif request.member_id:
@@ -90,7 +96,7 @@ def _join_new(
     if not group.supports(request.protocol_type, _protocols(request)):
         return _refuse(reply, "", ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     instance_id = request.group_instance_id
-    prefix = instance_id if instance_id is not None else _client_id(context)
+    prefix = instance_id if instance_id is not None else client_id_of(context)
     member_id = f"{prefix}-{context.new_id()}"
     if instance_id is not None:
         existing = group.static_members.get(instance_id)
@@ -140,7 +146,10 @@ def _join_known(
         case GroupState.EMPTY:
             return _refuse(reply, member_id, ErrorCode.UNKNOWN_MEMBER_ID)
     # A leader's JoinGroup asks for a rebalance: of topics that changed, only it knows.
+    before = member.protocols
     group.update(member, protocols, request.rebalance_timeout_ms, request.session_timeout_ms, reply)
+    if state.story is not None:
+        state.story.classic.rejoined(group, member, before)
     return rebalance_or_complete(state, group)
 
 
@@ -166,20 +175,18 @@ def _add(
     reply: Reply,
 ) -> Result:
     member = ClassicMember(
-        member_id, request.group_instance_id, _client_id(context), context.client_host,
+        member_id, request.group_instance_id, client_id_of(context), context.client_host,
         request.rebalance_timeout_ms, request.session_timeout_ms, request.protocol_type, _protocols(request),
         new=True,
     )  # fmt: skip
     if group.state is GroupState.PREPARING_REBALANCE and group.previous_state is GroupState.EMPTY:
         group.member_added = True
     group.add(member, reply)
+    if state.story is not None:
+        state.story.classic.joined(state.now, group, member, None)
     # A parked client sends no heartbeats; one that is gone must not stay in the group for ever.
     keep_alive(state, group, member, state.config.new_member_join_timeout_ms)
     return rebalance_or_complete(state, group)
-
-
-def _client_id(context: RequestContext) -> str:
-    return "null" if context.client_id is None else context.client_id
 
 
 def _protocols(request: JoinGroupRequest) -> Protocols:

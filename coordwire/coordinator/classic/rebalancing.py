@@ -40,28 +40,28 @@ def find_classic(state: State, group_id: str) -> ClassicGroupModel | None:
 # --- sessions ---
 
 
-def _session_key(group_id: str, member_id: str) -> str:
-    return f"heartbeat-{group_id}-{member_id}"
+_SESSION = "heartbeat"
 
 
 def keep_alive(
     state: State, group: ClassicGroupModel, member: ClassicMember, timeout_ms: int | None = None
 ) -> None:
     """Begin a member's session anew; by default with the time-out that it asked for."""
-    keep_pending_alive(
-        state, group, member.member_id, member.session_timeout_ms if timeout_ms is None else timeout_ms
-    )
+    if timeout_ms is None:
+        timeout_ms = member.session_timeout_ms
+    if not state.timers.renew((_SESSION, group.group_id, member.member_id), state.now + timeout_ms):
+        keep_pending_alive(state, group, member.member_id, timeout_ms)
 
 
 def keep_pending_alive(state: State, group: ClassicGroupModel, member_id: str, timeout_ms: int) -> None:
     """Begin the session of a member, or of an id that was given out and has not joined."""
     group_id = group.group_id
-    key = _session_key(group_id, member_id)
+    key = (_SESSION, group_id, member_id)
     state.set_timer(key, timeout_ms, lambda: expire_session(state, group_id, member_id))
 
 
 def cancel_session(state: State, group: ClassicGroupModel, member_id: str) -> None:
-    state.timers.cancel(_session_key(group.group_id, member_id))
+    state.timers.cancel((_SESSION, group.group_id, member_id))
 
 
 def expire_session(state: State, group_id: str, member_id: str) -> Result:
@@ -80,6 +80,8 @@ def expire_session(state: State, group_id: str, member_id: str) -> Result:
     # A new member's JoinGroup may be parked still; its client shall join anew if it is alive.
     unknown = int(ErrorCode.UNKNOWN_MEMBER_ID)
     group.answer_join(member, JoinGroupResponse(error_code=unknown))
+    if state.story is not None:
+        state.story.classic.left(state.now, group, member, "session_timeout")
     group.remove(member_id)
     if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
         return rebalance_or_complete(state, group)
@@ -112,6 +114,8 @@ def prepare_rebalance(state: State, group: ClassicGroupModel) -> Result:
         delay = state.config.initial_rebalance_delay_ms
         _delay_join(state, group, delay, max(group.rebalance_timeout_ms - delay, 0))
     group.enter(GroupState.PREPARING_REBALANCE, state.now)
+    if state.story is not None:
+        state.story.classic.began(state.now, group)
     if initial:
         return NOTHING
     if group.all_joined:
@@ -167,6 +171,8 @@ def _complete_join(state: State, group: ClassicGroupModel) -> Result:
         if member.parked_join is None and member.instance_id is None
     ]
     for member in absent:
+        if state.story is not None:
+            state.story.classic.left(state.now, group, member, "not_rejoined")
         group.remove(member.member_id)
         cancel_session(state, group, member.member_id)
     if group.state is GroupState.DEAD:
@@ -176,6 +182,8 @@ def _complete_join(state: State, group: ClassicGroupModel) -> Result:
         _limit_join(state, group)
         return NOTHING
     group.begin_generation(state.now)
+    if state.story is not None:
+        state.story.classic.formed(state.now, group)
     if group.state is GroupState.EMPTY:
         return Result([group_metadata(group, {})], replay=False)
     for member in group.members_in_order():
@@ -218,6 +226,9 @@ def _limit_sync(state: State, group: ClassicGroupModel) -> None:
         ):
             return NOTHING
         for member_id in list(group.pending_syncs):
+            gone = group.members.get(member_id)
+            if gone is not None and state.story is not None:
+                state.story.classic.left(state.now, group, gone, "not_rejoined")
             group.remove(member_id)
             cancel_session(state, group, member_id)
         return prepare_rebalance(state, group)

@@ -45,6 +45,13 @@ def replace_static_member(
     keep_alive(state, group, member)
     before = member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
     group.update(member, protocols, request.rebalance_timeout_ms, request.session_timeout_ms, reply)
+
+    def tell() -> None:
+        if state.story is not None:
+            state.story.classic.joined(state.now, group, member, old_id)
+
+    if group.state in (GroupState.COMPLETING_REBALANCE, GroupState.PREPARING_REBALANCE):
+        tell()
     if group.state is GroupState.COMPLETING_REBALANCE:
         # The leader may have been given the old id to assign to.
         return prepare_rebalance(state, group)
@@ -53,11 +60,14 @@ def replace_static_member(
     if group.state is GroupState.PREPARING_REBALANCE:
         return complete_if_all_joined(state, group)
     if (group.protocol or "") != group.selected_protocol():
+        tell()
         return rebalance_or_complete(state, group)
 
     def appended(error: int) -> None:
         if error:
             group.update(member, *before, None)
+            if new_id not in group.members:
+                return  # it left meanwhile; the request is answered with the error alone
             old = group.replace_static(instance_id, new_id, old_id)
             keep_alive(state, group, old)
             reply.send(
@@ -67,6 +77,7 @@ def replace_static_member(
                 )
             )  # fmt: skip
             return
+        tell()
         leads = version >= _SKIPS_ASSIGNMENT and group.is_leader(new_id)
         group.answer_join(
             member,

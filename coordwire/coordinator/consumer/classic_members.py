@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from coordwire.coordinator.because import Because
 from coordwire.coordinator.classic.leave import leaving_members
+from coordwire.coordinator.client_ids import client_id_of
 from coordwire.coordinator.consumer.consumer_heartbeat import new_member_id
 from coordwire.coordinator.consumer.downgrade import downgrade, downgrades_when_replaced
 from coordwire.coordinator.consumer.embedded_protocol import (
@@ -36,7 +38,7 @@ from coordwire.coordinator.model.consumer_member import ClassicSide, ConsumerMem
 from coordwire.coordinator.model.consumer_states import MemberState
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.reply import Reply
-from coordwire.coordinator.state import NOTHING, Result, State
+from coordwire.coordinator.state import NOTHING, Outcome, Result, State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import (
@@ -128,8 +130,6 @@ def _subscription(request: JoinGroupRequest) -> Subscription:
 def _updated(
     member: ConsumerMember, request: JoinGroupRequest, context: RequestContext, subscription: Subscription
 ) -> ConsumerMember:
-    if context.client_id is None:
-        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     timeout_ms = request.rebalance_timeout_ms
     instance_id = request.group_instance_id
     return replace(
@@ -138,8 +138,9 @@ def _updated(
         rack_id=subscription.rack_id or member.rack_id,
         rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
         topics=tuple(sorted(set(subscription.topics))),
+        named=tuple(subscription.topics),
         regex="",
-        client_id=context.client_id,
+        client_id=client_id_of(context),
         client_host=context.client_host,
         classic=ClassicSide(
             request.session_timeout_ms,
@@ -200,7 +201,7 @@ def sync_classic(state: State, group: ConsumerGroupModel, request: SyncGroupRequ
     return Result(on_append=appended, replay=False)
 
 
-def heartbeat_classic(state: State, group: ConsumerGroupModel, request: HeartbeatRequest) -> Result:
+def heartbeat_classic(state: State, group: ConsumerGroupModel, request: HeartbeatRequest) -> Outcome:
     member = _validated(group, request.member_id, request.group_instance_id, request.generation_id)
     assert member.classic is not None
     SESSIONS.keep_alive(state, group.group_id, member.member_id, member.classic.session_timeout_ms)
@@ -212,7 +213,7 @@ def heartbeat_classic(state: State, group: ConsumerGroupModel, request: Heartbea
     if rejoins:
         SESSIONS.limit_join(state, group.group_id, member)
     error = int(ErrorCode.REBALANCE_IN_PROGRESS) if rejoins else 0
-    return Result(response=HeartbeatResponse(error_code=error))
+    return HeartbeatResponse(error_code=error)
 
 
 def leave_classic(
@@ -233,7 +234,8 @@ def leave_classic(
                 error_code=int(error),
             )
         )  # fmt: skip
-    return remove_members(state, group, list(gone.values()), response)
+    reason = next((one.reason for one in request.members if one.reason is not None), None)
+    return remove_members(state, group, list(gone.values()), response, Because(reason=reason))
 
 
 def _leaving(group: ConsumerGroupModel, identity: MemberIdentity) -> ConsumerMember:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
+from coordwire.coordinator.client_ids import client_id_of
 from coordwire.coordinator.consumer.joining_members import (
     find_member,
     find_static_member,
@@ -19,7 +20,7 @@ from coordwire.coordinator.consumer.joining_members import (
     validate_epoch,
 )
 from coordwire.coordinator.consumer.leaving import SESSIONS, leave_consumer_group
-from coordwire.coordinator.consumer.regexes import PatternChange, update_pattern
+from coordwire.coordinator.consumer.regexes import PatternChange, resolution_is_due, update_pattern
 from coordwire.coordinator.consumer.target import update_target
 from coordwire.coordinator.consumer.updating import reconcile, record_member, refresh_epoch
 from coordwire.coordinator.consumer.upgrade import find_or_make_consumer_group
@@ -28,7 +29,7 @@ from coordwire.coordinator.hash_order import MIN_CAPACITY, in_hash_order
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import LEFT, LEFT_FOR_NOW, ConsumerMember
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.state import Result, State
+from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -49,13 +50,15 @@ _TRIES = 32
 def validate_heartbeat(state: State, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
     """Refuse what is wrong whatever the group is like. Raises `OperationRefused`."""
     epoch = request.member_epoch
-    named = [
-        ("MemberId", request.member_id if version >= _ID_FROM_CLIENT or epoch > 0 or epoch == LEFT else None),
-        ("GroupId", request.group_id), ("InstanceId", request.instance_id), ("RackId", request.rack_id),
-    ]  # fmt: skip
-    for name, value in named:
-        if value is not None and not value.strip(_JAVA_SPACES):
-            raise _invalid(f"{name} can't be empty.")
+    chosen = version >= _ID_FROM_CLIENT or epoch > 0 or epoch == LEFT
+    if chosen and request.member_id < _VISIBLE and _is_blank(request.member_id):
+        raise _invalid("MemberId can't be empty.")
+    if request.group_id < _VISIBLE and _is_blank(request.group_id):
+        raise _invalid("GroupId can't be empty.")
+    if request.instance_id is not None and _is_blank(request.instance_id):
+        raise _invalid("InstanceId can't be empty.")
+    if request.rack_id is not None and _is_blank(request.rack_id):
+        raise _invalid("RackId can't be empty.")
     if epoch == 0:
         if request.rebalance_timeout_ms == _NO_TIMEOUT:
             raise _invalid("RebalanceTimeoutMs must be provided in first request.")
@@ -70,16 +73,22 @@ def validate_heartbeat(state: State, request: ConsumerGroupHeartbeatRequest, ver
             raise _invalid("InstanceId can't be null.")
     elif epoch < LEFT_FOR_NOW:
         raise _invalid("MemberEpoch is invalid.")
-    known = in_hash_order(state.config.consumer_assignors, MIN_CAPACITY)
-    if request.server_assignor is not None and request.server_assignor not in known:
+    assignor = request.server_assignor
+    if assignor is not None and assignor not in state.config.consumer_assignors:
+        known = in_hash_order(state.config.consumer_assignors, MIN_CAPACITY)
         raise OperationRefused(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
-            f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: "
-            f"{', '.join(known)}.",
+            f"ServerAssignor {assignor} is not supported. Supported assignors: {', '.join(known)}.",
         )
 
 
 _JAVA_SPACES = "".join(map(chr, range(33)))
+_VISIBLE = "!"
+"""What is not less than this doesn't begin with a space."""
+
+
+def _is_blank(text: str) -> bool:
+    return not text.strip(_JAVA_SPACES)
 
 
 def _invalid(message: str) -> OperationRefused:
@@ -97,16 +106,50 @@ def new_member_id(new_id: Callable[[], str]) -> str:
 
 def consumer_group_heartbeat(
     state: State, request: ConsumerGroupHeartbeatRequest, context: RequestContext
-) -> Result:
-    joins = request.member_epoch == 0
+) -> Outcome:
+    group_id, member_id, epoch = request.group_id, request.member_id, request.member_epoch
+    if epoch < 0:
+        return leave_consumer_group(_existing(state, group_id), request, state)
     records: list[LogRecord] = []
-    if request.member_epoch in (LEFT, LEFT_FOR_NOW):
-        return leave_consumer_group(_existing(state, request.group_id), request, state)
-    group = find_or_make_consumer_group(state, request.group_id, records, join=joins)
-    refuse_if_full(state, group, request.member_id)
-    member_id = request.member_id or new_member_id(context.new_id)
-    old = _member(group, member_id, request, records)
+    group = state.groups.get(group_id)
+    if not isinstance(group, ConsumerGroupModel):
+        group = find_or_make_consumer_group(state, group_id, records, join=epoch == 0)
+    old = group.members.get(member_id)
+    if old is None or old.epoch != epoch or request.instance_id is not None:
+        refuse_if_full(state, group, member_id)
+        member_id = member_id or new_member_id(context.new_id)
+        old = _member(group, member_id, request, records)
     new = _updated(old, request, context)
+    if (
+        new is not old
+        or not group.is_settled(old, state.now)
+        or (group.patterns.peak and resolution_is_due(state, group, len(group.patterns), is_new=False))
+    ):
+        new = _taken_further(state, group, old, new, request, records)
+    config = state.config.of_consumer_group(group_id)
+    SESSIONS.keep_alive(state, group_id, member_id, config.session_timeout_ms)
+    response = ConsumerGroupHeartbeatResponse(
+        member_id=new.member_id, member_epoch=new.epoch, heartbeat_interval_ms=config.heartbeat_interval_ms
+    )
+    if epoch == 0 or (new.owned is not old.owned and new.owned != old.owned) or _is_full(request):
+        response.assignment = Assignment(
+            topic_partitions=[
+                ConsumerGroupHeartbeatResponseTopicPartitions(topic_id=topic, partitions=list(partitions))
+                for topic, partitions in new.owned.items()
+            ]
+        )
+    return Result(records, response) if records else response
+
+
+def _taken_further(
+    state: State,
+    group: ConsumerGroupModel,
+    old: ConsumerMember,
+    new: ConsumerMember,
+    request: ConsumerGroupHeartbeatRequest,
+    records: list[LogRecord],
+) -> ConsumerMember:
+    """The member after the three steps."""
     renamed = record_member(group, old, new, records)
     pattern = update_pattern(state, group, old, new, records)
     changed = renamed or pattern is not PatternChange.NONE
@@ -116,21 +159,7 @@ def consumer_group_heartbeat(
     )
     target = update_target(state, group, epoch, old, new, homogeneous, records)
     reported = request.topic_partitions
-    new = reconcile(state, group, new, target, reported, records, subscription_changed=changed)
-    SESSIONS.keep_alive(state, request.group_id, member_id)
-    response = ConsumerGroupHeartbeatResponse(
-        member_id=new.member_id,
-        member_epoch=new.epoch,
-        heartbeat_interval_ms=state.config.of_consumer_group(request.group_id).heartbeat_interval_ms,
-    )
-    if joins or _is_full(request) or new.owned != old.owned:
-        response.assignment = Assignment(
-            topic_partitions=[
-                ConsumerGroupHeartbeatResponseTopicPartitions(topic_id=topic, partitions=list(partitions))
-                for topic, partitions in new.owned.items()
-            ]
-        )
-    return Result(records, response)
+    return reconcile(state, group, new, target, reported, records, subscription_changed=changed)
 
 
 def _existing(state: State, group_id: str) -> ConsumerGroupModel:
@@ -166,8 +195,6 @@ def _updated(
     member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, context: RequestContext
 ) -> ConsumerMember:
     """The member as it says it is now; what it leaves out is as before."""
-    if context.client_id is None:
-        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
     if (
         names is None
@@ -176,7 +203,7 @@ def _updated(
         and request.server_assignor is None
         and request.rebalance_timeout_ms == _NO_TIMEOUT
         and request.instance_id == member.instance_id
-        and context.client_id == member.client_id
+        and client_id_of(context) == member.client_id
         and context.client_host == member.client_host
         and member.classic is None
     ):
@@ -189,8 +216,9 @@ def _updated(
         rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == _NO_TIMEOUT else timeout_ms,
         assignor=member.assignor if request.server_assignor is None else request.server_assignor,
         topics=member.topics if names is None else tuple(sorted(set(names))),
+        named=member.named if names is None else tuple(names),
         regex=member.regex if regex is None else regex,
-        client_id=context.client_id,
+        client_id=client_id_of(context),
         client_host=context.client_host,
         classic=None,
     )
@@ -198,5 +226,8 @@ def _updated(
 
 def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
     """Whether the member says everything, as it does after an error."""
-    subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
-    return request.rebalance_timeout_ms != _NO_TIMEOUT and subscribes and request.topic_partitions is not None
+    return (
+        request.rebalance_timeout_ms != _NO_TIMEOUT
+        and request.topic_partitions is not None
+        and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
+    )

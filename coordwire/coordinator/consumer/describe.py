@@ -7,6 +7,7 @@ from uuid import UUID
 
 from coordwire.coordinator.consumer.subscriptions import ordered_names
 from coordwire.coordinator.hash_order import (
+    MIN_CAPACITY,
     capacity_for,
     in_timeline_order,
     topics_in_order,
@@ -16,12 +17,10 @@ from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.state import State
 from coordwire.coordinator.topics import TopicsImage
-from coordwire.enums import ErrorCode
+from coordwire.enums import ErrorCode, GroupMemberType
 from coordwire.messages.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 
 __all__ = ["describe_consumer_group"]
-
-_CLASSIC, _CONSUMER = 0, 1
 
 
 def describe_consumer_group(state: State, group_id: str) -> DescribedGroup:
@@ -50,11 +49,16 @@ def describe_consumer_group(state: State, group_id: str) -> DescribedGroup:
 
 def _member(image: TopicsImage, group: ConsumerGroupModel, member: ConsumerMember) -> Member:
     held: dict[UUID, list[int]] = {}
+    capacity = MIN_CAPACITY
     for part in (member.owned, member.revoking):
         for topic, partitions in part.items():
+            if image.find_id(topic) is None:
+                continue
+            # Java's computeIfAbsent makes room first, and adds before the other keys of a bucket.
+            capacity = capacity_for(len(held), capacity)
             if topic in held:
                 held[topic] += partitions
-            else:  # Java's computeIfAbsent adds before the other keys of a bucket
+            else:
                 held = {topic: list(partitions), **held}
     return Member(
         member_id=member.member_id,
@@ -65,9 +69,9 @@ def _member(image: TopicsImage, group: ConsumerGroupModel, member: ConsumerMembe
         client_host=member.client_host,
         subscribed_topic_names=ordered_names(member.topics),
         subscribed_topic_regex=member.regex,
-        assignment=_assignment(image, topics_in_order(held, capacity_for(len(held)))),
+        assignment=_assignment(image, topics_in_order(held, capacity)),
         target_assignment=_assignment(image, group.targets.committed(member.member_id) or NO_TARGET),
-        member_type=_CONSUMER if member.classic is None else _CLASSIC,
+        member_type=int(GroupMemberType.CONSUMER if member.classic is None else GroupMemberType.CLASSIC),
     )
 
 

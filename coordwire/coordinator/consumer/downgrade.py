@@ -20,6 +20,7 @@ from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import State
 from coordwire.enums import ErrorCode
+from coordwire.group_events import Leaving
 from coordwire.logs import LogRecord
 
 __all__ = ["downgrade", "downgrades_when_replaced", "downgrades_without"]
@@ -48,12 +49,14 @@ def downgrade(
     records: list[LogRecord],
     *,
     gone: Collection[str] = (),
+    how: Leaving = "left",
     joining: ConsumerMember | None = None,
     rebalance: bool,
 ) -> None:
     """Put a classic group in the place of a consumer group, and make the records for that.
 
-    joining: a static member that replaces one, in records that were made before.
+    gone: who is no longer in it, and how they went. joining: a static member that replaces one, in records
+    that were made before.
     """
     replaced = None
     renamed: dict[str, str] = {}
@@ -101,7 +104,28 @@ def downgrade(
     assignments = {one.member_id: one.assignment for one in classic.members.values()}
     records.append(group_metadata(classic, assignments))
     state.groups[group.group_id] = classic
+    if state.story is not None:
+        _tell(state, group, classic, gone, how, joining, replaced)
     for one in classic.members_in_order():
         keep_alive(state, classic, one)
     if rebalance:
         prepare_rebalance(state, classic)
+
+
+def _tell(
+    state: State,
+    group: ConsumerGroupModel,
+    classic: ClassicGroupModel,
+    gone: Collection[str],
+    how: Leaving,
+    joining: ConsumerMember | None,
+    replaced: ConsumerMember | None,
+) -> None:
+    """Note the conversion for the shard's story."""
+    assert state.story is not None
+    cause = joining.member_id if joining is not None else next(iter(gone), None)
+    left = [member for name in gone if (member := group.members.get(name)) is not None]
+    state.story.classic.converted(state.now, classic, cause, left, how)
+    if joining is not None and replaced is not None:
+        taken = classic.members[joining.member_id]
+        state.story.classic.joined(state.now, classic, taken, replaced.member_id)

@@ -27,6 +27,7 @@ __all__ = [
     "OwnedTopic",
     "Subscription",
     "read_assignment",
+    "read_named_assignment",
     "read_subscription",
     "written_assignment",
 ]
@@ -150,6 +151,11 @@ def read_assignment(data: bytes, image: TopicsImage) -> tuple[Target, bool]:
             order = partitions_in_order(dict.fromkeys(partitions), copied_set_capacity(len(partitions)))
             found[topic.id] = tuple(order)
     return topics_in_order(found, capacity_for(len(found))), bool(reader.nullable_bytes())
+
+
+def read_named_assignment(data: bytes) -> tuple[tuple[str, list[int]], ...]:
+    """A classic member's assignment, of topics that exist or not. Raises as `read_subscription` does."""
+    return _Reader(data).partitions_by_topic()
 
 
 def written_assignment(target: Mapping[UUID, Iterable[int]], image: TopicsImage, metadata: bytes) -> bytes:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from coordwire.codec import Message
+from coordwire.coordinator.because import BY_ITSELF, Because
 from coordwire.coordinator.consumer.consumer_records import (
     epoch_record,
     member_tombstones,
@@ -23,6 +24,7 @@ from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import LEFT_FOR_NOW, ConsumerMember
 from coordwire.coordinator.state import Result, State
 from coordwire.coordinator.topics_hash import group_hash
+from coordwire.group_events import Leaving
 from coordwire.logs import LogRecord
 from coordwire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
@@ -58,6 +60,7 @@ def remove_members(
     group: ConsumerGroupModel,
     members: Sequence[ConsumerMember],
     response: Message | None = None,
+    because: Because = BY_ITSELF,
 ) -> Result:
     """Members are out; what they had is free at once."""
     if not members:
@@ -66,7 +69,7 @@ def remove_members(
     group_id = group.group_id
     if downgrades_without(state, group, members):
         gone = {member.member_id for member in members}
-        downgrade(state, group, records, gone=gone, rebalance=True)
+        downgrade(state, group, records, gone=gone, how=because.how, rebalance=True)
         return Result(records, response, replay=False)
     for member in members:
         records += member_tombstones(group_id, member.member_id)
@@ -80,11 +83,11 @@ def remove_members(
     records.append(epoch_record(group_id, group.epoch + 1, group_hash(state.topics, topics)))
     for member in members:
         cancel_timers(state, group_id, member.member_id)
-    return Result(records, response)
+    return Result(records, response, because=because)
 
 
-def _fence(state: State, group: ConsumerGroupModel, member: ConsumerMember) -> Result:
-    return remove_members(state, group, [member])
+def _fence(state: State, group: ConsumerGroupModel, member: ConsumerMember, how: Leaving) -> Result:
+    return remove_members(state, group, [member], because=Because(how=how))
 
 
 SESSIONS = MemberTimers(_fence)

@@ -158,6 +158,7 @@ class _Step:
             for topic, kept_here in owned.items():
                 owned[topic] = _ordered(kept_here, copied_capacity(len(member.owned[topic])))
             return self._at(epoch, MemberState.UNREVOKED_PARTITIONS, _tables(owned), _tables(revoking))
+        kept_topics = set(owned)
         capacity = capacity_for(len(owned))
         for topic in topics_in_order(taken, capacity_for(len(taken))):
             # Java's computeIfAbsent makes room first, and adds before the other keys of a bucket.
@@ -168,7 +169,8 @@ class _Step:
             else:
                 owned = {topic: new, **owned}
         for topic, partitions in owned.items():
-            size = len(member.owned.get(topic, _NONE))
+            # What the member had is copied where some of it is kept; otherwise the topic begins anew.
+            size = len(member.owned[topic]) if topic in kept_topics else 0
             owned[topic] = _ordered(partitions, capacity_for(len(partitions), copied_capacity(size)))
         state = MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE
         return self._at(self._target.epoch, state, topics_in_order(owned, capacity), NOTHING_OWNED)

@@ -10,7 +10,6 @@ from enum import Enum
 
 from coordwire.coordinator.consumer.consumer_records import epoch_record, pattern_record, pattern_tombstone
 from coordwire.coordinator.consumer.sessions import find_consumer
-from coordwire.coordinator.hash_order import in_timeline_order
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel, ResolvedPattern, Subscribers
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.patterns import InvalidPattern, TopicPattern
@@ -20,10 +19,9 @@ from coordwire.coordinator.topics_hash import group_hash
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 
-__all__ = ["PatternChange", "update_pattern"]
+__all__ = ["PatternChange", "resolution_is_due", "update_pattern"]
 
 _MIN_INTERVAL_MS = 10_000
-_NEVER = -(1 << 63)
 
 
 class PatternChange(Enum):
@@ -56,7 +54,15 @@ def update_pattern(
         elif old.regex:
             change = PatternChange.RESOLVED
     if is_new or group.patterns:
-        _resolve_if_due(state, group, old, new, is_new)
+        counts = dict(group.patterns.items())
+        for regex, by in ((old.regex, -1), (new.regex, 1)):
+            if regex and (by > 0 or regex in counts):
+                counts[regex] = counts.get(regex, 0) + by
+        patterns = [regex for regex, count in counts.items() if count > 0]
+        if resolution_is_due(state, group, len(patterns), is_new=is_new):
+            group_id = group.group_id
+            resolved = _resolved(state, patterns)
+            state.later.append(lambda: _take_up(state, group_id, resolved))
     return change
 
 
@@ -70,35 +76,19 @@ def _validate(regex: str) -> None:
         ) from None
 
 
-def _resolve_if_due(
-    state: State, group: ConsumerGroupModel, old: ConsumerMember, new: ConsumerMember, is_new: bool
-) -> None:
-    last = _last_resolved(group)
-    refreshed_at = _NEVER if last is None else last.timestamp
-    if last is not None and state.now <= refreshed_at + _MIN_INTERVAL_MS:
-        return
-    counts = dict(group.patterns.items())
-    for regex, by in ((old.regex, -1), (new.regex, 1)):
-        if regex and (by > 0 or regex in counts):
-            counts[regex] = counts.get(regex, 0) + by
-    patterns = [regex for regex, count in counts.items() if count > 0]
-    due = (
+def resolution_is_due(state: State, group: ConsumerGroupModel, patterns: int, *, is_new: bool) -> bool:
+    """Whether the group's patterns, this many, are to be resolved now."""
+    last = group.last_resolved
+    if last is None:
+        return patterns > 0
+    if state.now <= last.timestamp + _MIN_INTERVAL_MS:
+        return False
+    return patterns > 0 and (
         is_new
-        or len(patterns) != len(group.resolved)
-        or (0 if last is None else last.version) < state.new_topics_version
-        or last is None
-        or state.now > refreshed_at + state.config.regex_refresh_interval_ms
+        or patterns != len(group.resolved)
+        or last.version < state.new_topics_version
+        or state.now > last.timestamp + state.config.regex_refresh_interval_ms
     )
-    if due and patterns:
-        group_id = group.group_id
-        resolved = _resolved(state, patterns)
-        state.later.append(lambda: _take_up(state, group_id, resolved))
-
-
-def _last_resolved(group: ConsumerGroupModel) -> ResolvedPattern | None:
-    for regex in in_timeline_order(group.resolved, group.resolved.peak):
-        return group.resolved.get(regex)
-    return None
 
 
 def _resolved(state: State, patterns: list[str]) -> dict[str, ResolvedPattern]:

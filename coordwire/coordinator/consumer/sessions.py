@@ -1,7 +1,8 @@
 """A consumer group's timers: sessions, and how long a member may take to give up partitions, join or sync.
 
 Rules: a timer whose records can't be written is tried again. It looks the group and the member up when it
-fires, so that one of a group that was converted, or of a member that is gone, does nothing.
+fires, so that one of a group that was converted, or of a member that is gone, does nothing. Nor does one that
+would convert a group which can't be: the member stays, without a session, as in Apache Kafka.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ from collections.abc import Callable
 
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import NOTHING, Result, State
+from coordwire.enums import ErrorCode
+from coordwire.group_events import Leaving
 
 __all__ = ["MemberTimers", "cancel_timers", "find_consumer"]
 
-Fence = Callable[[State, ConsumerGroupModel, ConsumerMember], Result]
-"""Removes a member from its group."""
+Fence = Callable[[State, ConsumerGroupModel, ConsumerMember, Leaving], Result]
+"""Removes a member from its group; the last says how it went."""
 
+_NOTHING_TO_DO = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_MEMBER_ID)
 _SESSION, _REVOCATION, _JOIN, _SYNC = "session-timeout", "rebalance-timeout", "join", "sync"
 
 
@@ -51,7 +56,13 @@ class MemberTimers:
             member = None if group is None else group.members.get(member_id)
             if group is None or member is None or (epoch is not None and member.epoch != epoch):
                 return NOTHING
-            return self._fence(state, group, member)
+            how: Leaving = "session_timeout" if kind == _SESSION else "not_rejoined"
+            try:
+                return self._fence(state, group, member, how)
+            except OperationRefused as refusal:
+                if refusal.code in _NOTHING_TO_DO:
+                    return NOTHING
+                raise
 
         state.set_timer_with_retry((kind, group_id, member_id), timeout_ms, over)
 
@@ -59,7 +70,8 @@ class MemberTimers:
         """Begin a session anew; by default with the time-out that the group's members have."""
         if timeout_ms is None:
             timeout_ms = state.config.of_consumer_group(group_id).session_timeout_ms
-        self._limit(state, _SESSION, group_id, member_id, timeout_ms)
+        if not state.timers.renew((_SESSION, group_id, member_id), state.now + timeout_ms):
+            self._limit(state, _SESSION, group_id, member_id, timeout_ms)
 
     def limit_revocation(self, state: State, group_id: str, member: ConsumerMember) -> None:
         """The member has its rebalance time-out to give up partitions and leave its epoch."""

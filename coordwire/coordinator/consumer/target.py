@@ -81,19 +81,18 @@ def _spec(state: State, group: ConsumerGroupModel, new: ConsumerMember, homogene
     if replaced is not None and replaced != new.member_id:
         targets[new.member_id] = group.target(replaced)
         del members[replaced]
-    names: dict[tuple[tuple[str, ...], str | None], tuple[tuple[UUID, ...], int]] = {}
+    known: dict[tuple[tuple[str, ...], str | None], tuple[tuple[UUID, ...], int]] = {}
+    names: set[str] = set()
     specs = {}
     for member_id in in_hash_order(members, capacity):
         member = members[member_id]
-        subscription = member.topics, member.regex
-        if subscription not in names:
+        subscription = member.named or member.topics, member.regex
+        if subscription not in known:
             found = subscribed_names(group, member)
-            names[subscription] = subscribed_ids(state.topics, found), len(found)
-        topics, count = names[subscription]
+            names.update(found)
+            known[subscription] = subscribed_ids(state.topics, found), len(found)
+        topics, count = known[subscription]
         specs[member_id] = MemberSpec(member.instance_id, topics, count, targets[member_id])
-    partitions = {}
-    for topics, _ in names.values():
-        for topic_id in topics:
-            topic = state.topics.find_id(topic_id)
-            partitions[topic_id] = topic.partitions if topic is not None else 0
+    found_topics = [topic for name in names if (topic := state.topics.find(name)) is not None]
+    partitions = {topic.id: topic.partitions for topic in found_topics}
     return GroupSpec(specs, homogeneous, partitions, group.targets.values())

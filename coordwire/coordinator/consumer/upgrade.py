@@ -6,6 +6,8 @@ of theirs that are parked are answered: a rebalance is in progress.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from coordwire.coordinator.classic.records import group_tombstone
 from coordwire.coordinator.consumer.consumer_records import group_records
 from coordwire.coordinator.consumer.embedded_protocol import (
@@ -89,8 +91,8 @@ def _upgraded(state: State, group: ClassicGroupModel, records: list[LogRecord]) 
     return made
 
 
-def _members(state: State, group: ClassicGroupModel) -> list[tuple[str, Target, ConsumerMember]]:
-    found = []
+def _members(state: State, group: ClassicGroupModel) -> Iterator[tuple[str, Target, ConsumerMember]]:
+    """One member after the other: what contradicts those before it is found before the next is read."""
     epoch = group.generation
     for member in group.members_in_order():
         try:
@@ -118,8 +120,8 @@ def _members(state: State, group: ClassicGroupModel) -> list[tuple[str, Target, 
             client_id=member.client_id,
             client_host=member.client_host,
             topics=tuple(sorted(set(subscription.topics))),
+            named=tuple(subscription.topics),
             owned={topic: dict.fromkeys(partitions, epoch) for topic, partitions in target.items()},
             classic=ClassicSide(member.session_timeout_ms, member.protocols),
         )
-        found.append((member.member_id, target, new))
-    return found
+        yield member.member_id, target, new

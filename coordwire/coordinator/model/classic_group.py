@@ -33,6 +33,12 @@ class ClassicGroupModel:
     topics: what the members subscribe to; None where that can't be known.
     """
 
+    __slots__ = (
+        "_capacity", "_supported", "generation", "group_id", "leader", "member_added", "members",
+        "parked_joins", "pending_joins", "pending_syncs", "previous_state", "protocol", "protocol_type",
+        "state", "state_since", "static_members", "topics",
+    )  # fmt: skip
+
     def __init__(
         self,
         group_id: str,
@@ -99,16 +105,18 @@ class ClassicGroupModel:
     def is_subscribed(self, topic: str) -> bool:
         return self.is_consumer if self.topics is None else topic in self.topics
 
-    def validate_member(self, member_id: str, instance_id: str | None) -> None:
-        """Refuse a member that the group doesn't know, or one whose instance id another member took over."""
+    def validate_member(self, member_id: str, instance_id: str | None) -> ClassicMember:
+        """The member; refuses one that the group doesn't know, or whose instance id another took over."""
         if instance_id is not None:
             existing = self.static_members.get(instance_id)
             if existing is None:
                 raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
             if existing != member_id:
                 raise OperationRefused(ErrorCode.FENCED_INSTANCE_ID)
-        if member_id not in self.members:
+        member = self.members.get(member_id)
+        if member is None:
             raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
+        return member
 
     # --- members come and go ---
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 
-__all__ = ["ENTERED_FROM", "GroupState"]
+__all__ = ["CLASSIC_TRANSITIONS", "ENTERED_FROM", "GroupState"]
 
 
 class GroupState(Enum):
@@ -17,14 +18,21 @@ class GroupState(Enum):
     DEAD = "Dead"
 
 
-ENTERED_FROM: dict[GroupState, frozenset[GroupState]] = {
-    GroupState.EMPTY: frozenset({GroupState.PREPARING_REBALANCE}),
-    GroupState.PREPARING_REBALANCE: frozenset(
-        {GroupState.STABLE, GroupState.COMPLETING_REBALANCE, GroupState.EMPTY}
-    ),
-    GroupState.COMPLETING_REBALANCE: frozenset({GroupState.PREPARING_REBALANCE}),
-    GroupState.STABLE: frozenset({GroupState.COMPLETING_REBALANCE}),
-    GroupState.DEAD: frozenset(GroupState),
+CLASSIC_TRANSITIONS: Mapping[tuple[GroupState, GroupState], str] = {
+    (GroupState.EMPTY, GroupState.PREPARING_REBALANCE): "a member joins",
+    (GroupState.PREPARING_REBALANCE, GroupState.EMPTY): "all members are gone",
+    (GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE): "all have joined, or time is up",
+    (GroupState.COMPLETING_REBALANCE, GroupState.STABLE): "the leader's SyncGroup is durable",
+    (GroupState.COMPLETING_REBALANCE, GroupState.PREPARING_REBALANCE): "a member joins, leaves or fails",
+    (GroupState.STABLE, GroupState.PREPARING_REBALANCE): "a member joins, changes, leaves or fails",
+} | {(state, GroupState.DEAD): "the partition moves away" for state in GroupState}
+"""What leads from one state to another; a group enters none in another way.
+
+Empty waits for members; PreparingRebalance for their JoinGroup; CompletingRebalance for the leader's
+SyncGroup; Stable has assignments; Dead is a group whose coordinator gave it up.
+"""
+
+ENTERED_FROM: Mapping[GroupState, frozenset[GroupState]] = {
+    state: frozenset(before for before, after in CLASSIC_TRANSITIONS if after is state)
+    for state in GroupState
 }
-"""Empty waits for members; PreparingRebalance for their JoinGroup; CompletingRebalance for the leader's
-SyncGroup; Stable has assignments; Dead is a group whose coordinator gave it up."""

@@ -23,7 +23,7 @@ class CommittedOffset:
     """An offset as it was committed.
 
     leader_epoch: of the last record consumed, -1 where unknown. expires_at: where the commit itself said so
-    (OffsetCommit 2 to 4), else -1. topic_id: `NO_TOPIC_ID` where it was not known.
+    (OffsetCommit 2 to 4), else -1. topic_id: `NO_TOPIC_ID` where it was not known. log_offset: of its record.
     """
 
     offset: int
@@ -32,6 +32,7 @@ class CommittedOffset:
     committed_at: int
     expires_at: int = _NEVER
     topic_id: UUID = NO_TOPIC_ID
+    log_offset: int = -1
 
     def expired(self, now: int, since: int, retention_ms: int) -> bool:
         """since: what the retention counts from."""
@@ -49,6 +50,10 @@ class OffsetStore:
         self._snapshots = snapshots
         self.groups: SnapshotDict[str, GroupOffsets] = SnapshotDict(snapshots)
 
+    def find(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+        offsets = self.groups.get(group_id)
+        return None if offsets is None else offsets.get((topic, partition))
+
     def put(self, group_id: str, topic: str, partition: int, offset: CommittedOffset) -> None:
         offsets = self.groups.get(group_id)
         if offsets is None:
@@ -61,17 +66,6 @@ class OffsetStore:
             offsets.pop((topic, partition))
             if not offsets:
                 self.groups.pop(group_id)
-
-    def replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
-        """Take up what a record of the log says."""
-        if value is None:
-            self.remove(key.group, key.topic, key.partition)
-            return
-        offset = CommittedOffset(
-            value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, value.expire_timestamp,
-            value.topic_id,
-        )  # fmt: skip
-        self.put(key.group, key.topic, key.partition, offset)
 
 
 def offset_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> LogRecord:

@@ -8,8 +8,8 @@ whose epoch it is entered in `owners`; it is free when it is not there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from coordwire.coordinator.hash_order import capacity_for, copied_capacity, in_hash_order, in_timeline_order
@@ -17,7 +17,7 @@ from coordwire.coordinator.model.assignment import NO_TARGET, Owned, Target
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.model.consumer_states import ConsumerGroupState, MemberState
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
+from coordwire.coordinator.snapshots import SnapshotDict, Snapshots, SnapshotValue
 from coordwire.enums import ErrorCode
 
 __all__ = ["ConsumerGroupModel", "ResolvedPattern", "Subscribers"]
@@ -25,9 +25,8 @@ __all__ = ["ConsumerGroupModel", "ResolvedPattern", "Subscribers"]
 K = TypeVar("K")
 
 _REFRESH_INTERVAL_MS = (1 << 31) - 1
-_FIRST_EPOCH = 1
-_FIRST_ASSIGNMENT_EPOCH = 1
 _NO_ASSIGNMENT = -1
+_STABLE = MemberState.STABLE
 
 
 class Subscribers(NamedTuple):
@@ -46,8 +45,35 @@ class ResolvedPattern:
     timestamp: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """What a group has one of.
+
+    assignment_epoch: of the target; assigned_at: when that was computed, 0 where it is not known.
+    classic_members: how many members use the classic protocol. has_partition_metadata: whether the log has a
+    record of the kind that Kafka 4.0 wrote. homogeneous: whether all members subscribed to the same topics
+    when one last changed.
+    """
+
+    epoch: int = 1
+    metadata_hash: int = 0
+    assignment_epoch: int = 1
+    assigned_at: int = 0
+    classic_members: int = 0
+    has_partition_metadata: bool = False
+    homogeneous: bool = True
+
+
+_NEW = GroupFacts()
+
+
 class ConsumerGroupModel:
-    """The state of one group. Its facts: epochs and the like, by name."""
+    """The state of one group."""
+
+    __slots__ = (
+        "_last_resolved", "assignors", "facts", "group_id", "members", "owners", "patterns", "protocols",
+        "refresh_at", "refresh_epoch", "resolved", "static_members", "targets", "topics",
+    )  # fmt: skip
 
     def __init__(self, group_id: str, snapshots: Snapshots) -> None:
         self.group_id = group_id
@@ -60,61 +86,55 @@ class ConsumerGroupModel:
         self.resolved: SnapshotDict[str, ResolvedPattern] = SnapshotDict(snapshots)
         self.assignors: SnapshotDict[str, int] = SnapshotDict(snapshots)
         self.protocols: SnapshotDict[str, int] = SnapshotDict(snapshots)
-        self._facts: SnapshotDict[str, int] = SnapshotDict(snapshots)
+        self.facts: SnapshotValue[GroupFacts] = SnapshotValue(snapshots, _NEW)
         self.refresh_at = 0
         self.refresh_epoch = 0
+        self._last_resolved: tuple[int, ResolvedPattern | None] = (0, None)
 
     # --- facts ---
 
-    def _fact(self, name: str, default: int = 0) -> int:
-        found = self._facts.get(name)
-        return default if found is None else found
-
     @property
     def epoch(self) -> int:
-        return self._fact("epoch", _FIRST_EPOCH)
+        return self.facts.value.epoch
 
     @property
     def metadata_hash(self) -> int:
-        return self._fact("metadata_hash")
+        return self.facts.value.metadata_hash
 
     @property
     def assignment_epoch(self) -> int:
-        return self._fact("assignment_epoch", _FIRST_ASSIGNMENT_EPOCH)
+        return self.facts.value.assignment_epoch
 
     @property
     def assigned_at(self) -> int:
-        """When the target was computed; 0 where that is not known."""
-        return self._fact("assigned_at")
+        return self.facts.value.assigned_at
 
     @property
     def classic_members(self) -> int:
-        """How many members use the classic protocol."""
-        return self._fact("classic_members")
+        return self.facts.value.classic_members
 
     @property
     def has_partition_metadata(self) -> bool:
-        """Whether the log has a record of the kind that Kafka 4.0 wrote."""
-        return bool(self._fact("partition_metadata"))
+        return self.facts.value.has_partition_metadata
 
     @property
     def homogeneous(self) -> bool:
-        """Whether all members subscribed to the same topics when one last changed."""
-        return bool(self._fact("homogeneous", 1))
+        return self.facts.value.homogeneous
+
+    def _set(self, **facts: Any) -> None:
+        self.facts.set(replace(self.facts.value, **facts))
 
     def set_epoch(self, epoch: int, metadata_hash: int) -> None:
-        self._facts["epoch"] = epoch
-        self._facts["metadata_hash"] = metadata_hash
+        self._set(epoch=epoch, metadata_hash=metadata_hash)
 
     def set_assignment(self, epoch: int, assigned_at: int) -> None:
-        self._facts["assignment_epoch"] = epoch
-        self._facts["assigned_at"] = assigned_at
+        self._set(assignment_epoch=epoch, assigned_at=assigned_at)
 
     def clear_assignment(self) -> None:
         self.set_assignment(_NO_ASSIGNMENT, 0)
 
     def set_partition_metadata(self, present: bool) -> None:
-        self._facts["partition_metadata"] = int(present)
+        self._set(has_partition_metadata=present)
 
     # --- what it is like ---
 
@@ -128,14 +148,12 @@ class ConsumerGroupModel:
 
     def committed_facts(self) -> tuple[ConsumerGroupState, int, int, str | None]:
         """As of the last durable write: state, epoch, assignment epoch, the assignor most members prefer."""
-        facts = self._facts
-        epoch, assignment_epoch = facts.committed("epoch"), facts.committed("assignment_epoch")
-        epoch = _FIRST_EPOCH if epoch is None else epoch
-        assignment_epoch = _FIRST_ASSIGNMENT_EPOCH if assignment_epoch is None else assignment_epoch
+        facts = self.facts.committed
         members = [member for _, member in self.members.committed_items()]
         counts = dict(self.assignors.committed_items())
         ordered = in_timeline_order(counts, len(counts))
-        return _state(members, epoch, assignment_epoch), epoch, assignment_epoch, _most(ordered, counts)
+        state = _state(members, facts.epoch, facts.assignment_epoch)
+        return state, facts.epoch, facts.assignment_epoch, _most(ordered, counts)
 
     def members_in_order(self) -> list[ConsumerMember]:
         found = []
@@ -149,8 +167,20 @@ class ConsumerGroupModel:
         return topic in self.topics
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
+        """Who has an instance id now.
+
+        Refused for one that a member had before it took another: it stays taken while the group lives, as
+        Apache Kafka keeps it for the member even when that is gone.
+        """
         member_id = None if instance_id is None else self.static_members.get(instance_id)
-        return None if member_id is None else self.members.get(member_id)
+        if member_id is None:
+            return None
+        member = self.members.get(member_id)
+        if member is None:
+            raise OperationRefused(
+                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
+            )
+        return member
 
     def target(self, member_id: str) -> Target:
         return self.targets.get(member_id) or NO_TARGET
@@ -169,6 +199,16 @@ class ConsumerGroupModel:
             for topic_id, partitions in self.target(member.member_id).items()
             for partition in partitions
         )
+
+    @property
+    def last_resolved(self) -> ResolvedPattern | None:
+        """The pattern that Apache Kafka finds first, which says when all were resolved last."""
+        changes, found = self._last_resolved
+        if changes != self.resolved.changes:
+            ordered = in_timeline_order(self.resolved, self.resolved.peak)
+            found = self.resolved.get(ordered[0]) if ordered else None
+            self._last_resolved = self.resolved.changes, found
+        return found
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
         """Whether a classic member may join with these protocols."""
@@ -193,6 +233,15 @@ class ConsumerGroupModel:
         return _most(in_hash_order(counts, capacity), counts)
 
     # --- the metadata's refresh ---
+
+    def is_settled(self, member: ConsumerMember, now: int) -> bool:
+        """Whether a member has come to the group's newest target, and nothing suggests another one."""
+        facts = self.facts.value
+        return (
+            member.epoch == facts.assignment_epoch >= facts.epoch >= self.refresh_epoch
+            and member.state is _STABLE
+            and now < self.refresh_at
+        )
 
     def refresh_due(self, now: int) -> bool:
         return now >= self.refresh_at or self.epoch < self.refresh_epoch
@@ -287,14 +336,14 @@ class ConsumerGroupModel:
             return
         for side, by in ((was, -1), (will, 1)):
             if side is not None:
-                self._facts["classic_members"] = self.classic_members + by
+                self._set(classic_members=self.classic_members + by)
                 for name, _ in side.protocols:
                     _count(self.protocols, name, by)
 
     def _note_type(self) -> None:
         found = self.is_homogeneous(self.patterns.items(), dict(self.topics.items()), len(self.members))
         if found is not self.homogeneous:
-            self._facts["homogeneous"] = int(found)
+            self._set(homogeneous=found)
 
     @staticmethod
     def is_homogeneous(

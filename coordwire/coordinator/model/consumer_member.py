@@ -27,9 +27,10 @@ class ClassicSide:
 class ConsumerMember:
     """A member.
 
-    epoch: of the target that it has come to; previous_epoch: the one before. topics: names, sorted. regex:
-    a pattern, empty or None without one. owned: with the epoch in which each partition was assigned.
-    revoking: partitions that it shall give up and has not yet. classic: None where it uses KIP-848.
+    epoch: of the target that it has come to; previous_epoch: the one before. topics: names, sorted. named:
+    the same as the member's request lists them, until the log has them. regex: a pattern, empty or None
+    without one. owned: with the epoch in which each partition was assigned. revoking: partitions that it
+    shall give up and has not yet. classic: None where it uses KIP-848.
     """
 
     member_id: str
@@ -47,6 +48,7 @@ class ConsumerMember:
     owned: Owned = field(default_factory=lambda: NOTHING_OWNED)
     revoking: Owned = field(default_factory=lambda: NOTHING_OWNED)
     classic: ClassicSide | None = None
+    named: tuple[str, ...] = field(default=(), compare=False)
 
     def is_reconciled_to(self, epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.epoch == epoch

@@ -6,12 +6,16 @@ being with its first commit. From version 10 topics are named by id (KIP-848).
 
 from __future__ import annotations
 
+from uuid import UUID
+
+from coordwire.coordinator.because import Because
 from coordwire.coordinator.classic.rebalancing import keep_alive
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.committed_offsets import CommittedOffset, offset_record
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.offsets.answered_topics import AnsweredTopics
 from coordwire.coordinator.offsets.member_epochs import validate_consumer_commit, validate_older_epoch
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import GroupModel, Result, State
@@ -19,12 +23,13 @@ from coordwire.coordinator.topics import NO_TOPIC_ID
 from coordwire.enums import ErrorCode
 from coordwire.messages import OffsetCommitRequest, OffsetCommitResponse
 from coordwire.messages.offset_commit import (
+    OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
 
-__all__ = ["commit", "refused_commit", "resolve_commit"]
+__all__ = ["commit", "refused_commit", "resolve_commit", "too_large", "validate_classic_commit"]
 
 _NEWER_ERRORS = 9
 """The first version whose clients know GROUP_ID_NOT_FOUND."""
@@ -33,85 +38,83 @@ _TOPIC_IDS = 10
 _NO_RETENTION = -1
 
 
+Unknown = AnsweredTopics[OffsetCommitResponseTopic]
+"""The topics and partitions of a commit that do not exist, with their errors."""
+
+
 def resolve_commit(
     state: State, request: OffsetCommitRequest, version: int
-) -> tuple[list[OffsetCommitRequestTopic], OffsetCommitResponse]:
-    """The topics and partitions that exist, and the answer so far: those that do not."""
+) -> tuple[list[OffsetCommitRequestTopic], Unknown]:
+    """The topics and partitions that exist, and those that do not."""
     known = []
-    response = OffsetCommitResponse()
+    by_id = version >= _TOPIC_IDS
+    unknown: Unknown = AnsweredTopics(
+        (lambda topic: topic.topic_id) if by_id else (lambda topic: topic.name), _without_partitions
+    )
     for asked in request.topics:
-        topic = (
-            state.topics.find_id(asked.topic_id) if version >= _TOPIC_IDS else state.topics.find(asked.name)
-        )
+        topic = state.topics.find_id(asked.topic_id) if by_id else state.topics.find(asked.name)
         if topic is None:
-            by_id = version >= _TOPIC_IDS
             error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             name, topic_id = ("", asked.topic_id) if by_id else (asked.name, NO_TOPIC_ID)
-            for partition in asked.partitions:
-                _add(response, name, topic_id, partition.partition_index, int(error), version)
+            unknown.add(_answered(name, topic_id, asked.partitions, int(error)))
             continue
-        valid = []
+        valid: list[OffsetCommitRequestPartition] = []
+        missing: list[OffsetCommitRequestPartition] = []
         for partition in asked.partitions:
-            if state.topics.has(topic.name, partition.partition_index):
-                valid.append(partition)
-            else:
-                error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                _add(response, topic.name, topic.id, partition.partition_index, int(error), version)
+            there = state.topics.has(topic.name, partition.partition_index)
+            (valid if there else missing).append(partition)
+        if missing:
+            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            unknown.add(_answered(topic.name, topic.id, missing, int(error)))
         if valid:
             known.append(OffsetCommitRequestTopic(name=topic.name, topic_id=topic.id, partitions=valid))
-    return known, response
+    return known, unknown
 
 
-def _add(
-    response: OffsetCommitResponse, name: str, topic_id: object, partition: int, error: int, version: int
-) -> None:
-    for topic in response.topics:
-        if (topic.topic_id == topic_id) if version >= _TOPIC_IDS else (topic.name == name):
-            break
-    else:
-        topic = OffsetCommitResponseTopic(name=name, topic_id=topic_id)  # type: ignore[arg-type]
-        response.topics.append(topic)
-    topic.partitions.append(OffsetCommitResponsePartition(partition_index=partition, error_code=error))
+def _without_partitions(topic: OffsetCommitResponseTopic) -> OffsetCommitResponseTopic:
+    return OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id)
 
 
-def _copy(response: OffsetCommitResponse) -> OffsetCommitResponse:
-    topics = [
-        OffsetCommitResponseTopic(name=one.name, topic_id=one.topic_id, partitions=list(one.partitions))
-        for one in response.topics
+def _answered(
+    name: str, topic_id: UUID, partitions: list[OffsetCommitRequestPartition], error: int
+) -> OffsetCommitResponseTopic:
+    """A topic with one error for each of its partitions."""
+    answered = [
+        OffsetCommitResponsePartition(partition_index=one.partition_index, error_code=error)
+        for one in partitions
     ]
-    return OffsetCommitResponse(topics=topics)
+    return OffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=answered)
 
 
 def refused_commit(
-    topics: list[OffsetCommitRequestTopic], response: OffsetCommitResponse, error: int, version: int
+    topics: list[OffsetCommitRequestTopic], unknown: Unknown, error: int
 ) -> OffsetCommitResponse:
     """An answer with one error for every partition that exists."""
-    response = _copy(response)
-    for topic in topics:
-        for partition in topic.partitions:
-            _add(response, topic.name, topic.topic_id, partition.partition_index, error, version)
-    return response
+    found = [_answered(one.name, one.topic_id, one.partitions, error) for one in topics]
+    return OffsetCommitResponse(topics=unknown.merged(found))
 
 
 def commit(
     state: State,
     request: OffsetCommitRequest,
     topics: list[OffsetCommitRequestTopic],
-    refused: OffsetCommitResponse,
+    unknown: Unknown,
     version: int,
 ) -> Result:
-    """Store what exists of a commit; `refused` has the rest's errors."""
+    """Store what exists of a commit."""
     of_older_epoch = _validate(state, request, version)
-    response = _copy(refused)
+    found = []
     now = state.now
     retention = request.retention_time_ms
-    expires_at = -1 if retention == _NO_RETENTION else now + retention
+    expires_at = -1 if retention == _NO_RETENTION else _as_long(now + retention)
     records = []
     for topic in topics:
+        answered = OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id)
+        found.append(answered)
         for partition in topic.partitions:
             metadata = partition.committed_metadata or ""
             error = 0
-            if _utf16_length(metadata) > state.config.offset_metadata_max_size:
+            if too_large(state, metadata):
                 error = int(ErrorCode.OFFSET_METADATA_TOO_LARGE)
             else:
                 if of_older_epoch is not None:
@@ -119,20 +122,29 @@ def commit(
                     validate_older_epoch(
                         of_older_epoch, topic.topic_id, partition.partition_index, generation
                     )
-                epoch = partition.committed_leader_epoch
                 committed = CommittedOffset(
-                    partition.committed_offset, epoch if epoch >= 0 else -1, metadata, now, expires_at,
+                    partition.committed_offset, partition.committed_leader_epoch, metadata, now, expires_at,
                     topic.topic_id,
                 )  # fmt: skip
                 records.append(
                     offset_record(request.group_id, topic.name, partition.partition_index, committed)
                 )
-            _add(response, topic.name, topic.topic_id, partition.partition_index, error, version)
-    return Result(records, response)
+            answered.partitions.append(
+                OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+            )
+    because = Because(member_id=request.member_id or None, generation=request.generation_id_or_member_epoch)
+    return Result(records, OffsetCommitResponse(topics=unknown.merged(found)), because=because)
 
 
-def _utf16_length(text: str) -> int:
-    return len(text) + sum(character > "\uffff" for character in text)
+def _as_long(number: int) -> int:
+    """A sum as Java's 64 bits have it: a client may ask for more time than there is."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def too_large(state: State, metadata: str) -> bool:
+    """Whether a commit's text is over the limit, which counts UTF-16 as Java does."""
+    length = len(metadata) + sum(character > "\uffff" for character in metadata)
+    return length > state.config.offset_metadata_max_size
 
 
 def _validate(state: State, request: OffsetCommitRequest, version: int) -> ConsumerMember | None:
@@ -147,22 +159,30 @@ def _validate(state: State, request: OffsetCommitRequest, version: int) -> Consu
         state.groups[request.group_id] = group
     if isinstance(group, ConsumerGroupModel):
         return validate_consumer_commit(group, request.member_id, generation, version)
-    _validate_member(group, request, generation)
+    validate_classic_commit(group, request.member_id, request.group_instance_id, generation)
     if group.state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE):
         keep_alive(state, group, group.members[request.member_id])
     return None
 
 
-def _validate_member(group: ClassicGroupModel, request: OffsetCommitRequest, generation: int) -> None:
+def validate_classic_commit(
+    group: ClassicGroupModel,
+    member_id: str,
+    instance_id: str | None,
+    generation: int,
+    *,
+    transactional: bool = False,
+) -> None:
+    """Refuse who may not commit; in a transaction, members need not say who they are, nor wait."""
     if group.state is GroupState.DEAD:
         raise OperationRefused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if generation < 0 and group.state is GroupState.EMPTY:
         return  # an operator's, or a consumer's that does without a membership
-    if generation >= 0 or request.member_id or request.group_instance_id is not None:
-        group.validate_member(request.member_id, request.group_instance_id)
+    if generation >= 0 or member_id or instance_id is not None:
+        group.validate_member(member_id, instance_id)
         if generation != group.generation:
             raise OperationRefused(ErrorCode.ILLEGAL_GENERATION)
-    elif group.state is not GroupState.EMPTY:
+    elif not transactional and group.state is not GroupState.EMPTY:
         raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
-    if group.state is GroupState.COMPLETING_REBALANCE:
+    if not transactional and group.state is GroupState.COMPLETING_REBALANCE:
         raise OperationRefused(ErrorCode.REBALANCE_IN_PROGRESS)

@@ -39,21 +39,23 @@ def expire_offsets(state: State) -> Result:
 
 
 def _expire_group(state: State, group: GroupModel, records: list[LogRecord]) -> bool:
-    """Whether the group is left without offsets."""
-    offsets = state.offsets.groups.get(group.group_id)
+    """Whether the group is left without offsets, those of open transactions included."""
+    offsets, pending = state.offsets.groups.get(group.group_id), state.pending_offsets
+    is_open = bool(pending.of_group(group.group_id))
     if offsets is None:
-        return True
+        return not is_open
     if not _may_expire(group):
         return False
     left = False
     retention = state.config.offsets_retention_ms
     for (topic, partition), committed in offsets.items():
         since = _since(group, committed)
-        if not group.is_subscribed(topic) and committed.expired(state.now, since, retention):
+        kept = group.is_subscribed(topic) or pending.is_open(group.group_id, topic, partition)
+        if not kept and committed.expired(state.now, since, retention):
             records.append(offset_tombstone(group.group_id, topic, partition))
         else:
             left = True
-    return not left
+    return not left and not is_open
 
 
 def _may_expire(group: GroupModel) -> bool:
@@ -76,12 +78,16 @@ def _since(group: GroupModel, committed: CommittedOffset) -> int:
 
 
 def remove_topics(state: State, topics: Iterable[TopicImage]) -> Result:
-    """Remove all groups' offsets of topics that were deleted."""
+    """Remove all groups' offsets of topics that were deleted, those of open transactions included."""
     gone = {topic.name: topic.id for topic in topics}
+    stored = [
+        (group_id, partition, committed)
+        for group_id, offsets in state.offsets.groups.items()
+        for partition, committed in offsets.items()
+    ]
     records = [
         offset_tombstone(group_id, topic, partition)
-        for group_id, offsets in state.offsets.groups.items()
-        for (topic, partition), committed in offsets.items()
+        for group_id, (topic, partition), committed in [*stored, *state.pending_offsets.all_offsets()]
         if topic in gone and committed.topic_id in (NO_TOPIC_ID, gone[topic])
     ]
     return Result(records)

@@ -27,7 +27,7 @@ from coordwire.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
-__all__ = ["fetch", "fetch_response", "refused_fetch", "requested_groups"]
+__all__ = ["fetch", "fetch_response", "name_by_id", "refused_fetch", "requested_groups"]
 
 _GROUPS = 8
 _TOPIC_IDS = 10
@@ -62,24 +62,23 @@ def fetch(
         of_group = offsets.get(asked.group_id) if stable else offsets.committed(asked.group_id)
         if of_group is not None:
             found = dict(of_group.items() if stable else of_group.committed_items())
+    unstable = frozenset(state.pending_offsets.of_group(asked.group_id) if stable else ())
     if asked.topics is None:
-        topics = _all(state, found, version)
+        topics = _all(found, unstable)
     else:
-        topics = _requested(state, asked.topics, found, version)
+        topics = _requested(state, asked.topics, found, unstable, version)
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
 
 
 def _all(
-    state: State, found: dict[tuple[str, int], CommittedOffset], version: int
+    found: dict[tuple[str, int], CommittedOffset], unstable: frozenset[tuple[str, int]]
 ) -> list[OffsetFetchResponseTopics]:
     topics: dict[str, OffsetFetchResponseTopics] = {}
     for (name, partition), committed in sorted(found.items()):
         if name not in topics:
-            known = state.topics.find(name) if version >= _TOPIC_IDS else None
-            if version >= _TOPIC_IDS and known is None:
-                continue
-            topics[name] = OffsetFetchResponseTopics(name=name, topic_id=known.id if known else NO_TOPIC_ID)
-        topics[name].partitions.append(_partition(partition, committed))
+            topics[name] = OffsetFetchResponseTopics(name=name)
+        of_topic = topics[name].partitions
+        of_topic.append(_partition(partition, committed, unstable=(name, partition) in unstable))
     return list(topics.values())
 
 
@@ -87,6 +86,7 @@ def _requested(
     state: State,
     topics: Iterable[OffsetFetchRequestTopics],
     found: dict[tuple[str, int], CommittedOffset],
+    unstable: frozenset[tuple[str, int]],
     version: int,
 ) -> list[OffsetFetchResponseTopics]:
     answered, unknown = [], []
@@ -99,7 +99,9 @@ def _requested(
                 continue
             name = topic.name
         partitions = [
-            _partition(index, _of_topic(found.get((name, index)), topic_id))
+            _partition(
+                index, _of_topic(found.get((name, index)), topic_id), unstable=(name, index) in unstable
+            )
             for index in asked.partition_indexes
         ]
         answered.append(OffsetFetchResponseTopics(name=name, topic_id=topic_id, partitions=partitions))
@@ -113,7 +115,13 @@ def _of_topic(committed: CommittedOffset | None, topic_id: UUID) -> CommittedOff
     return committed if committed.topic_id == topic_id else None
 
 
-def _partition(index: int, committed: CommittedOffset | None) -> OffsetFetchResponsePartitions:
+def _partition(
+    index: int, committed: CommittedOffset | None, *, unstable: bool
+) -> OffsetFetchResponsePartitions:
+    """unstable: a transaction that has not ended commits an offset of this partition (KIP-447)."""
+    if unstable:
+        error = int(ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        return OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, error_code=error)
     if committed is None:
         return OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1)
     return OffsetFetchResponsePartitions(
@@ -149,6 +157,18 @@ def refused_fetch(asked: OffsetFetchRequestGroup, error: int, version: int) -> O
         for topic in asked.topics or ()
     ]
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+
+
+def name_by_id(state: State, asked: list[OffsetFetchRequestGroup], response: OffsetFetchResponse) -> None:
+    """Give the topics of who asked for all of them their ids: those at the time of the answer."""
+    for one, group in zip(asked, response.groups, strict=True):
+        if one.topics is not None:
+            continue
+        known = [(state.topics.find(topic.name), topic) for topic in group.topics]
+        group.topics = [topic for image, topic in known if image is not None]
+        for image, topic in known:
+            if image is not None:
+                topic.topic_id = image.id
 
 
 def fetch_response(groups: list[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:

@@ -27,9 +27,12 @@ def _stale(member: ConsumerMember) -> OperationRefused:
 
 
 def validate_consumer_commit(
-    group: ConsumerGroupModel, member_id: str, epoch: int, version: int
+    group: ConsumerGroupModel, member_id: str, epoch: int, version: int = _KNOWS_STALE_EPOCHS
 ) -> ConsumerMember | None:
-    """Gives a member whose epoch isn't the current one: `validate_older_epoch` decides for each partition."""
+    """Gives a member whose epoch isn't the current one: `validate_older_epoch` decides for each partition.
+
+    version: of OffsetCommit; TxnOffsetCommit needs none.
+    """
     if epoch < 0 and group.is_empty:
         return None
     member = group.members.get(member_id)

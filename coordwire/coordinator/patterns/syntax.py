@@ -28,7 +28,10 @@ from coordwire.coordinator.patterns.invalid_pattern import InvalidPattern
 
 __all__ = ["MAX_DEPTH", "MAX_INSTRUCTIONS", "Assertion", "Fragment", "Split", "parsed"]
 
-MAX_INSTRUCTIONS = 10_000
+MAX_INSTRUCTIONS = 40_000
+"""Of a program: more than the longest text has characters, as Kafka takes that. Repetitions have a limit."""
+
+_MAX_REPEATED = 10_000
 MAX_DEPTH = 1_000
 _MAX_REPEAT = 1_000
 _MAX_RUNE = 0x10FFFF
@@ -91,7 +94,7 @@ def _any_of(alternatives: list[Fragment]) -> Fragment:
 def _repeated(fragment: Fragment, least: int, most: int) -> Fragment:
     """most: -1 for any number."""
     size = len(fragment)
-    if (max(least, most) + 1) * (size + 2) > MAX_INSTRUCTIONS:
+    if (max(least, most) + 1) * (size + 2) > _MAX_REPEATED:
         raise InvalidPattern("invalid repeat count")
     pieces = [fragment] * least
     if most < 0:

@@ -1,0 +1,353 @@
+"""The story of consumer groups: durable records, to events.
+
+Strategy: the records of one append are one thing that happened. A member that they bring in, take out or
+change is why the group's epoch rises with them; if there is none, the coordinator itself is. The group is
+steady when each member has come to the newest target. Rules: the only state is that of durable records; a
+member that left for now keeps its place, and no rebalance waits for it.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from coordwire.coordinator.because import Because
+from coordwire.coordinator.model.consumer_member import LEFT_FOR_NOW
+from coordwire.coordinator.model.consumer_states import MemberState
+from coordwire.coordinator.story.rebalances import Rebalances, UnderWay
+from coordwire.coordinator.topics import TopicsImage
+from coordwire.group_events import (
+    Cause,
+    GroupConverted,
+    GroupEvent,
+    Kind,
+    Leaving,
+    MemberJoined,
+    MemberLeft,
+    TopicPartition,
+)
+from coordwire.logs import LogRecord
+from coordwire.messages import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    GroupMetadataKey,
+    OffsetCommitKey,
+)
+from coordwire.messages.consumer_group_records import TopicPartitions
+
+__all__ = ["ConsumerStory"]
+
+_CAUSES: dict[Leaving, Cause] = {
+    "left": "member_left",
+    "session_timeout": "session_timeout",
+    "fenced": "member_fenced",
+}
+
+
+@dataclass(slots=True)
+class _Member:
+    """A member by its records. owned: as they say it."""
+
+    member_id: str
+    said: Any
+    epoch: int = 0
+    stable: bool = True
+    owned: list[TopicPartitions] = field(default_factory=list)
+
+    @property
+    def wants(self) -> tuple[tuple[str, ...], str]:
+        return tuple(sorted(self.said.subscribed_topic_names)), self.said.subscribed_topic_regex or ""
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group by its records. late: who has not come to the target; why: what will raise the epoch."""
+
+    epoch: int = 1
+    assignment_epoch: int = 1
+    members: dict[str, _Member] = field(default_factory=dict)
+    late: set[str] = field(default_factory=set)
+    why: tuple[Cause, str | None] | None = None
+
+    def note(self, member: _Member) -> None:
+        """Count a member as it is now."""
+        there = member.epoch == LEFT_FOR_NOW or (member.stable and member.epoch == self.assignment_epoch)
+        (self.late.discard if there else self.late.add)(member.member_id)
+
+
+@dataclass(slots=True)
+class _Change:
+    """What the records of one append do to one group."""
+
+    joined: dict[str, _Member] = field(default_factory=dict)
+    gone: dict[str, _Member] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+    away: list[_Member] = field(default_factory=list)
+    epoch: int | None = None
+    assigned: bool = False
+    ended: bool = False
+    moved: bool = False
+    was_classic: bool = False
+    classic: bool = False
+
+
+class ConsumerStory:
+    """Of all consumer groups. topics: gives the topics by their ids."""
+
+    def __init__(
+        self,
+        report: Callable[[GroupEvent], None],
+        rebalances: Rebalances,
+        topics: Callable[[], TopicsImage],
+    ) -> None:
+        self._report = report
+        self._rebalances = rebalances
+        self._topics = topics
+        self._groups: dict[str, _Group] = {}
+
+    def load(self, record: LogRecord) -> None:
+        """A record from before: what it says is so, and nothing happens."""
+        changes: dict[str, _Change] = {}
+        self._take_up(record, changes)
+        for group_id, change in changes.items():
+            group = self._groups.get(group_id)
+            if group is None:
+                continue
+            if change.ended or change.classic:
+                del self._groups[group_id]
+            else:
+                self._recount(group, change)
+
+    def loaded(self, now: int) -> None:
+        """Those were all records from before: what is under way by them began for an unknown reason."""
+        for group_id, group in self._groups.items():
+            if group.members and (group.late or group.epoch > group.assignment_epoch):
+                detail = "it was under way when the coordinator loaded the group"
+                before = group.assignment_epoch - 1
+                found = self._rebalances.begin(group_id, now, "consumer", "unknown", None, before, detail)
+                if group.epoch == group.assignment_epoch:
+                    found.generation, found.joined = group.assignment_epoch, now
+
+    def records(self, now: int, records: Iterable[LogRecord], because: Because) -> None:
+        """The records of one append are durable; those of commits are another's."""
+        changes: dict[str, _Change] = {}
+        for record in records:
+            if not isinstance(record.key, OffsetCommitKey):
+                self._take_up(record, changes)
+        for group_id, change in changes.items():
+            self._tell(now, group_id, change, because)
+
+    # --- records ---
+
+    def _take_up(self, record: LogRecord, changes: dict[str, _Change]) -> None:
+        key: Any = record.key
+        value: Any = record.value
+        if isinstance(key, GroupMetadataKey):
+            change = changes.setdefault(key.group, _Change())
+            if value is None:
+                change.was_classic = True
+            else:
+                change.classic = True
+            return
+        group_id = getattr(key, "group_id", None)
+        if group_id is None or isinstance(value, bytes):
+            return
+        change = changes.setdefault(group_id, _Change())
+        group = self._groups.get(group_id)
+        if group is None:
+            if value is None:
+                return
+            group = self._groups[group_id] = _Group()
+        if isinstance(key, ConsumerGroupMemberMetadataKey):
+            _said(group, change, key.member_id, value)
+        elif isinstance(key, ConsumerGroupCurrentMemberAssignmentKey):
+            _owns(group, change, key.member_id, value)
+        elif isinstance(key, ConsumerGroupMetadataKey):
+            if value is None:
+                change.ended = True
+            else:
+                group.epoch = change.epoch = value.epoch
+        elif isinstance(key, ConsumerGroupTargetAssignmentMetadataKey) and value is not None:
+            group.assignment_epoch = value.assignment_epoch
+            change.assigned = True
+
+    @staticmethod
+    def _recount(group: _Group, change: _Change) -> None:
+        if change.assigned:
+            for member in group.members.values():
+                group.note(member)
+
+    # --- events ---
+
+    def _tell(self, now: int, group_id: str, change: _Change, because: Because) -> None:
+        group = self._groups.get(group_id)
+        if group is None:
+            return
+        if change.classic or change.ended:
+            # Its end as a consumer group; what goes on as a classic group is that one's story.
+            del self._groups[group_id]
+            if not change.classic:
+                self._rebalances.end(group_id, now, "empty")
+            return
+        before = 0
+        if change.was_classic:
+            before = self._converts(now, group_id, group, change)
+        self._recount(group, change)
+        for member in change.away:
+            self._left(now, group_id, member, "left_for_now", None)
+        for member in change.gone.values():
+            heir = _heir(member, change)
+            if heir is None:
+                self._left(now, group_id, member, because.how, because.reason)
+            elif member.epoch != LEFT_FOR_NOW:
+                self._left(now, group_id, member, "fenced", None)
+        for member in change.joined.values():
+            self._joined(now, group_id, member, rejoined=_predecessor(member, change) is not None)
+        why = _why(group, change, because)
+        if change.epoch is not None and change.epoch > before:
+            self._raised(now, group_id, group, why or group.why or ("assignment_changed", None))
+            group.why = None
+        elif why is not None and why[0] != "static_member_returned":
+            group.why = why  # a pattern that is not resolved yet will raise the epoch
+        self._settle(now, group_id, group, change)
+
+    def _converts(self, now: int, group_id: str, group: _Group, change: _Change) -> int:
+        """A classic group goes on as this one; gives the epoch that it goes on with."""
+        new = [one for one in change.joined.values() if one.said.classic_member_metadata is None]
+        self._rebalances.end(group_id, now, "superseded")
+        kinds: tuple[Kind, Kind] = "classic", "consumer"
+        self._report(
+            GroupConverted(
+                **self._rebalances.place(group_id, now), kind_before=kinds[0], kind=kinds[1],
+                member_id=new[0].member_id if new else None,
+            )
+        )  # fmt: skip
+        both = (*change.joined.values(), *change.gone.values())
+        old = [one for one in both if one.said.classic_member_metadata is not None]
+        change.joined = {one.member_id: one for one in new}
+        change.changed = []
+        return max((one.epoch for one in old), default=0)
+
+    def _raised(self, now: int, group_id: str, group: _Group, why: tuple[Cause, str | None]) -> None:
+        """The group's epoch rose."""
+        found = self._rebalances.get(group_id)
+        if found is not None and found.joined is None and found.kind == "consumer":
+            return  # no target was computed since it began: the next is for both
+        self._rebalances.end(group_id, now, "superseded")
+        self._rebalances.begin(group_id, now, "consumer", *why, group.epoch - 1)
+
+    def _settle(self, now: int, group_id: str, group: _Group, change: _Change) -> None:
+        found = self._rebalances.get(group_id)
+        if found is None:
+            return
+        if not group.members:
+            found.generation = group.epoch
+            self._rebalances.end(group_id, now, "empty")
+            return
+        if change.assigned:
+            found.generation, found.joined = group.assignment_epoch, now
+        if found.joined is not None and not group.late and group.epoch == group.assignment_epoch:
+            self._steady(now, group_id, group, found)
+
+    def _steady(self, now: int, group_id: str, group: _Group, found: UnderWay) -> None:
+        found.members = tuple(group.members)
+        assigned = {name: self._named(member.owned) for name, member in group.members.items()}
+        self._rebalances.end(group_id, now, "steady", assigned)
+
+    def _named(self, owned: Iterable[TopicPartitions]) -> frozenset[TopicPartition]:
+        return frozenset(
+            TopicPartition(self._name(topic.topic_id), number)
+            for topic in owned
+            for number in topic.partitions
+        )
+
+    def _name(self, topic_id: UUID) -> str:
+        topic = self._topics().find_id(topic_id)
+        return urlsafe_b64encode(topic_id.bytes).decode().rstrip("=") if topic is None else topic.name
+
+    def _joined(self, now: int, group_id: str, member: _Member, *, rejoined: bool) -> None:
+        names, regex = member.wants
+        classic = member.said.classic_member_metadata
+        self._report(
+            MemberJoined(
+                **self._rebalances.place(group_id, now), kind="consumer", member_id=member.member_id,
+                client_id=member.said.client_id, host=member.said.client_host.removeprefix("/"),
+                instance_id=member.said.instance_id, topics=(*names, *([f"/{regex}/"] if regex else ())),
+                protocols=() if classic is None else tuple(one.name for one in classic.supported_protocols),
+                session_timeout_ms=None if classic is None else classic.session_timeout_ms,
+                rejoined=rejoined,
+            )
+        )  # fmt: skip
+
+    def _left(self, now: int, group_id: str, member: _Member, how: Leaving, reason: str | None) -> None:
+        self._report(
+            MemberLeft(
+                **self._rebalances.place(group_id, now), member_id=member.member_id,
+                client_id=member.said.client_id, instance_id=member.said.instance_id, how=how, reason=reason,
+            )
+        )  # fmt: skip
+
+
+def _said(group: _Group, change: _Change, member_id: str, value: Any) -> None:
+    known = group.members.get(member_id)
+    if value is None:
+        if known is not None:
+            del group.members[member_id]
+            group.late.discard(member_id)
+            if change.joined.pop(member_id, None) is None or change.was_classic:
+                change.gone[member_id] = known
+        return
+    if known is None:
+        group.members[member_id] = change.joined[member_id] = _Member(member_id, value)
+        group.note(group.members[member_id])
+        return
+    before = known.wants
+    known.said = value
+    if known.wants != before and member_id not in change.joined:
+        change.changed.append(member_id)
+
+
+def _owns(group: _Group, change: _Change, member_id: str, value: Any) -> None:
+    member = group.members.get(member_id)
+    if member is None or value is None:
+        return  # a tombstone comes just before the member's own
+    if value.member_epoch == LEFT_FOR_NOW and member.epoch != LEFT_FOR_NOW:
+        change.away.append(member)
+    member.epoch = value.member_epoch
+    member.stable = MemberState.of(value.state) is MemberState.STABLE
+    member.owned = list(value.assigned_partitions)
+    group.note(member)
+
+
+def _heir(member: _Member, change: _Change) -> _Member | None:
+    """Who takes a static member's place."""
+    instance_id = member.said.instance_id
+    if instance_id is None:
+        return None
+    return next((one for one in change.joined.values() if one.said.instance_id == instance_id), None)
+
+
+def _predecessor(member: _Member, change: _Change) -> _Member | None:
+    instance_id = member.said.instance_id
+    if instance_id is None:
+        return None
+    return next((one for one in change.gone.values() if one.said.instance_id == instance_id), None)
+
+
+def _why(group: _Group, change: _Change, because: Because) -> tuple[Cause, str | None] | None:
+    """Whose doing an append is, if a member's."""
+    for member in change.joined.values():
+        if _predecessor(member, change) is not None:
+            return "static_member_returned", member.member_id
+        first = len(group.members) == len(change.joined)
+        return "first_member" if first else "new_member", member.member_id
+    for name in change.gone:
+        return _CAUSES.get(because.how, "member_removed"), name
+    for name in change.changed:
+        return "subscription_changed", name
+    return None

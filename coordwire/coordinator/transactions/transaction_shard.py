@@ -1,0 +1,480 @@
+"""A shard: one partition of `__transaction_state` and the transactional ids in it.
+
+    ticket = shard.end("payments", 7, 0, committed=True, version=2)
+    for effect in shard.effects(): ...         TransactionAppend: write it, then `appended` or `failed`;
+                                               MarkersToWrite: write them, then `marked`; TransactionOutcome
+    shard.next_deadline(); shard.advance(now)  time is an input
+    shard.load(records, coordinator_epoch=0)   the partition comes
+
+Rules: as Kafka's coordinator. An id has one change at a time: what comes meanwhile gets
+CONCURRENT_TRANSACTIONS. EndTxn is answered when the decision is durable; the markers come after that. Nothing
+that a client sends raises.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from coordwire.coordinator.refusal import OperationRefused, translated
+from coordwire.coordinator.timers import Timers
+from coordwire.coordinator.transactions.beginning import (
+    IDLE,
+    PREPARED,
+    begin_of,
+    checked_producer,
+    validate_begin,
+)
+from coordwire.coordinator.transactions.ending import end_of
+from coordwire.coordinator.transactions.transaction_config import TransactionConfig
+from coordwire.coordinator.transactions.transaction_effects import (
+    MarkersToWrite,
+    TransactionAppend,
+    TransactionEffect,
+    TransactionOutcome,
+)
+from coordwire.coordinator.transactions.transaction_records import record_of, replayed, tombstone_of
+from coordwire.coordinator.transactions.transactional_id import (
+    NO_TIMEOUT,
+    Place,
+    TransactionalId,
+    TransactionFacts,
+)
+from coordwire.enums import ErrorCode, TransactionStatus
+from coordwire.logs import LogRecord
+
+__all__ = ["TransactionShard"]
+
+_FINAL = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
+"""Answers to a marker after which this coordinator leaves the transaction alone."""
+
+_EXPIRATION = "expiration"
+
+Then = Callable[[int], None]
+
+
+class _Write(NamedTuple):
+    """A record on its way. facts: of the id when it is durable, None for a tombstone. retry: it is written
+    again until it is."""
+
+    names: tuple[str, ...]
+    facts: TransactionFacts | None
+    then: Then
+    retry: bool = False
+
+
+class TransactionShard:
+    """The coordinator of one partition; it has none until `load`.
+
+    new_producer_id: gives an id that no producer has had; it may raise `OSError`.
+    """
+
+    def __init__(
+        self, *, new_producer_id: Callable[[], int], now: int = 0, config: TransactionConfig | None = None
+    ) -> None:
+        self.config = config or TransactionConfig()
+        self.now = now
+        self.coordinator_epoch = 0
+        self.ids: dict[str, TransactionalId] = {}
+        self._began = now
+        self._new_producer_id = new_producer_id
+        self._error = ErrorCode.NOT_COORDINATOR
+        self._effects: deque[TransactionEffect] = deque()
+        self._timers: Timers[None] = Timers()
+        self._tickets = 0
+        self._numbers = 0
+        self._writes: dict[int, _Write] = {}
+        self._markers: dict[int, tuple[TransactionalId, TransactionFacts]] = {}
+
+    def effects(self) -> Iterator[TransactionEffect]:
+        """What is to be done, each once, in order."""
+        while self._effects:
+            yield self._effects.popleft()
+
+    # --- the partition comes and goes ---
+
+    def load(self, records: Iterable[LogRecord], *, coordinator_epoch: int = 0) -> None:
+        """Take the partition with all records of its log; what was prepared is completed.
+
+        Raises `Malformed` for a record that makes no sense, and what `records` raises.
+        """
+        self._clear()
+        self.ids = replayed(records)
+        self.coordinator_epoch = coordinator_epoch
+        self._error = ErrorCode.NONE
+        for one in self.ids.values():
+            self._became(one)
+            if one.facts.status in PREPARED:
+                self._write_markers(one, one.completed(self.now))
+
+    def unload(self) -> None:
+        """Give up the partition: what waits for its record gets NOT_COORDINATOR."""
+        writes = list(self._writes.values())
+        self._clear()
+        self._error = ErrorCode.NOT_COORDINATOR
+        for write in writes:
+            write.then(int(self._error))
+
+    def _clear(self) -> None:
+        self.ids = {}
+        self._writes, self._markers, self._timers = {}, {}, Timers()
+
+    # --- operations ---
+
+    def init_producer_id(
+        self,
+        name: str,
+        timeout_ms: int,
+        *,
+        expected: tuple[int, int] | None = None,
+        two_phase: bool = False,
+        keep_prepared: bool = False,
+    ) -> int:
+        """InitProducerId: a producer begins. expected: the id and the epoch that it has had."""
+        ticket = self._ticket()
+
+        def operation() -> None:
+            validate_begin(self.config, name, timeout_ms, two_phase=two_phase, keep_prepared=keep_prepared)
+            self._init(ticket, name, timeout_ms, expected, two_phase)
+
+        self._try(operation, lambda error: self._answer(ticket, error))
+        return ticket
+
+    def _init(
+        self, ticket: int, name: str, timeout_ms: int, expected: tuple[int, int] | None, two_phase: bool
+    ) -> None:
+        self._check_loaded()
+        timeout_ms = NO_TIMEOUT if two_phase else timeout_ms
+        one = self.ids.get(name)
+        if one is None:
+            fresh = TransactionFacts(
+                producer_id=self._producer_id(), timeout_ms=timeout_ms, update_time=self.now
+            )
+            one = self.ids[name] = TransactionalId(name, fresh)
+            self._watch_expiration()
+        after = begin_of(
+            one, expected, timeout_ms=timeout_ms, new_producer_id=self._producer_id, now=self.now
+        )
+        if after is None:
+            self._fence(
+                one, lambda error, *_: self._answer(ticket, error or ErrorCode.CONCURRENT_TRANSACTIONS)
+            )
+            return
+        self._append(
+            one,
+            after,
+            lambda error: self._answer(
+                ticket,
+                error,
+                after.producer_id if not error else -1,
+                after.producer_epoch if not error else -1,
+            ),
+        )
+
+    def add_partitions(
+        self, name: str, producer_id: int, epoch: int, places: frozenset[Place], *, version: int = 0
+    ) -> int:
+        """AddPartitionsToTxn, AddOffsetsToTxn: partitions are going to be written to in the transaction.
+
+        version: 2 if a partition's leader asks, for a producer that leaves that to it.
+        """
+        ticket = self._ticket()
+
+        def operation() -> None:
+            one = self._found(name)
+            if one.pending is not None:
+                raise OperationRefused(ErrorCode.CONCURRENT_TRANSACTIONS)
+            facts = checked_producer(one, producer_id, epoch)
+            if facts.status is TransactionStatus.ONGOING and places <= facts.places:
+                self._answer(ticket, 0)
+                return
+            after = one.with_places(places, version, self.now)
+            self._append(one, after, lambda error: self._answer(ticket, error))
+
+        self._try(operation, lambda error: self._answer(ticket, error))
+        return ticket
+
+    def verify_partitions(self, name: str, producer_id: int, epoch: int, places: frozenset[Place]) -> int:
+        """AddPartitionsToTxn with `verify_only`: whether partitions are in the transaction."""
+        ticket = self._ticket()
+
+        def operation() -> None:
+            known = checked_producer(self._found(name), producer_id, epoch).places
+            missing = int(ErrorCode.TRANSACTION_ABORTABLE)
+            found = {place: 0 if place in known else missing for place in places}
+            self._effects.append(TransactionOutcome(ticket=ticket, places=found))
+
+        self._try(operation, lambda error: self._answer(ticket, error))
+        return ticket
+
+    def end(self, name: str, producer_id: int, epoch: int, *, committed: bool, version: int = 0) -> int:
+        """EndTxn. version: 2 if the producer takes an epoch a transaction."""
+        ticket = self._ticket()
+
+        def operation() -> None:
+            self._end(
+                self._found(name),
+                producer_id,
+                epoch,
+                committed,
+                True,
+                version,
+                lambda error, *who: self._answer(ticket, error, *who),
+            )
+
+        self._try(operation, lambda error: self._answer(ticket, error))
+        return ticket
+
+    def facts(self, name: str) -> TransactionFacts:
+        """What is known of an id. Raises `OperationRefused`."""
+        self._check_loaded()
+        if not name:
+            raise OperationRefused(ErrorCode.INVALID_REQUEST)
+        one = self.ids.get(name)
+        if one is None or one.facts.status is TransactionStatus.DEAD:
+            raise OperationRefused(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+        return one.facts
+
+    # --- parts of operations ---
+
+    def _ticket(self) -> int:
+        self._tickets += 1
+        return self._tickets
+
+    def _answer(self, ticket: int, error: int, producer_id: int = -1, epoch: int = -1) -> None:
+        self._effects.append(
+            TransactionOutcome(
+                ticket=ticket, error_code=int(error), producer_id=producer_id, producer_epoch=epoch
+            )
+        )
+
+    def _try(self, operation: Callable[[], None], refused: Then) -> None:
+        try:
+            operation()
+        except OperationRefused as refusal:
+            refused(int(refusal.code))
+
+    def _check_loaded(self) -> None:
+        if self._error:
+            raise OperationRefused(self._error)
+
+    def _found(self, name: str) -> TransactionalId:
+        if not name:
+            raise OperationRefused(ErrorCode.INVALID_REQUEST)
+        self._check_loaded()
+        one = self.ids.get(name)
+        if one is None:
+            raise OperationRefused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return one
+
+    def _producer_id(self) -> int:
+        try:
+            return self._new_producer_id()
+        except OSError as error:
+            raise OperationRefused(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from None
+
+    def _fence(self, one: TransactionalId, then: Callable[..., None]) -> None:
+        """Abort the transaction, and shut its producer out."""
+        producer_id, epoch = one.facts.producer_id, one.fenced()
+        try:
+            self._end(one, producer_id, epoch, False, False, self.config.version, then)
+        except OperationRefused:
+            if one.pending is TransactionStatus.PREPARE_EPOCH_FENCE:
+                one.pending = None
+            raise
+
+    def _end(
+        self,
+        one: TransactionalId,
+        producer_id: int,
+        epoch: int,
+        committed: bool,
+        from_client: bool,
+        version: int,
+        then: Callable[..., None],
+    ) -> None:
+        """then: gets an error, and the producer's id and epoch from now on."""
+        old_fence = version < 2 and one.pending is TransactionStatus.PREPARE_EPOCH_FENCE
+        prepared = end_of(
+            one,
+            producer_id,
+            epoch,
+            committed=committed,
+            from_client=from_client,
+            version=version,
+            new_producer_id=self._producer_id,
+            now=self.now,
+        )
+        if prepared is None:
+            facts = one.facts
+            then(0, *((facts.producer_id, facts.producer_epoch) if version >= 2 else ()))
+            return
+
+        def written(error: int) -> None:
+            if error:
+                one.failed_fence = one.failed_fence or old_fence
+                then(error)
+                return
+            completed = one.completed(self.now)
+            then(0, *((completed.producer_id, completed.producer_epoch) if version >= 2 else ()))
+            self._write_markers(one, completed)
+
+        self._append(one, prepared, written)
+
+    # --- the log ---
+
+    def _append(
+        self, one: TransactionalId, after: TransactionFacts, then: Then, *, retry: bool = False
+    ) -> None:
+        self._submit(_Write((one.name,), after, then, retry), record_of(one.name, after, self.config.version))
+
+    def _submit(self, write: _Write, *records: LogRecord) -> None:
+        self._numbers += 1
+        self._writes[self._numbers] = write
+        self._effects.append(TransactionAppend(number=self._numbers, records=records))
+
+    def appended(self, number: int) -> None:
+        """The append with this number is durable."""
+        write = self._writes.pop(number, None)
+        if write is None:
+            return
+        if write.facts is None:
+            for name in write.names:
+                del self.ids[name]
+            if not self.ids:
+                self._timers.cancel(_EXPIRATION)
+        else:
+            one = self.ids[write.names[0]]
+            one.facts, one.pending = write.facts, None
+            self._became(one)
+        write.then(0)
+
+    def failed(self, number: int, error: int) -> None:
+        """The append with this number failed, with a broker's error code."""
+        write = self._writes.pop(number, None)
+        if write is None:
+            return
+        code = translated(error)
+        if write.retry and write.facts is not None:
+            facts, one = write.facts, self.ids[write.names[0]]
+            self._timers.set(
+                ("complete", one.name),
+                self.now + self.config.retry_ms,
+                lambda: self._append(one, facts, write.then, retry=True),
+            )
+            return
+        for name in write.names:
+            self.ids[name].pending = None
+        write.then(code)
+
+    # --- markers ---
+
+    def _write_markers(self, one: TransactionalId, completed: TransactionFacts) -> None:
+        facts = one.facts
+        if not facts.places:
+            self._append(one, completed, _nothing, retry=True)
+            return
+        self._numbers += 1
+        self._markers[self._numbers] = (one, completed)
+        self._effects.append(
+            MarkersToWrite(
+                number=self._numbers,
+                transactional_id=one.name,
+                producer_id=facts.producer_id,
+                producer_epoch=facts.producer_epoch,
+                committed=facts.status is TransactionStatus.PREPARE_COMMIT,
+                coordinator_epoch=self.coordinator_epoch,
+                transaction_version=facts.version,
+                places=facts.places,
+            )
+        )
+
+    def marked(self, number: int, errors: Mapping[Place, int]) -> None:
+        """What became of the markers with this number, for each partition; 0 for one that is gone too.
+
+        What failed is written again, until another coordinator or a newer epoch is in the way.
+        """
+        found = self._markers.pop(number, None)
+        if found is None:
+            return
+        one, completed = found
+        final = False
+        for place, error in errors.items():
+            if not error:
+                one.marked(place)
+            final = final or error in _FINAL
+        if final:
+            return
+        if not one.facts.places:
+            self._append(one, completed, _nothing, retry=True)
+            return
+        self._timers.set(
+            ("markers", one.name),
+            self.now + self.config.retry_ms,
+            lambda: self._write_markers(one, completed),
+        )
+
+    # --- time ---
+
+    def next_deadline(self) -> int | None:
+        """When `advance` has something to do next."""
+        return self._timers.next_deadline()
+
+    def advance(self, now: int) -> None:
+        """Time has come to this point; timers that are due run."""
+        while (due := self._timers.next_deadline()) is not None and due <= now:
+            self.now = max(self.now, due)
+            self._timers.pop()()
+        self.now = max(self.now, now)
+
+    def _tick(self, due: int, interval: int) -> int:
+        """The first check at or after a time; checks come at this interval from the start on."""
+        return self._began + max(1, -((self._began - due) // interval)) * interval
+
+    def _became(self, one: TransactionalId) -> None:
+        """Set the timers that go with an id's facts."""
+        facts, key = one.facts, ("timeout", one.name)
+        if facts.status is TransactionStatus.ONGOING and facts.timeout_ms != NO_TIMEOUT:
+            due = facts.start_time + facts.timeout_ms + 1
+            self._timers.set(
+                key, self._tick(due, self.config.abort_interval_ms), lambda: self._time_over(one)
+            )
+        else:
+            self._timers.cancel(key)
+        self._watch_expiration()
+
+    def _time_over(self, one: TransactionalId) -> None:
+        if one.facts.status is not TransactionStatus.ONGOING:
+            return
+        interval = self.config.abort_interval_ms
+        self._timers.set(
+            ("timeout", one.name), self._tick(self.now + 1, interval), lambda: self._time_over(one)
+        )
+        if one.pending is None:
+            self._try(lambda: self._fence(one, _nothing), _nothing)
+
+    def _watch_expiration(self) -> None:
+        if not self._timers.is_set(_EXPIRATION):
+            interval = self.config.expiration_interval_ms
+            self._timers.set(_EXPIRATION, self._tick(self.now + 1, interval), self._expire)
+
+    def _expire(self) -> None:
+        """Remove the ids that were not used for long."""
+        latest = self.now - self.config.expiration_ms
+        gone = [
+            one
+            for one in self.ids.values()
+            if one.pending is None and one.facts.status in IDLE and one.facts.update_time <= latest
+        ]
+        for one in gone:
+            one.expires()
+        if gone:
+            names = tuple(one.name for one in gone)
+            self._submit(_Write(names, None, _nothing), *map(tombstone_of, names))
+        if self.ids:
+            self._watch_expiration()
+
+
+def _nothing(*_: object) -> None:
+    """No operation waits for it."""

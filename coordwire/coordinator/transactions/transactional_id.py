@@ -1,0 +1,197 @@
+"""A transactional id: what is known of it, and what it may become next.
+
+Strategy: the facts are one immutable value; a change is the value that will hold once its record is durable,
+and until then the id has a pending status. Rules: one change at a time; a status follows only those in
+`BEFORE`. The epochs are those of KIP-360 and KIP-890: -1 where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from coordwire.coordinator.refusal import OperationRefused
+from coordwire.enums import ErrorCode, TransactionStatus
+
+__all__ = ["BEFORE", "NO_EPOCH", "NO_ID", "Place", "TransactionFacts", "TransactionalId", "is_exhausted"]
+
+Place: TypeAlias = tuple[str, int]
+"""A topic and the number of its partition."""
+
+NO_ID = -1
+NO_EPOCH = -1
+HIGHEST_EPOCH = 0x7FFF
+NO_TIMEOUT = 0x7FFFFFFF
+"""The timeout of a transaction that another system ends (KIP-939)."""
+
+_S = TransactionStatus
+
+BEFORE: Mapping[TransactionStatus, frozenset[TransactionStatus]] = {
+    _S.EMPTY: frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
+    _S.ONGOING: frozenset({_S.ONGOING, _S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
+    _S.PREPARE_COMMIT: frozenset({_S.ONGOING}),
+    _S.PREPARE_ABORT: frozenset(
+        {_S.ONGOING, _S.PREPARE_EPOCH_FENCE, _S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}
+    ),
+    _S.COMPLETE_COMMIT: frozenset({_S.PREPARE_COMMIT}),
+    _S.COMPLETE_ABORT: frozenset({_S.PREPARE_ABORT}),
+    _S.DEAD: frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
+    _S.PREPARE_EPOCH_FENCE: frozenset({_S.ONGOING}),
+}
+"""From which statuses each may follow."""
+
+
+def is_exhausted(epoch: int) -> bool:
+    """Whether a producer id has no further epoch to give; the last one is kept for fencing."""
+    return epoch >= HIGHEST_EPOCH - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionFacts:
+    """What the log says of a transactional id.
+
+    previous_producer_id: before the last change; next_producer_id: after the one that is prepared.
+    last_epoch: that a retry of InitProducerId may still have. start_time: -1 outside of a transaction.
+    version: of transactions, as the client that made the last change knows them.
+    """
+
+    producer_id: int
+    previous_producer_id: int = NO_ID
+    next_producer_id: int = NO_ID
+    producer_epoch: int = NO_EPOCH
+    last_epoch: int = NO_EPOCH
+    timeout_ms: int
+    status: TransactionStatus = TransactionStatus.EMPTY
+    places: frozenset[Place] = frozenset()
+    start_time: int = -1
+    update_time: int
+    version: int = 0
+
+
+class TransactionalId:
+    """One id. pending: the status that it is on the way to. failed_fence: an epoch was raised that no record
+    says, so that it is not raised again."""
+
+    __slots__ = ("facts", "failed_fence", "name", "pending")
+
+    def __init__(self, name: str, facts: TransactionFacts) -> None:
+        self.name = name
+        self.facts = facts
+        self.pending: TransactionStatus | None = None
+        self.failed_fence = False
+
+    def _change(self, status: TransactionStatus, **changes: object) -> TransactionFacts:
+        """What it will be, once that is durable."""
+        assert self.pending is None
+        assert self.facts.status in BEFORE[status]
+        self.pending = status
+        return replace(
+            self.facts,
+            status=status,
+            previous_producer_id=self.facts.producer_id,
+            **changes,  # type: ignore[arg-type]
+        )
+
+    # --- what it may become ---
+
+    def next_epoch(self, timeout_ms: int, expected: int | None, now: int) -> TransactionFacts:
+        """A producer begins with this id. expected: the epoch that it says it has.
+
+        Raises `OperationRefused` for an epoch that was replaced.
+        """
+        facts = self.facts
+        epoch, last = facts.producer_epoch + 1, NO_EPOCH
+        if expected is not None:
+            if facts.producer_epoch == NO_EPOCH or expected == facts.producer_epoch:
+                last = facts.producer_epoch
+            elif expected == facts.last_epoch:  # a retry: the epoch was given already
+                epoch, last = facts.producer_epoch, facts.last_epoch
+            else:
+                raise OperationRefused(ErrorCode.PRODUCER_FENCED)
+        return self._begun(timeout_ms, now, producer_epoch=epoch, last_epoch=last)
+
+    def next_producer(
+        self, producer_id: int, timeout_ms: int, now: int, *, keep_last: bool
+    ) -> TransactionFacts:
+        """The epochs of its producer id are used up: it goes by another from now on."""
+        last = self.facts.producer_epoch if keep_last else NO_EPOCH
+        return self._begun(timeout_ms, now, producer_id=producer_id, producer_epoch=0, last_epoch=last)
+
+    def _begun(self, timeout_ms: int, now: int, **changes: int) -> TransactionFacts:
+        return self._change(
+            TransactionStatus.EMPTY,
+            timeout_ms=timeout_ms,
+            places=frozenset(),
+            start_time=-1,
+            update_time=now,
+            **changes,
+        )
+
+    def with_places(self, places: frozenset[Place], version: int, now: int) -> TransactionFacts:
+        """Partitions are in the transaction, which begins with the first of them."""
+        facts = self.facts
+        return self._change(
+            TransactionStatus.ONGOING,
+            places=facts.places | places,
+            start_time=facts.start_time if facts.status is TransactionStatus.ONGOING else now,
+            update_time=now,
+            version=version,
+        )
+
+    def fenced(self) -> int:
+        """The transaction is going to be aborted by another than its producer; gives the epoch for that."""
+        facts = self.facts
+        keep = self.failed_fence or facts.producer_epoch == HIGHEST_EPOCH
+        self._change(TransactionStatus.PREPARE_EPOCH_FENCE)
+        return facts.producer_epoch if keep else facts.producer_epoch + 1
+
+    def fence_at(self, epoch: int) -> None:
+        """The producer's epoch is this one, before a record says so: transaction versions 0 and 1."""
+        self.facts = replace(self.facts, producer_epoch=epoch, last_epoch=NO_EPOCH)
+
+    def prepared(
+        self, committed: bool, version: int, next_producer_id: int, now: int, *, empty: bool = False
+    ) -> TransactionFacts:
+        """The transaction's end is decided. empty: an abort without a transaction, which only raises the
+        epoch."""
+        facts = self.facts
+        epoch, last = facts.producer_epoch, facts.last_epoch
+        if version >= 2:
+            last = epoch
+            if committed or epoch != HIGHEST_EPOCH:
+                epoch += 1
+        return self._change(
+            TransactionStatus.PREPARE_COMMIT if committed else TransactionStatus.PREPARE_ABORT,
+            producer_epoch=epoch,
+            last_epoch=last,
+            start_time=now if empty else facts.start_time,
+            next_producer_id=next_producer_id,
+            update_time=now,
+            version=version,
+        )
+
+    def completed(self, now: int) -> TransactionFacts:
+        """All markers are written."""
+        facts = self.facts
+        self.failed_fence = False
+        producer_id, epoch = facts.producer_id, facts.producer_epoch
+        if facts.version >= 2 and facts.next_producer_id != NO_ID:
+            producer_id, epoch = facts.next_producer_id, 0
+        committed = facts.status is TransactionStatus.PREPARE_COMMIT
+        return self._change(
+            TransactionStatus.COMPLETE_COMMIT if committed else TransactionStatus.COMPLETE_ABORT,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            next_producer_id=NO_ID,
+            places=frozenset(),
+            update_time=now,
+        )
+
+    def expires(self) -> None:
+        """It is on the way out."""
+        self._change(TransactionStatus.DEAD, places=frozenset())
+
+    def marked(self, place: Place) -> None:
+        """A partition has its marker."""
+        self.facts = replace(self.facts, places=self.facts.places - {place})
