@@ -1,0 +1,35 @@
+"""The systems that Kafka's coordinator drafts describe, and the ZooKeeper consumer before them, as machines.
+
+Sources: five historical documents of Kafka's wiki, pages and code; what they leave open, and what was
+decided, is in docs/explanation/drafts.md. Everything is a machine without socket, clock or randomness: inputs
+in, actions out.
+
+ZooKeeper
+    zookeeper_operations.py   what is asked of ZooKeeper and what comes back
+    zookeeper_tree.py         ZooKeeper as a value: nodes, sessions, transactions
+    zookeeper_watches.py      who watches what
+    zookeeper_steps.py        a node's parents, and nodes that are written wherever they are
+    ownership_nodes.py        what a coordinator reads and writes for a group
+What all have in common
+    actions.py                what a machine wants done
+    machine.py                inputs, timers, and procedures that wait
+    machine_host.py           a machine with the connections of its dialect: bytes in, bytes out
+    topic_interest.py         topic_count, and who owns what
+    draft_settings.py         settings, error codes
+    recent_values.py          what many machines make of the same value, made once
+The ZooKeeper consumer
+    zookeeper_consumer.py     registration, rebalances, ownership, offsets
+Drafts 1 and 2
+    draft_broker.py           the cluster, and the election (draft 3's too)
+    coordinated_groups.py     the coordinator's registry
+    pinging_coordinator.py    failure detection, queues of rebalances, commits
+    draft_1_broker.py         the first draft's coordinator
+    draft_2_broker.py         the detailed design's coordinator
+    discovering_consumer.py   a consumer up to its registration
+    draft_1_consumer.py       the first draft's consumer
+    draft_2_consumer.py       the detailed design's consumer
+Draft 3
+    join_group_body.py        the body of JoinGroupRequest, which the document elides
+    draft_3_broker.py         the new consumer's coordinator
+    draft_3_consumer.py       the new consumer
+"""

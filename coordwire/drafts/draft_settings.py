@@ -1,0 +1,54 @@
+"""What an operator sets for the drafts' brokers, the codes of their errors, and the members of a cluster.
+
+Rules: the documents name the settings but give no values: the defaults are Kafka 0.8's where it had the same
+setting, else our own. Nor do they give error codes ("an appropriate error code", "some more error code"):
+these are today's for the same refusal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+__all__ = ["BrokerAddress", "BrokerSettings", "DraftError"]
+
+
+class DraftError(IntEnum):
+    """Error codes in the drafts' responses."""
+
+    ILLEGAL_STATE = -1
+    NONE = 0
+    COORDINATOR_NOT_AVAILABLE = 15
+    NOT_COORDINATOR = 16
+    INVALID_GROUP_ID = 24
+    UNKNOWN_CONSUMER = 25
+    INVALID_SESSION_TIMEOUT = 26
+    REBALANCE_IN_PROGRESS = 27
+    INVALID_REGISTRATION = 42
+    DUPLICATE_CONSUMER = 92
+
+
+class BrokerAddress(NamedTuple):
+    """Where a broker listens."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSettings:
+    """A broker's settings, times in milliseconds.
+
+    rebalance_handlers: threads, each with a queue of groups. min_session_timeout_ms, max_ping_retries,
+    offset_commit_interval_ms: draft 2's; in draft 1 a consumer sets the retries itself.
+    """
+
+    broker_id: int
+    address: BrokerAddress
+    rebalance_handlers: int = 4
+    max_rebalance_retries: int = 4
+    rebalance_backoff_ms: int = 2_000
+    min_session_timeout_ms: int = 1_000
+    max_ping_retries: int = 3
+    offset_commit_interval_ms: int = 10_000

@@ -1,0 +1,40 @@
+"""What was made from the last few large values, each made once: in a large group every consumer reads the
+same nodes, and comes to the same plan.
+
+Strategy: a value is known again by its identity, so that nothing is compared or hashed; it is kept as long as
+what was made from it. Rules: only for functions whose result depends on the value alone, and is not changed
+by those who get it; a small value is not kept, as making its result again costs less than keeping it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sized
+from typing import Generic, TypeVar
+
+__all__ = ["RecentValues"]
+
+_Value = TypeVar("_Value", bound=Sized)
+_Made = TypeVar("_Made")
+
+_KEPT = 8
+
+
+class RecentValues(Generic[_Value, _Made]):
+    """make: what makes a result. large: the length from which on a value is kept."""
+
+    def __init__(self, make: Callable[[_Value], _Made], large: int) -> None:
+        self._make = make
+        self._large = large
+        self._found: dict[int, tuple[_Value, _Made]] = {}
+
+    def __call__(self, value: _Value) -> _Made:
+        if len(value) < self._large:
+            return self._make(value)
+        found = self._found.get(id(value))
+        if found is not None:  # the value is kept, so that no other has its identity
+            return found[1]
+        made = self._make(value)
+        if len(self._found) >= _KEPT:
+            self._found.pop(next(iter(self._found)), None)
+        self._found[id(value)] = value, made
+        return made
