@@ -1,0 +1,250 @@
+"""`Broker`: a cluster with sockets, in the process that starts it.
+
+    async with Broker(topics={"orders": 6}) as broker:
+        client = AIOKafkaProducer(bootstrap_servers=broker.bootstrap)
+
+    with Broker.in_thread(topics={"orders": 6}) as broker:
+        client = KafkaProducer(bootstrap_servers=broker.bootstrap)
+
+Strategy: one listener a node on a loopback port, one protocol object a connection, one alarm for all
+deadlines; no task runs. Rules: what was started is stopped, with clients attached too; nothing is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from coordwire.broker.authentication import SaslMechanisms
+from coordwire.broker.broker_config import BrokerConfig
+from coordwire.broker.client_link import ClientLink, Recording
+from coordwire.broker.cluster_moves import ClusterMoves
+from coordwire.broker.cluster_state import ClusterState
+from coordwire.broker.injection.fault_registry import Faults
+from coordwire.broker.log_cleaning import schedule
+from coordwire.broker.thread import BrokerThread
+from coordwire.limits import limits
+
+__all__ = ["Broker"]
+
+_TURNS = 10
+"""So many turns of the loop are waited for connections to end."""
+
+
+class Broker:
+    """A cluster of one or more nodes; an async context manager, or `start` and `stop`.
+
+    topics: names with the number of their partitions, made at the start. nodes: how many, each with a port
+    of its own. port: of the first node, 0 for any that is free; the others follow it, or are any too. host:
+    where to listen. data: a folder for the logs; None keeps them in memory. tls: for all connections.
+    traffic: gets what goes over them. faults: what is to go wrong. watchers: called when requests were
+    handled or something was due, until they give True.
+
+    `start` raises `OSError` where it cannot listen, `DataFolderError` for a folder that it cannot use.
+    """
+
+    def __init__(
+        self,
+        *,
+        topics: Mapping[str, int] | Iterable[str] = (),
+        nodes: int = 1,
+        config: BrokerConfig | None = None,
+        data: str | Path | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+        traffic: Recording | None = None,
+    ) -> None:
+        if nodes < 1:
+            raise ValueError(f"expected at least 1 node, got {nodes}")
+        self.config = config or BrokerConfig()
+        self._topics = dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics, 1)
+        self._nodes = tuple(range(1, nodes + 1))
+        self._data = None if data is None else Path(data)
+        self._host, self._port, self._tls = host, port, tls
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._cluster: ClusterState | None = None
+        self._servers: dict[int, asyncio.Server] = {}
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_due = 0
+        self.links: set[ClientLink] = set()
+        self.sasl = SaslMechanisms({}, ())
+        self.faults = Faults()
+        self.moves = ClusterMoves(self, self.faults.waits)
+        self.traffic = traffic
+        self.watchers: list[Callable[[Broker], object]] = []
+
+    @classmethod
+    def in_thread(
+        cls,
+        *,
+        topics: Mapping[str, int] | Iterable[str] = (),
+        nodes: int = 1,
+        config: BrokerConfig | None = None,
+        data: str | Path | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+    ) -> BrokerThread:
+        """The same on a thread of its own, for clients that block; a context manager."""
+        made = cls(topics=topics, nodes=nodes, config=config, data=data, host=host, port=port, tls=tls)
+        return BrokerThread(made)
+
+    # --- what users see ---
+
+    @property
+    def cluster(self) -> ClusterState:
+        """The cluster's state; to be used from the broker's own loop."""
+        if self._cluster is None:
+            raise RuntimeError("the broker is not running")
+        return self._cluster
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """Where the nodes listen."""
+        return [(node.host, node.port) for node in self.cluster.nodes.values()]
+
+    @property
+    def bootstrap(self) -> str:
+        """What clients take as their bootstrap servers."""
+        return ",".join(
+            f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in self.addresses
+        )
+
+    # --- start and stop ---
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Load the logs, make the topics, listen."""
+        if self._cluster is not None:
+            raise RuntimeError("the broker is running")
+        loop = self._loop = asyncio.get_running_loop()
+        self.faults.bind(loop)
+        begun, started = time.time(), loop.time()
+        cluster = self._cluster = self._made(lambda: int((begun + loop.time() - started) * 1000))
+        config = self.config
+        self.sasl = SaslMechanisms(
+            config.users,
+            config.sasl_mechanisms if config.authenticates else (),
+            scram=cluster.scram,
+            clock=cluster.clock,
+            max_session_ms=config.max_session_ms,
+        )
+        try:
+            for number in self._nodes:
+                port = self._port + number - 1 if self._port else 0
+                cluster.nodes[number].host = self._host
+                cluster.nodes[number].port = await self.listen(number, port)
+            factor = min(self.config.default_replication_factor, len(self._nodes))
+            for name, partitions in self._topics.items():
+                if name not in cluster.topics:
+                    cluster.create_topic(name, partitions, replication_factor=factor)
+            schedule(cluster)
+        except BaseException:
+            await self.stop()
+            raise
+        self.handled()
+
+    def _made(self, clock: Callable[[], int]) -> ClusterState:
+        if self._data is None:
+            return ClusterState(clock=clock, config=self.config, nodes=self._nodes)
+        from coordwire.broker.disk_logs import open_cluster
+
+        return open_cluster(self._data, clock=clock, config=self.config, nodes=self._nodes)
+
+    async def stop(self) -> None:
+        """End all connections and close the logs; nothing happens if it is not running."""
+        cluster = self._cluster
+        if cluster is None:
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        for server in self._servers.values():
+            server.close()
+        links = list(self.links)
+        for link in links:
+            link.abort()
+        for _ in range(_TURNS):  # a transport reports its end on the loop's next turn
+            if not self.links:
+                break
+            await asyncio.sleep(0)
+        self.links.clear()
+        self._servers.clear()
+        self._cluster = None
+        self.faults.bind(None)
+        cluster.close()
+
+    # --- for moves ---
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Where it runs."""
+        if self._loop is None or self._cluster is None:
+            raise RuntimeError("the broker is not running")
+        return self._loop
+
+    async def listen(self, number: int, port: int) -> int:
+        """Let a node listen; its port. Raises `OSError`."""
+        made = partial(ClientLink, self, number)
+        with limits(frame=self.config.max_frame):  # what connections read runs in this context
+            server = await self.loop.create_server(made, self._host, port, ssl=self._tls, backlog=1024)
+        self._servers[number] = server
+        found: int = server.sockets[0].getsockname()[1]
+        return found
+
+    async def end_node(self, number: int) -> None:
+        """End a node's listener and its connections."""
+        self._servers.pop(number).close()
+        ended = [link for link in self.links if link.node == number]
+        for link in ended:
+            link.abort()
+        for _ in range(_TURNS):
+            if self.links.isdisjoint(ended):
+                break
+            await asyncio.sleep(0)
+
+    # --- for the links ---
+
+    def call_soon(self, action: Callable[[], None]) -> None:
+        assert self._loop is not None
+        self._loop.call_soon(action)
+
+    def call_later(self, seconds: float, action: Callable[[], None]) -> asyncio.TimerHandle:
+        assert self._loop is not None
+        return self._loop.call_later(seconds, action)
+
+    def handled(self) -> None:
+        """Set the alarm for the next deadline; one that is set for an earlier time stays."""
+        cluster, loop = self._cluster, self._loop
+        if cluster is None or loop is None:
+            return
+        if self.watchers:
+            self.watchers = [watcher for watcher in self.watchers if not watcher(self)]
+        due = cluster.next_deadline()
+        if due is None or (self._alarm is not None and self._alarm_due <= due):
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_due = due
+        self._alarm = loop.call_later(max(0.0, (due - cluster.clock() + 0.5) / 1000), self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        if self._cluster is not None:
+            self._cluster.advance()
+            self.handled()

@@ -1,0 +1,241 @@
+"""`ClusterMoves`: leaders and coordinators move, nodes go down and come back, logs lose records.
+
+    broker.moves.leader("orders", 0, to=2)
+    broker.moves.coordinator(group="g", to=3)
+    broker.moves.stop_node(2)                 `await` it in a coroutine
+    broker.moves.truncate("orders", 0, 5)
+    broker.moves.clean("orders")
+
+Strategy: what a controller would decide is done to the cluster's state at once, in the broker's own loop,
+whichever thread asks. Rules: every move begins a new leader epoch, and what waited for the old leader is
+answered. A node that is down is not in Metadata; a partition without a replica elsewhere has no leader until
+it is back, and its records are there then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+from coordwire.broker.cluster_nodes import ClusterNode
+from coordwire.broker.cluster_state import ClusterState
+from coordwire.broker.cluster_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, ClusterPartition
+from coordwire.broker.injection.settled import Settled, Waits
+from coordwire.broker.log_cleaning import clean_all, clean_topic
+
+__all__ = ["ClusterMoves"]
+
+T = TypeVar("T")
+
+_TIMEOUT = 10.0
+
+
+class _MovedBroker(Protocol):
+    """What moves need of the broker."""
+
+    @property
+    def cluster(self) -> ClusterState: ...
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop: ...
+
+    async def listen(self, number: int, port: int) -> int:
+        """Let a node listen; its port."""
+
+    async def end_node(self, number: int) -> None:
+        """End a node's listener and its connections."""
+
+    def handled(self) -> None:
+        """Deadlines may have changed."""
+
+
+class ClusterMoves:
+    """The moves of one broker, from any thread."""
+
+    def __init__(self, broker: _MovedBroker, waits: Waits) -> None:
+        self._broker = broker
+        self._waits = waits
+        self._down: dict[int, ClusterNode] = {}
+
+    # --- leaders, coordinators ---
+
+    def leader(self, topic: str, partition: int, *, to: int) -> int:
+        """Let another node lead a partition; the new leader epoch. Raises `LookupError`."""
+
+        def move() -> int:
+            found = self._partition(topic, partition)
+            self._lead(found, to)
+            return found.leader_epoch
+
+        return self._run(move)
+
+    def coordinator(self, *, to: int, group: str | None = None, transactional_id: str | None = None) -> None:
+        """Let another node coordinate a group or a transactional id, and what shares its partition."""
+        if (group is None) == (transactional_id is None):
+            raise TypeError("expected a group or a transactional id")
+
+        def move() -> None:
+            cluster = self._broker.cluster
+            if group is not None:
+                place = cluster.offsets_topic().partitions[cluster.groups.partition_of(group)]
+            else:
+                coordinators = cluster.transactions
+                number = coordinators.partition_of(transactional_id or "")
+                place = cluster.transactions_topic().partitions[number]
+            self._lead(place, to)
+
+        self._run(move)
+
+    def leader_of(self, topic: str, partition: int) -> int:
+        """The node that leads a partition; -1 for none."""
+        return self._run(lambda: self._partition(topic, partition).leader)
+
+    def _lead(self, partition: ClusterPartition, node: int) -> None:
+        cluster = self._broker.cluster
+        if node not in cluster.nodes:
+            known = ", ".join(map(str, sorted(cluster.nodes)))
+            raise LookupError(f"expected a node that is up ({known}), got {node}")
+        if node not in partition.replicas:
+            partition.replicas = [node if one == partition.leader else one for one in partition.replicas]
+        cluster.move_leader(partition, node)
+
+    def _partition(self, topic: str, index: int) -> ClusterPartition:
+        found = self._broker.cluster.partition(topic, index)
+        if found is None:
+            raise LookupError(f"expected a partition of the cluster, got {topic}-{index}")
+        return found
+
+    # --- records ---
+
+    def truncate(self, topic: str, partition: int, offset: int) -> int:
+        """Let a partition lose its records from an offset on, as where a replica leads that lacked them.
+
+        Whole batches go; gives where the log ends then. Raises `LookupError`, and `ValueError` for logs on
+        disk.
+        """
+
+        def cut() -> int:
+            found = self._partition(topic, partition)
+            found.log.truncate(offset)
+            found.log.lead(found.leader_epoch + 1)
+            self._reload(found)
+            return found.log.end_offset
+
+        return self._run(cut)
+
+    def clean(self, topic: str | None = None) -> None:
+        """Do now what a topic's retention and compaction ask for; None for all topics.
+
+        Raises `LookupError`, and `ValueError` for a topic that is to be compacted and is on disk.
+        """
+
+        def clean() -> None:
+            cluster = self._broker.cluster
+            if topic is None:
+                clean_all(cluster)
+                return
+            found = self._partition(topic, 0)
+            known = cluster.topics[topic]
+            if "compact" in known.settings.items("cleanup.policy") and not found.log.can_compact:
+                raise ValueError(f"{topic} is on disk, where it cannot be compacted: only in memory")
+            clean_topic(cluster, known)
+
+        self._run(clean)
+
+    # --- nodes ---
+
+    def stop_node(self, node: int) -> Settled[None]:
+        """A node goes down: its connections end, other replicas lead its partitions. Raises `LookupError`."""
+
+        async def stop() -> None:
+            cluster = self._broker.cluster
+            if node not in cluster.nodes:
+                raise LookupError(f"expected a node that is up, got {node}")
+            gone = self._down[node] = cluster.nodes.pop(node)
+            cluster.fetch_sessions[node].clear()
+            await self._broker.end_node(gone.id)
+            for topic in cluster.topics.values():
+                for partition in topic.partitions:
+                    if partition.leader == node:
+                        self._replace(partition)
+
+        return self._settle(stop, f"node {node} to be down")
+
+    def _replace(self, partition: ClusterPartition) -> None:
+        """Another replica leads, if there is one."""
+        cluster = self._broker.cluster
+        following = next((one for one in partition.replicas if one in cluster.nodes), None)
+        if following is not None:
+            cluster.move_leader(partition, following)
+            return
+        partition.leader = -1
+        partition.log.lead(partition.leader_epoch + 1)
+        self._reload(partition)
+
+    def _reload(self, partition: ClusterPartition) -> None:
+        if partition.topic == OFFSETS_TOPIC:
+            self._broker.cluster.groups.unload(partition.index)
+        elif partition.topic == TRANSACTIONS_TOPIC:
+            self._broker.cluster.transactions.reload(partition.index)
+
+    def start_node(self, node: int) -> Settled[None]:
+        """A node that went down comes back, on the port that it had. Raises `LookupError`, `OSError`."""
+
+        async def start() -> None:
+            cluster = self._broker.cluster
+            if node not in self._down:
+                raise LookupError(f"expected a node that is down, got {node}")
+            back = self._down[node]
+            await self._broker.listen(node, back.port)
+            del self._down[node]
+            cluster.nodes[node] = back
+            for number in sorted(cluster.nodes):  # in their order, as Metadata lists them
+                cluster.nodes[number] = cluster.nodes.pop(number)
+            for topic in cluster.topics.values():
+                for partition in topic.partitions:
+                    if partition.leader == -1 and node in partition.replicas:
+                        partition.leader = node
+                        partition.log.lead(partition.leader_epoch + 1)
+                        self._reload(partition)
+
+        return self._settle(start, f"node {node} to be up")
+
+    # --- where it runs ---
+
+    def _run(self, action: Callable[[], T]) -> T:
+        """Do something in the broker's loop, and wait for it."""
+        loop = self._broker.loop
+
+        def run() -> T:
+            try:
+                return action()
+            finally:
+                self._broker.handled()
+
+        if _running_loop() is loop:
+            return run()
+
+        async def inside() -> T:
+            return run()
+
+        return asyncio.run_coroutine_threadsafe(inside(), loop).result(_TIMEOUT)
+
+    def _settle(self, make: Callable[[], Awaitable[None]], what: str) -> Settled[None]:
+        async def inside() -> None:
+            try:
+                await make()
+            finally:
+                self._broker.handled()
+
+        loop = self._broker.loop
+        future: concurrent.futures.Future[None] = asyncio.run_coroutine_threadsafe(inside(), loop)
+        return self._waits.settle(future, _TIMEOUT, what)
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

@@ -1,0 +1,29 @@
+"""An answer in an older version: fields that the version does not have get their defaults.
+
+Kafka's handlers leave out field by field what a client of an old version could not read. Here it is done in
+one place, for what is not ignorable; the layouts say which fields those are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coordwire.codec import Struct
+
+__all__ = ["fit"]
+
+
+def fit(value: Struct, version: int) -> None:
+    """Reset what the version does not have, at every depth."""
+    cls: Any = type(value)
+    fresh: Any = None
+    for field in cls._layout_.fields:
+        if not field.first <= version <= field.last:
+            if fresh is None:
+                fresh = cls()
+            setattr(value, field.name, getattr(fresh, field.name))
+        elif field.struct is not None:
+            inside = getattr(value, field.name)
+            for one in (inside or ()) if field.array else (inside,):
+                if one is not None:
+                    fit(one, version)

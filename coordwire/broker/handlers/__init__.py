@@ -1,0 +1,173 @@
+"""What a broker answers to each API: one table, and a small module for each family of APIs.
+
+Rules: the versions are those that Kafka 4.3 offers, as far as this package has them; where Kafka has dropped
+old ones, so has this. A handler reads and changes the `ClusterState` and gives an answer; it knows no socket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+from coordwire.broker.features import FEATURES
+from coordwire.broker.handlers.api_call import ApiCall, Handler
+from coordwire.broker.handlers.coordinators_api import find_coordinator
+from coordwire.broker.handlers.fetch_api import fetch
+from coordwire.broker.handlers.groups_api import groups
+from coordwire.broker.handlers.log_dirs_api import alter_log_dirs, describe_log_dirs
+from coordwire.broker.handlers.metadata_api import describe_cluster, describe_topic_partitions, metadata
+from coordwire.broker.handlers.offsets_api import delete_records, epoch_ends, list_offsets
+from coordwire.broker.handlers.placement_api import alter_reassignments, elect_leaders, list_reassignments
+from coordwire.broker.handlers.produce_api import produce
+from coordwire.broker.handlers.quorum_api import describe_quorum
+from coordwire.broker.handlers.quotas_api import alter_quotas, describe_quotas
+from coordwire.broker.handlers.scram_api import alter_users, describe_users
+from coordwire.broker.handlers.settings_api import (
+    alter_settings,
+    describe_settings,
+    incrementally_alter_settings,
+    list_resources,
+)
+from coordwire.broker.handlers.telemetry_api import push_telemetry, telemetry_subscriptions
+from coordwire.broker.handlers.topics_api import create_partitions, create_topics, delete_topics
+from coordwire.broker.handlers.transaction_views_api import (
+    describe_producers,
+    describe_transactions,
+    list_transactions,
+)
+from coordwire.broker.handlers.transactions_api import (
+    add_offsets,
+    add_partitions,
+    commit_offsets,
+    end_transaction,
+    init_producer_id,
+    write_markers,
+)
+from coordwire.broker.released_versions import newest_versions
+from coordwire.enums import ErrorCode
+from coordwire.messages import ApiVersionsResponse, SaslAuthenticateResponse, SaslHandshakeResponse
+from coordwire.messages.api_versions import ApiVersion, FinalizedFeatureKey, SupportedFeatureKey
+from coordwire.versions import ApiKey
+
+__all__ = ["APIS", "Api", "ApiCall", "Handler", "api_versions", "offered", "versions_response"]
+
+
+_FEATURES_SINCE = "4.0"
+"""The release from which on clients look for group.version and transaction.version."""
+
+
+class Api(NamedTuple):
+    """An API with the versions that are offered."""
+
+    first: int
+    last: int
+    handler: Handler
+
+
+def api_versions(call: ApiCall) -> ApiVersionsResponse:
+    return versions_response(release=call.cluster.config.as_of)
+
+
+@cache
+def offered(release: str | None) -> Mapping[int, Api]:
+    """The APIs of a broker; release: of an older Kafka, whose newest versions are the newest here."""
+    if release is None:
+        return APIS
+    newest = newest_versions(release)
+    return {
+        key: api._replace(last=min(api.last, newest[key]))
+        for key, api in APIS.items()
+        if api.first <= newest.get(key, -1)
+    }
+
+
+def no_handshake(call: ApiCall) -> SaslHandshakeResponse:
+    """Where there are users, a connection handles SASL itself."""
+    return SaslHandshakeResponse(error_code=int(ErrorCode.ILLEGAL_SASL_STATE), mechanisms=[])
+
+
+def no_authentication(call: ApiCall) -> SaslAuthenticateResponse:
+    return SaslAuthenticateResponse(
+        error_code=int(ErrorCode.ILLEGAL_SASL_STATE), error_message="this broker does not authenticate"
+    )
+
+
+def versions_response(error: ErrorCode = ErrorCode.NONE, release: str | None = None) -> ApiVersionsResponse:
+    """What ApiVersions is answered with; with an error, for a version that is not offered."""
+    features = FEATURES if release is None or release >= _FEATURES_SINCE else {}
+    return ApiVersionsResponse(
+        error_code=int(error),
+        api_keys=[
+            # librdkafka takes a broker without the oldest Produce for one that cannot compress.
+            ApiVersion(
+                api_key=key, min_version=0 if key == ApiKey.PRODUCE else api.first, max_version=api.last
+            )
+            for key, api in sorted(offered(release).items())
+        ],
+        supported_features=[
+            SupportedFeatureKey(name=name, min_version=one.first, max_version=one.level)
+            for name, one in features.items()
+        ],
+        finalized_features_epoch=1 if features else -1,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, min_version_level=one.level, max_version_level=one.level)
+            for name, one in features.items()
+        ],
+    )
+
+
+APIS: Mapping[int, Api] = {
+    ApiKey.PRODUCE: Api(3, 13, produce),
+    ApiKey.FETCH: Api(4, 18, fetch),
+    ApiKey.LIST_OFFSETS: Api(1, 11, list_offsets),
+    ApiKey.METADATA: Api(0, 13, metadata),
+    ApiKey.OFFSET_COMMIT: Api(2, 10, groups),
+    ApiKey.OFFSET_FETCH: Api(1, 10, groups),
+    ApiKey.FIND_COORDINATOR: Api(0, 6, find_coordinator),
+    ApiKey.JOIN_GROUP: Api(0, 9, groups),
+    ApiKey.HEARTBEAT: Api(0, 4, groups),
+    ApiKey.LEAVE_GROUP: Api(0, 5, groups),
+    ApiKey.SYNC_GROUP: Api(0, 5, groups),
+    ApiKey.DESCRIBE_GROUPS: Api(0, 6, groups),
+    ApiKey.LIST_GROUPS: Api(0, 5, groups),
+    ApiKey.SASL_HANDSHAKE: Api(0, 1, no_handshake),
+    ApiKey.API_VERSIONS: Api(0, 4, api_versions),
+    ApiKey.CREATE_TOPICS: Api(2, 7, create_topics),
+    ApiKey.DELETE_TOPICS: Api(1, 6, delete_topics),
+    ApiKey.DELETE_RECORDS: Api(0, 2, delete_records),
+    ApiKey.INIT_PRODUCER_ID: Api(0, 5, init_producer_id),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: Api(2, 4, epoch_ends),
+    ApiKey.ADD_PARTITIONS_TO_TXN: Api(0, 5, add_partitions),
+    ApiKey.ADD_OFFSETS_TO_TXN: Api(0, 4, add_offsets),
+    ApiKey.END_TXN: Api(0, 5, end_transaction),
+    ApiKey.WRITE_TXN_MARKERS: Api(1, 2, write_markers),
+    ApiKey.TXN_OFFSET_COMMIT: Api(0, 5, commit_offsets),
+    ApiKey.DESCRIBE_CONFIGS: Api(1, 4, describe_settings),
+    ApiKey.ALTER_CONFIGS: Api(0, 2, alter_settings),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: Api(1, 2, alter_log_dirs),
+    ApiKey.DESCRIBE_LOG_DIRS: Api(1, 5, describe_log_dirs),
+    ApiKey.SASL_AUTHENTICATE: Api(0, 2, no_authentication),
+    ApiKey.CREATE_PARTITIONS: Api(0, 3, create_partitions),
+    ApiKey.DELETE_GROUPS: Api(0, 2, groups),
+    ApiKey.ELECT_LEADERS: Api(0, 2, elect_leaders),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(0, 1, incrementally_alter_settings),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(0, 1, alter_reassignments),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(0, 0, list_reassignments),
+    ApiKey.OFFSET_DELETE: Api(0, 0, groups),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: Api(0, 1, describe_quotas),
+    ApiKey.ALTER_CLIENT_QUOTAS: Api(0, 1, alter_quotas),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Api(0, 0, describe_users),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Api(0, 0, alter_users),
+    ApiKey.DESCRIBE_QUORUM: Api(0, 2, describe_quorum),
+    ApiKey.DESCRIBE_CLUSTER: Api(0, 2, describe_cluster),
+    ApiKey.DESCRIBE_PRODUCERS: Api(0, 0, describe_producers),
+    ApiKey.DESCRIBE_TRANSACTIONS: Api(0, 0, describe_transactions),
+    ApiKey.LIST_TRANSACTIONS: Api(0, 2, list_transactions),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: Api(0, 1, groups),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Api(0, 1, groups),
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: Api(0, 0, telemetry_subscriptions),
+    ApiKey.PUSH_TELEMETRY: Api(0, 0, push_telemetry),
+    ApiKey.LIST_CONFIG_RESOURCES: Api(0, 1, list_resources),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(0, 0, describe_topic_partitions),
+}

@@ -1,0 +1,53 @@
+"""A request on its way through a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coordwire.broker.cluster_state import ClusterState
+from coordwire.broker.cluster_topics import ClusterPartition
+from coordwire.codec import Message
+from coordwire.enums import ErrorCode
+
+__all__ = ["ApiCall", "Handler", "led_partition"]
+
+
+@dataclass(slots=True)
+class ApiCall:
+    """One request. node: the id of the broker that it came to; client_host: as "/192.0.2.7".
+
+    reply: takes the answer, once; later than the handler returns, where that gives None. on_close: what the
+    handler wants called if the client goes away before that. refused: partitions that a fault refuses, by
+    topic and index.
+    """
+
+    cluster: ClusterState
+    node: int
+    request: Any
+    version: int
+    client_id: str | None
+    client_host: str
+    reply: Callable[[Message], None]
+    on_close: Callable[[], None] | None = None
+    refused: Mapping[tuple[str | None, int | None], ErrorCode] | None = None
+
+
+Handler = Callable[[ApiCall], Message | None]
+"""Gives the answer; None if it comes later, by `ApiCall.reply`."""
+
+
+def led_partition(call: ApiCall, topic: str, index: int, epoch: int = -1) -> ClusterPartition | ErrorCode:
+    """A partition that this node leads, in the epoch that the client knows (-1 for any); else why not."""
+    if call.refused and (topic, index) in call.refused:
+        return call.refused[topic, index]
+    partition = call.cluster.partition(topic, index)
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if partition.leader != call.node:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if epoch >= 0 and epoch != partition.leader_epoch:
+        fenced = epoch < partition.leader_epoch
+        return ErrorCode.FENCED_LEADER_EPOCH if fenced else ErrorCode.UNKNOWN_LEADER_EPOCH
+    return partition

@@ -1,0 +1,66 @@
+"""What a broker says about its own settings: those of Kafka's that it has, with their names there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coordwire.broker.cluster_state import ClusterState
+from coordwire.broker.settings import TOPIC_SETTINGS
+from coordwire.enums import ConfigType
+
+__all__ = ["BrokerSetting", "broker_settings"]
+
+
+_GIVEN = frozenset({"node.id", "broker.id"})
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSetting:
+    """One setting. read_only: it cannot be changed while the broker runs. given: it is in the broker's own
+    configuration, as no default would do."""
+
+    value: str
+    type: ConfigType
+    read_only: bool = True
+    given: bool = False
+
+
+def broker_settings(cluster: ClusterState, node: int) -> dict[str, BrokerSetting]:
+    """The settings of a node, by name."""
+    config, groups, address = cluster.config, cluster.config.coordinator, cluster.nodes[node]
+    numbers = {
+        "node.id": node,
+        "broker.id": node,
+        "num.partitions": config.num_partitions,
+        "default.replication.factor": config.default_replication_factor,
+        "offsets.topic.num.partitions": config.offsets_partitions,
+        "offsets.retention.minutes": groups.offsets_retention_ms // 60_000,
+        "offset.metadata.max.bytes": groups.offset_metadata_max_size,
+        "group.min.session.timeout.ms": groups.min_session_timeout_ms,
+        "group.max.session.timeout.ms": groups.max_session_timeout_ms,
+        "group.initial.rebalance.delay.ms": groups.initial_rebalance_delay_ms,
+        "group.max.size": groups.group_max_size,
+        "group.consumer.session.timeout.ms": groups.consumer.session_timeout_ms,
+        "group.consumer.heartbeat.interval.ms": groups.consumer.heartbeat_interval_ms,
+        "group.consumer.assignment.interval.ms": groups.consumer.assignment_interval_ms,
+        "group.consumer.max.size": groups.consumer_group_max_size,
+        "fetch.max.bytes": config.max_fetch_bytes,
+        "max.incremental.fetch.session.cache.slots": config.fetch_sessions,
+        "socket.request.max.bytes": config.max_frame,
+    }
+    listener = f"PLAINTEXT://{address.host}:{address.port}"
+    found = {
+        name: BrokerSetting(str(value), ConfigType.INT, given=name in _GIVEN)
+        for name, value in numbers.items()
+    }
+    found["auto.create.topics.enable"] = BrokerSetting(
+        str(config.auto_create_topics).lower(), ConfigType.BOOLEAN
+    )
+    found["group.consumer.migration.policy"] = BrokerSetting(groups.migration_policy.value, ConfigType.STRING)
+    found["group.consumer.assignors"] = BrokerSetting(",".join(groups.consumer_assignors), ConfigType.LIST)
+    found["listeners"] = found["advertised.listeners"] = BrokerSetting(listener, ConfigType.LIST, given=True)
+    for setting in TOPIC_SETTINGS.values():
+        if setting.synonym:
+            value = config.topic_defaults.get(setting.name, setting.default)
+            found[setting.synonym] = BrokerSetting(value, setting.type, read_only=False)
+    return found

@@ -1,0 +1,260 @@
+"""Fetch: whole batches from logs, at once or when there are enough of them.
+
+Strategy: read all partitions; if that is too little, and nothing is wrong, listen to their logs and read
+again when enough was appended, or when the client's time is over. Rules: the byte limits are Kafka's, with
+whole batches only: the first partition that has records gives at least one, whatever its size; the others
+keep to what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from coordwire.broker.fetch_sessions import FINAL_EPOCH, FetchKey, FetchSession
+from coordwire.broker.handlers.api_call import ApiCall, led_partition
+from coordwire.broker.log.partition_log import PartitionLog
+from coordwire.broker.log.refused_records import RefusedRecords
+from coordwire.codec import Message
+from coordwire.enums import ErrorCode, IsolationLevel
+from coordwire.messages import FetchRequest, FetchResponse
+from coordwire.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchPartition,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+
+__all__ = ["fetch"]
+
+_TOPIC_IDS = 13
+_NODE_ENDPOINTS = 16
+_NO_ID = UUID(int=0)
+
+WantedPartitions = list[tuple[FetchKey, FetchPartition]]
+
+
+def fetch(call: ApiCall) -> Message | None:
+    request: FetchRequest = call.request
+    wanted: WantedPartitions = list(_wanted(request, call.version))
+    session, error = _session(call, request, wanted)
+    if error:
+        return FetchResponse(error_code=int(error))
+    if session is not None:
+        wanted = session.partitions()
+    attempt = _Attempt(call, request, session, wanted)
+    response = attempt.read(final=request.max_wait_ms <= 0 or not wanted)
+    if response is None:
+        attempt.park()
+    return response
+
+
+def _wanted(request: FetchRequest, version: int) -> Iterable[tuple[FetchKey, FetchPartition]]:
+    for topic in request.topics:
+        name, topic_id = ("", topic.topic_id) if version >= _TOPIC_IDS else (topic.topic, _NO_ID)
+        for partition in topic.partitions:
+            yield (name, topic_id, partition.partition), partition
+
+
+def _gone(request: FetchRequest, version: int) -> Iterable[FetchKey]:
+    for topic in request.forgotten_topics_data:
+        name, topic_id = ("", topic.topic_id) if version >= _TOPIC_IDS else (topic.topic, _NO_ID)
+        for partition in topic.partitions:
+            yield name, topic_id, partition
+
+
+def _session(
+    call: ApiCall, request: FetchRequest, wanted: WantedPartitions
+) -> tuple[FetchSession | None, ErrorCode | None]:
+    """The session that a request belongs to or begins; None without one."""
+    sessions = call.cluster.fetch_sessions[call.node]
+    uses_ids = call.version >= _TOPIC_IDS
+    now = call.cluster.clock()
+    if request.session_epoch in (0, FINAL_EPOCH):
+        if request.session_id:
+            sessions.remove(request.session_id)
+        if request.session_epoch == FINAL_EPOCH:
+            return None, None
+        session = sessions.create(uses_ids, now) if wanted else None
+        if session is not None:
+            session.update(wanted, ())
+        return session, None
+    session = sessions.find(request.session_id)
+    if session is None:
+        return None, ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    if session.epoch != request.session_epoch:
+        return None, ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    if session.uses_ids != uses_ids:
+        return None, ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+    session.update(wanted, _gone(request, call.version))
+    if not len(session):
+        sessions.remove(session.id)
+    session.advance(now)
+    return session, None
+
+
+class _Attempt:
+    """One request, read once or more."""
+
+    def __init__(
+        self, call: ApiCall, request: FetchRequest, session: FetchSession | None, wanted: WantedPartitions
+    ) -> None:
+        self.call = call
+        self.request = request
+        self.session = session
+        self.incremental = session is not None and request.session_epoch > 0
+        self.wanted = wanted
+        self.committed = request.isolation_level == IsolationLevel.READ_COMMITTED
+        self._logs: list[PartitionLog] = []
+
+    # --- reading ---
+
+    def read(self, final: bool) -> FetchResponse | None:
+        """The answer; None if it is to wait for more. final: answer whatever there is."""
+        budget = min(self.request.max_bytes, self.call.cluster.config.max_fetch_bytes)
+        found: list[tuple[FetchKey, str, PartitionData]] = []
+        total, urgent = 0, final
+        for key, partition in self.wanted:
+            name = self._name(key)
+            data = self._partition(name, key, partition, budget - total, total == 0)
+            total += len(data.records or b"")
+            urgent = urgent or bool(data.error_code) or data.diverging_epoch.epoch >= 0
+            found.append((key, name or "", data))
+        if not urgent and total < self.request.min_bytes:
+            return None
+        return self._response(found)
+
+    def _name(self, key: FetchKey) -> str | None:
+        if key[1].int == 0:
+            return key[0]
+        topic = self.call.cluster.topics_by_id.get(key[1])
+        return None if topic is None else topic.name
+
+    def _partition(
+        self, name: str | None, key: FetchKey, wanted: FetchPartition, budget: int, first: bool
+    ) -> PartitionData:
+        index = wanted.partition
+        if name is None:
+            error = ErrorCode.UNKNOWN_TOPIC_ID
+            return PartitionData(partition_index=index, error_code=int(error), high_watermark=-1, records=b"")
+        partition = led_partition(self.call, name, index, wanted.current_leader_epoch)
+        if isinstance(partition, ErrorCode):
+            data = PartitionData(
+                partition_index=index, error_code=int(partition), high_watermark=-1, records=b""
+            )
+            known = self.call.cluster.partition(name, index)
+            if known is not None:
+                data.current_leader = LeaderIdAndEpoch(
+                    leader_id=known.leader, leader_epoch=known.leader_epoch
+                )
+            return data
+        log = partition.log
+        data = PartitionData(
+            partition_index=index,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
+            log_start_offset=log.start_offset,
+            aborted_transactions=[] if self.committed else None,
+            records=b"",
+        )
+        if wanted.last_fetched_epoch >= 0:
+            epoch, end = log.epoch_end(wanted.last_fetched_epoch)
+            if epoch < wanted.last_fetched_epoch or end < wanted.fetch_offset:
+                data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end)
+                return data
+        most = min(wanted.partition_max_bytes, budget)
+        try:
+            read = log.read(wanted.fetch_offset, most, committed=self.committed, at_least_one=first)
+        except RefusedRecords as refusal:
+            return PartitionData(
+                partition_index=index, error_code=refusal.code, high_watermark=-1, records=b""
+            )
+        except OSError:
+            error = ErrorCode.KAFKA_STORAGE_ERROR
+            return PartitionData(partition_index=index, error_code=int(error), high_watermark=-1, records=b"")
+        data.records = read.data
+        if read.aborted is not None:
+            data.aborted_transactions = [
+                AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
+                for one in read.aborted
+            ]
+        return data
+
+    def _response(self, found: list[tuple[FetchKey, str, PartitionData]]) -> FetchResponse:
+        session = self.session
+        response = FetchResponse(session_id=0 if session is None else session.id, responses=[])
+        topics: dict[tuple[str, UUID], FetchableTopicResponse] = {}
+        moved: set[int] = set()
+        for key, _, data in found:
+            if session is not None and not session.changed(key, data) and self.incremental:
+                continue
+            topic = topics.get(key[:2])
+            if topic is None:
+                topic = topics[key[:2]] = FetchableTopicResponse(topic=key[0], topic_id=key[1], partitions=[])
+                response.responses.append(topic)
+            topic.partitions.append(data)
+            if data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                moved.add(data.current_leader.leader_id)
+        if moved and self.call.version >= _NODE_ENDPOINTS:
+            known = self.call.cluster.nodes
+            nodes = (known[number] for number in sorted(moved) if number in known)
+            response.node_endpoints = [
+                NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+                for node in nodes
+            ]
+        return response
+
+    # --- waiting ---
+
+    def park(self) -> None:
+        """Wait until there is enough, or the client's time is over."""
+        cluster, request = self.call.cluster, self.request
+        for key, _ in self.wanted:
+            name = self._name(key)
+            partition = None if name is None else cluster.partition(name, key[2])
+            if partition is not None:
+                self._logs.append(partition.log)
+                partition.log.listeners[self] = self._appended
+        cluster.timers.set(self._timer, cluster.clock() + request.max_wait_ms, self._time_over)
+        self.call.on_close = self._let_go
+
+    @property
+    def _timer(self) -> str:
+        return f"fetch-{id(self)}"
+
+    def _appended(self, size: int) -> None:
+        if size and self._available() < self.request.min_bytes:
+            return  # known without reading them again
+        response = self.read(final=size == 0)
+        if response is not None:
+            self._answer(response)
+
+    def _available(self) -> int:
+        """The bytes that could be read now, were there no limit."""
+        total = 0
+        for key, wanted in self.wanted:
+            name = self._name(key)
+            partition = None if name is None else self.call.cluster.partition(name, key[2])
+            if partition is not None:
+                log = partition.log
+                total += log.bytes_after(wanted.fetch_offset, log.limit(self.committed))
+        return total
+
+    def _time_over(self) -> None:
+        response = self.read(final=True)
+        assert response is not None
+        self._answer(response)
+
+    def _answer(self, response: FetchResponse) -> None:
+        self._let_go()
+        self.call.reply(response)
+
+    def _let_go(self) -> None:
+        self.call.cluster.timers.cancel(self._timer)
+        for log in self._logs:
+            log.listeners.pop(self, None)
+        self._logs.clear()
+        self.call.on_close = None

@@ -1,0 +1,218 @@
+"""Who is there and what there is: Metadata, DescribeCluster, DescribeTopicPartitions.
+
+Rule: without an authorizer a client may do everything; where it asks, the operations are listed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coordwire.broker.cluster_topics import (
+    OFFSETS_TOPIC,
+    TRANSACTIONS_TOPIC,
+    ClusterPartition,
+    ClusterTopic,
+    bad_name,
+)
+from coordwire.broker.handlers.api_call import ApiCall
+from coordwire.enums import EndpointType, ErrorCode
+from coordwire.messages import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+from coordwire.messages.describe_cluster import DescribeClusterBroker
+from coordwire.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsResponseCursor,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from coordwire.messages.metadata import (
+    MetadataRequestTopic,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+__all__ = ["describe_cluster", "describe_topic_partitions", "metadata"]
+
+_NOT_ASKED = -(1 << 31)
+_TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
+"""Read, Write, Create, Delete, Alter, Describe, DescribeConfigs, AlterConfigs."""
+
+_CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
+"""Create, Alter, Describe, ClusterAction, DescribeConfigs, AlterConfigs, IdempotentWrite."""
+
+_ALLOWS_CREATION, _NULLABLE_NAME = 4, 12
+_MOST_PARTITIONS = 2_000
+
+
+def metadata(call: ApiCall) -> MetadataResponse:
+    request: MetadataRequest = call.request
+    cluster = call.cluster
+    response = MetadataResponse(
+        brokers=[
+            MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in cluster.nodes.values()
+        ],
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.controller_id,
+        topics=[],
+    )
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = _CLUSTER_OPERATIONS
+    operations = _TOPIC_OPERATIONS if request.include_topic_authorized_operations else _NOT_ASKED
+    if request.topics is None or (call.version == 0 and not request.topics):
+        response.topics = [_described(call, topic, operations) for topic in list(cluster.topics.values())]
+        return response
+    may_create = call.version < _ALLOWS_CREATION or request.allow_auto_topic_creation
+    for asked in request.topics:
+        response.topics.append(_asked(call, asked, may_create, operations))
+    return response
+
+
+def _asked(
+    call: ApiCall, asked: MetadataRequestTopic, may_create: bool, operations: int
+) -> MetadataResponseTopic:
+    cluster, name = call.cluster, asked.name
+    if name is None or (call.version >= _NULLABLE_NAME - 2 and asked.topic_id.int):
+        topic = cluster.topics_by_id.get(asked.topic_id)
+        if topic is None:
+            error = ErrorCode.UNKNOWN_TOPIC_ID
+            unknown = None if call.version >= _NULLABLE_NAME else ""
+            return MetadataResponseTopic(error_code=int(error), name=unknown, topic_id=asked.topic_id)
+        return _described(call, topic, operations)
+    topic = cluster.topics.get(name)
+    error = ErrorCode.NONE
+    if topic is None and bad_name(name) is not None:
+        error = ErrorCode.INVALID_TOPIC_EXCEPTION
+    elif topic is None and not (may_create and cluster.config.auto_create_topics):
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    elif topic is None:
+        try:
+            topic = _created(call, name)
+        except OSError:
+            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if topic is None:
+        return MetadataResponseTopic(error_code=int(error), name=name)
+    return _described(call, topic, operations)
+
+
+def _created(call: ApiCall, name: str) -> ClusterTopic:
+    """A topic that a client asks for."""
+    cluster = call.cluster
+    if name == OFFSETS_TOPIC:
+        return cluster.offsets_topic()
+    if name == TRANSACTIONS_TOPIC:
+        return cluster.transactions_topic()
+    factor = min(cluster.config.default_replication_factor, len(cluster.nodes))
+    return cluster.create_topic(name, cluster.config.num_partitions, replication_factor=factor)
+
+
+def _described(call: ApiCall, topic: ClusterTopic, operations: int) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.is_internal,
+        partitions=[
+            MetadataResponsePartition(
+                partition_index=partition.index,
+                leader_id=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                **_replicas(call, partition),
+            )
+            for partition in topic.partitions
+        ],
+        topic_authorized_operations=operations,
+    )
+
+
+def _replicas(call: ApiCall, partition: ClusterPartition) -> dict[str, Any]:
+    """What is said of a partition's replicas; those on nodes that are down are not in sync."""
+    up = [node for node in partition.replicas if node in call.cluster.nodes]
+    return {
+        "error_code": 0 if partition.leader >= 0 else int(ErrorCode.LEADER_NOT_AVAILABLE),
+        "replica_nodes": list(partition.replicas),
+        "isr_nodes": up,
+        "offline_replicas": [node for node in partition.replicas if node not in up],
+    }
+
+
+def describe_cluster(call: ApiCall) -> DescribeClusterResponse:
+    request: DescribeClusterRequest = call.request
+    cluster = call.cluster
+    if request.endpoint_type != EndpointType.BROKER:
+        known = request.endpoint_type == EndpointType.CONTROLLER
+        error = ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+        return DescribeClusterResponse(
+            error_code=int(error),
+            error_message=f"expected endpoint type {int(EndpointType.BROKER)}, got {request.endpoint_type}",
+            endpoint_type=int(EndpointType.BROKER),
+        )
+    asked = request.include_cluster_authorized_operations
+    return DescribeClusterResponse(
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.controller_id,
+        brokers=[
+            DescribeClusterBroker(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in cluster.nodes.values()
+        ],
+        cluster_authorized_operations=_CLUSTER_OPERATIONS if asked else _NOT_ASKED,
+    )
+
+
+def describe_topic_partitions(call: ApiCall) -> DescribeTopicPartitionsResponse:
+    request: DescribeTopicPartitionsRequest = call.request
+    cluster, cursor = call.cluster, request.cursor
+    names = sorted({topic.name for topic in request.topics} or cluster.topics)
+    response = DescribeTopicPartitionsResponse(topics=[])
+    room = max(1, min(request.response_partition_limit, _MOST_PARTITIONS))
+    for name in names:
+        if cursor is not None and name < cursor.topic_name:
+            continue
+        topic = cluster.topics.get(name)
+        if topic is None:
+            invalid = bad_name(name) is not None
+            error = ErrorCode.INVALID_TOPIC_EXCEPTION if invalid else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            response.topics.append(DescribeTopicPartitionsResponseTopic(error_code=int(error), name=name))
+            continue
+        first = max(cursor.partition_index, 0) if cursor is not None and name == cursor.topic_name else 0
+        if room == 0:
+            response.next_cursor = DescribeTopicPartitionsResponseCursor(
+                topic_name=name, partition_index=first
+            )
+            break
+        shown = topic.partitions[first : first + room]
+        response.topics.append(_partitions(call, topic, first, len(shown)))
+        room -= len(shown)
+        if first + len(shown) < len(topic.partitions):
+            response.next_cursor = DescribeTopicPartitionsResponseCursor(
+                topic_name=name, partition_index=first + len(shown)
+            )
+            break
+    return response
+
+
+def _partitions(
+    call: ApiCall, topic: ClusterTopic, first: int, count: int
+) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.is_internal,
+        partitions=[
+            DescribeTopicPartitionsResponsePartition(
+                partition_index=partition.index,
+                leader_id=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                **_replicas(call, partition),
+                eligible_leader_replicas=[],
+                last_known_elr=[],
+            )
+            for partition in topic.partitions[first : first + count]
+        ],
+        topic_authorized_operations=_TOPIC_OPERATIONS,
+    )

@@ -1,0 +1,126 @@
+"""Where partitions are: ElectLeaders, AlterPartitionReassignments, ListPartitionReassignments.
+
+Rules: all replicas are in sync, so an election that is needed succeeds, and a reassignment is complete when
+it is answered: none is ever under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coordwire.broker.cluster_topics import ClusterPartition
+from coordwire.broker.handlers.api_call import ApiCall
+from coordwire.enums import ErrorCode
+from coordwire.messages import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    ListPartitionReassignmentsResponse,
+)
+from coordwire.messages.alter_partition_reassignments import (
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+from coordwire.messages.elect_leaders import PartitionResult, ReplicaElectionResult
+
+__all__ = ["alter_reassignments", "elect_leaders", "list_reassignments"]
+
+_PREFERRED, _UNCLEAN = 0, 1
+
+
+def elect_leaders(call: ApiCall) -> ElectLeadersResponse:
+    request: ElectLeadersRequest = call.request
+    if request.election_type not in (_PREFERRED, _UNCLEAN):
+        return ElectLeadersResponse(error_code=int(ErrorCode.INVALID_REQUEST), replica_election_results=[])
+    results: dict[str, ReplicaElectionResult] = {}
+    everything = request.topic_partitions is None
+    for topic, index in _asked(call, request):
+        result = _elected(call, topic, index, request.election_type)
+        if everything and result.error_code == ErrorCode.ELECTION_NOT_NEEDED:
+            continue
+        if topic not in results:
+            results[topic] = ReplicaElectionResult(topic=topic, partition_result=[])
+        results[topic].partition_result.append(result)
+    return ElectLeadersResponse(replica_election_results=list(results.values()))
+
+
+def _asked(call: ApiCall, request: ElectLeadersRequest) -> Iterator[tuple[str, int]]:
+    if request.topic_partitions is None:
+        for known in call.cluster.topics.values():
+            yield from ((known.name, partition.index) for partition in known.partitions)
+    else:
+        for topic in request.topic_partitions:
+            yield from ((topic.topic, index) for index in topic.partitions)
+
+
+def _elected(call: ApiCall, topic: str, index: int, kind: int) -> PartitionResult:
+    partition = call.cluster.partition(topic, index)
+    if partition is None:
+        error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}"
+    elif kind == _UNCLEAN or partition.leader == partition.replicas[0]:
+        error, message = ErrorCode.ELECTION_NOT_NEEDED, "the partition has the leader that is wanted"
+    else:
+        error, message = _moved(call, partition, partition.replicas[0])
+    return PartitionResult(partition_id=index, error_code=int(error), error_message=message or None)
+
+
+def _moved(call: ApiCall, partition: ClusterPartition, node: int) -> tuple[ErrorCode, str]:
+    try:
+        call.cluster.move_leader(partition, node)
+    except OSError as error:
+        return ErrorCode.KAFKA_STORAGE_ERROR, str(error)
+    return ErrorCode.NONE, ""
+
+
+def alter_reassignments(call: ApiCall) -> AlterPartitionReassignmentsResponse:
+    request: AlterPartitionReassignmentsRequest = call.request
+    response = AlterPartitionReassignmentsResponse(
+        responses=[], allow_replication_factor_change=request.allow_replication_factor_change
+    )
+    for topic in request.topics:
+        answer = ReassignableTopicResponse(name=topic.name, partitions=[])
+        for wanted in topic.partitions:
+            error, message = _reassigned(call, request, topic.name, wanted)
+            answer.partitions.append(
+                ReassignablePartitionResponse(
+                    partition_index=wanted.partition_index,
+                    error_code=int(error),
+                    error_message=message or None,
+                )
+            )
+        response.responses.append(answer)
+    return response
+
+
+def _reassigned(
+    call: ApiCall, request: AlterPartitionReassignmentsRequest, topic: str, wanted: ReassignablePartition
+) -> tuple[ErrorCode, str]:
+    cluster, replicas = call.cluster, wanted.replicas
+    partition = cluster.partition(topic, wanted.partition_index)
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist."
+    if replicas is None:
+        return ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No reassignment is under way."
+    if not replicas or len(set(replicas)) != len(replicas) or not cluster.nodes.keys() >= set(replicas):
+        nodes = sorted(cluster.nodes)
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"expected different nodes of {nodes}, got {replicas}"
+    if not request.allow_replication_factor_change and len(replicas) != len(partition.replicas):
+        return ErrorCode.INVALID_REPLICATION_FACTOR, "The replication factor is changed."
+    known, partition.replicas = partition.replicas, list(replicas)
+    error, message = ErrorCode.NONE, ""
+    if partition.leader not in replicas:
+        error, message = _moved(call, partition, replicas[0])
+        if error:
+            partition.replicas = known
+    else:
+        try:
+            cluster.logs.topic_changed(cluster.topics[topic])
+        except OSError as failure:
+            return ErrorCode.KAFKA_STORAGE_ERROR, str(failure)
+    return error, message
+
+
+def list_reassignments(call: ApiCall) -> ListPartitionReassignmentsResponse:
+    return ListPartitionReassignmentsResponse(error_message=None, topics=[])

@@ -1,0 +1,181 @@
+"""Produce: record batches to the ends of logs.
+
+Rules: each partition has its own outcome. As there is one replica, acks 1 and all (-1) are answered at once;
+acks 0 is not answered, and an error closes the connection, as it does on a Kafka broker.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+from uuid import UUID
+
+from coordwire.broker.cluster_topics import ClusterPartition, ClusterTopic
+from coordwire.broker.handlers.api_call import ApiCall, led_partition
+from coordwire.broker.log.refused_records import RefusedRecords
+from coordwire.broker.log.validation import one_batch
+from coordwire.coordinator.transactions import Place
+from coordwire.enums import ErrorCode
+from coordwire.messages import ProduceRequest, ProduceResponse
+from coordwire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from coordwire.records import RecordBatch
+
+__all__ = ["has_error", "produce"]
+
+_TOPIC_IDS = 13
+_ABORTABLE, _ADDED_BY_LEADER = 11, 12
+"""Versions from which on a client knows TRANSACTION_ABORTABLE, and leaves AddPartitionsToTxn to leaders."""
+
+Joined: TypeAlias = dict[tuple[Place, tuple[int, int]], ErrorCode]
+"""What the transaction coordinator says to a partition and a producer's id and epoch."""
+
+_NOT_VERIFIED = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR,
+)  # fmt: skip
+"""What a producer cannot know, which gets an error that makes it try again."""
+
+_ADMIN = "__admin_client"
+"""The client id with which Kafka's own tools may write to internal topics."""
+
+
+def produce(call: ApiCall) -> ProduceResponse:
+    request: ProduceRequest = call.request
+    response = ProduceResponse(responses=[])
+    joined = _join(call, request) if request.transactional_id else {}
+    for data in request.topic_data:
+        answer = TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=[])
+        topic = _topic(call, data)
+        for part in data.partition_data:
+            answer.partition_responses.append(_partition(call, request, topic, part, response, joined))
+        response.responses.append(answer)
+    return response
+
+
+def has_error(response: ProduceResponse) -> bool:
+    """Whether a partition was refused."""
+    return any(part.error_code for topic in response.responses for part in topic.partition_responses)
+
+
+def _topic(call: ApiCall, data: TopicProduceData) -> ClusterTopic | ErrorCode:
+    if call.version >= _TOPIC_IDS:
+        topic_id: UUID = data.topic_id
+        return call.cluster.topics_by_id.get(topic_id) or ErrorCode.UNKNOWN_TOPIC_ID
+    return call.cluster.topics.get(data.name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _partition(
+    call: ApiCall,
+    request: ProduceRequest,
+    topic: ClusterTopic | ErrorCode,
+    part: PartitionProduceData,
+    response: ProduceResponse,
+    joined: Joined,
+) -> PartitionProduceResponse:
+    answer = PartitionProduceResponse(index=part.index, base_offset=-1)
+    try:
+        if request.acks not in (-1, 0, 1):
+            raise RefusedRecords(ErrorCode.INVALID_REQUIRED_ACKS)
+        if isinstance(topic, ErrorCode):
+            raise RefusedRecords(topic)
+        if topic.is_internal and call.client_id != _ADMIN:
+            raise RefusedRecords(
+                ErrorCode.INVALID_TOPIC_EXCEPTION, f"clients may not write to the internal topic {topic.name}"
+            )
+        partition = led_partition(call, topic.name, part.index)
+        if isinstance(partition, ErrorCode):
+            if partition is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                _name_leader(call, topic, answer, response)
+            raise RefusedRecords(partition)
+        if request.acks == -1 and topic.settings.number("min.insync.replicas") > len(partition.replicas):
+            raise RefusedRecords(ErrorCode.NOT_ENOUGH_REPLICAS)
+        batch = one_batch(part.records, call.version)
+        if batch.transactional:
+            _check_transaction(call, partition, batch, joined)
+        appended = partition.log.append(batch, topic.rules, call.cluster.clock())
+    except RefusedRecords as refusal:
+        answer.error_code = refusal.code
+        answer.error_message = refusal.message
+        answer.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+            for index, message in refusal.records
+        ]
+        return answer
+    answer.base_offset = appended.base_offset
+    answer.log_append_time_ms = appended.append_time
+    answer.log_start_offset = partition.log.start_offset
+    return answer
+
+
+def _join(call: ApiCall, request: ProduceRequest) -> Joined:
+    """Ask once for all partitions of the request that begin a transaction of their producer (KIP-890)."""
+    by_producer: dict[tuple[int, int], list[Place]] = {}
+    for data in request.topic_data:
+        topic = _topic(call, data)
+        for part in data.partition_data if not isinstance(topic, ErrorCode) else ():
+            partition = led_partition(call, topic.name, part.index)
+            try:
+                batch = one_batch(part.records, call.version)
+            except RefusedRecords:
+                continue
+            if isinstance(partition, ErrorCode) or not batch.transactional:
+                continue
+            who = (batch.producer_id, batch.producer_epoch)
+            if not partition.log.producers.in_transaction(*who):
+                by_producer.setdefault(who, []).append((topic.name, part.index))
+    found: Joined = {}
+    for who, places in by_producer.items():
+        errors = call.cluster.transactions.join(
+            request.transactional_id or "",
+            *who,
+            frozenset(places),
+            add=call.version >= _ADDED_BY_LEADER,
+            abortable=call.version >= _ABORTABLE,
+        )
+        found |= {(place, who): error for place, error in errors.items()}
+    return found
+
+
+def _check_transaction(
+    call: ApiCall, partition: ClusterPartition, batch: RecordBatch, joined: Joined
+) -> None:
+    """See to it that the partition is in the producer's transaction. Raises `RefusedRecords`."""
+    producers, producer_id, epoch = partition.log.producers, batch.producer_id, batch.producer_epoch
+    if producers.in_transaction(producer_id, epoch):
+        return
+    place = (partition.topic, partition.index)
+    error = joined.get((place, (producer_id, epoch)), ErrorCode.INVALID_TXN_STATE)
+    by_leader = call.version >= _ADDED_BY_LEADER
+    if error in _NOT_VERIFIED or (error is ErrorCode.CONCURRENT_TRANSACTIONS and not by_leader):
+        raise RefusedRecords(
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+            f"the transaction of the partition cannot be verified: {error.name}",
+        )
+    if error:
+        who = f"producer {producer_id} with epoch {epoch}"
+        raise RefusedRecords(error, f"the partition is not in a transaction of {who}")
+    if by_leader and batch.base_sequence and not producers.knows(producer_id):
+        raise RefusedRecords(
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            f"producer {producer_id} begins with sequence {batch.base_sequence} instead of 0",
+        )
+
+
+def _name_leader(
+    call: ApiCall, topic: ClusterTopic, answer: PartitionProduceResponse, response: ProduceResponse
+) -> None:
+    """Say who leads the partition (KIP-951)."""
+    partition = topic.partitions[answer.index]
+    answer.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
+    node = call.cluster.nodes.get(partition.leader)
+    if node is not None and all(one.node_id != node.id for one in response.node_endpoints):
+        response.node_endpoints = [
+            *response.node_endpoints,
+            NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack),
+        ]

@@ -1,0 +1,313 @@
+"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs: of topics, groups and brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from coordwire.broker.cluster_state import ClusterState
+from coordwire.broker.handlers.api_call import ApiCall
+from coordwire.broker.handlers.broker_settings import broker_settings
+from coordwire.broker.settings import (
+    GROUP_SETTINGS,
+    TOPIC_SETTINGS,
+    BadSetting,
+    Settings,
+    checked,
+)
+from coordwire.enums import AlterConfigOperation, ConfigResourceType, ConfigSource, ConfigType, ErrorCode
+from coordwire.messages import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+from coordwire.messages.alter_configs import AlterConfigsResourceResponse as AlteredResource
+from coordwire.messages.describe_configs import (
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from coordwire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResourceResponse
+from coordwire.messages.list_config_resources import ConfigResource
+
+__all__ = [
+    "alter_settings",
+    "describe_settings",
+    "described_settings",
+    "incrementally_alter_settings",
+    "list_resources",
+]
+
+_NO_SYNONYMS = ()
+
+
+class _Refused(Exception):
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = int(code), message
+
+
+# --- describing ---
+
+
+def describe_settings(call: ApiCall) -> DescribeConfigsResponse:
+    request: DescribeConfigsRequest = call.request
+    response = DescribeConfigsResponse(results=[])
+    for resource in request.resources:
+        result = DescribeConfigsResult(
+            resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=None
+        )
+        try:
+            found = _described(call, resource, request.include_synonyms)
+            wanted = resource.configuration_keys
+            result.configs = [one for one in found if not wanted or one.name in wanted]
+        except _Refused as refusal:
+            result.error_code, result.error_message = refusal.code, refusal.message
+        response.results.append(result)
+    return response
+
+
+def _described(
+    call: ApiCall, resource: DescribeConfigsResource, synonyms: bool
+) -> Iterable[DescribeConfigsResourceResult]:
+    cluster, name = call.cluster, resource.resource_name
+    if resource.resource_type == ConfigResourceType.TOPIC:
+        topic = cluster.topics.get(name)
+        if topic is None:
+            raise _Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
+        return described_settings(topic.settings, own_source=ConfigSource.TOPIC_CONFIG, synonyms=synonyms)
+    if resource.resource_type == ConfigResourceType.GROUP:
+        if not name:
+            raise _Refused(ErrorCode.INVALID_REQUEST, "a group needs a name")
+        return described_settings(
+            cluster.settings_of_group(name), own_source=ConfigSource.GROUP_CONFIG, synonyms=synonyms
+        )
+    if resource.resource_type == ConfigResourceType.BROKER:
+        if name:
+            _check_node(call, name)
+        return _described_broker(call, name, synonyms)
+    raise _Refused(ErrorCode.INVALID_REQUEST, f"resource type {resource.resource_type} has no settings here")
+
+
+def _check_node(call: ApiCall, name: str) -> None:
+    if name != str(call.node):
+        raise _Refused(
+            ErrorCode.INVALID_REQUEST,
+            f"Unexpected broker id, expected {call.node} or empty string, but received {name}",
+        )
+
+
+def described_settings(
+    settings: Settings, *, own_source: ConfigSource, synonyms: bool = False
+) -> list[DescribeConfigsResourceResult]:
+    """Each setting of a topic or a group, with where it comes from."""
+    results = []
+    for setting in settings.table.values():
+        own, fixed = settings.own.get(setting.name), settings.defaults.get(setting.name)
+        source = (
+            own_source
+            if own is not None
+            else ConfigSource.STATIC_BROKER_CONFIG
+            if fixed is not None
+            else ConfigSource.DEFAULT_CONFIG
+        )
+        result = DescribeConfigsResourceResult(
+            name=setting.name,
+            value=settings[setting.name],
+            is_default=own is None,
+            config_source=int(source),
+            synonyms=[],
+            config_type=int(setting.type),
+            documentation=None,
+        )
+        if synonyms:
+            result.synonyms = [
+                DescribeConfigsSynonym(name=name, value=value, source=int(origin))
+                for name, value, origin in (
+                    (setting.name, own, own_source),
+                    (setting.synonym, fixed, ConfigSource.STATIC_BROKER_CONFIG),
+                    (setting.synonym, setting.default, ConfigSource.DEFAULT_CONFIG),
+                )
+                if value is not None and name
+            ]
+        results.append(result)
+    return results
+
+
+def _described_broker(call: ApiCall, name: str, synonyms: bool) -> list[DescribeConfigsResourceResult]:
+    dynamic = call.cluster.broker_settings.get(name, {})
+    static = {} if not name else broker_settings(call.cluster, call.node)
+    results = []
+    for key in sorted({*dynamic, *static}):
+        setting = static.get(key)
+        value = dynamic.get(key, setting.value if setting is not None else None)
+        source = ConfigSource.DEFAULT_CONFIG
+        if key in dynamic:
+            source = ConfigSource.DYNAMIC_BROKER_CONFIG
+        elif setting is not None and setting.given:
+            source = ConfigSource.STATIC_BROKER_CONFIG
+        kind = ConfigType.STRING if setting is None else setting.type
+        result = DescribeConfigsResourceResult(
+            name=key,
+            value=value,
+            read_only=setting is not None and setting.read_only,
+            is_default=source is ConfigSource.DEFAULT_CONFIG,
+            config_source=int(source),
+            synonyms=[],
+            config_type=int(kind),
+            documentation=None,
+        )
+        if synonyms:
+            result.synonyms = [DescribeConfigsSynonym(name=key, value=value, source=int(source))]
+        results.append(result)
+    return results
+
+
+def list_resources(call: ApiCall) -> ListConfigResourcesResponse:
+    """Which resources have settings: those that were given some, and each topic and broker."""
+    request: ListConfigResourcesRequest = call.request
+    cluster = call.cluster
+    wanted = set(request.resource_types) if call.version > 0 else {ConfigResourceType.CLIENT_METRICS}
+    everything = not wanted
+    names: dict[ConfigResourceType, list[str]] = {
+        ConfigResourceType.TOPIC: sorted(cluster.topics),
+        ConfigResourceType.BROKER: [str(node) for node in cluster.nodes],
+        ConfigResourceType.GROUP: sorted(cluster.group_settings),
+    }
+    return ListConfigResourcesResponse(
+        config_resources=[
+            ConfigResource(resource_name=name, resource_type=int(kind))
+            for kind, known in names.items()
+            if everything or kind in wanted
+            for name in known
+        ]
+    )
+
+
+# --- altering ---
+
+
+def incrementally_alter_settings(call: ApiCall) -> IncrementalAlterConfigsResponse:
+    request: IncrementalAlterConfigsRequest = call.request
+    response = IncrementalAlterConfigsResponse(responses=[])
+    for resource in request.resources:
+        result = AlterConfigsResourceResponse(
+            resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=None
+        )
+        try:
+            names = [config.name for config in resource.configs]
+            if len(set(names)) != len(names):
+                raise _Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+            known = _own(call, resource.resource_type, resource.resource_name)
+            changed = dict(known)
+            for config in resource.configs:
+                _change(call.cluster, resource.resource_type, changed, config)
+            if not request.validate_only:
+                _store(call.cluster, resource.resource_type, resource.resource_name, changed)
+        except _Refused as refusal:
+            result.error_code, result.error_message = refusal.code, refusal.message
+        response.responses.append(result)
+    return response
+
+
+def alter_settings(call: ApiCall) -> AlterConfigsResponse:
+    """All settings of a resource at once: what is not named has its default again."""
+    request: AlterConfigsRequest = call.request
+    response = AlterConfigsResponse(responses=[])
+    for resource in request.resources:
+        result = AlteredResource(
+            resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=None
+        )
+        try:
+            _own(call, resource.resource_type, resource.resource_name)
+            changed = {
+                config.name: _checked(resource.resource_type, config.name, config.value)
+                for config in resource.configs
+            }
+            if not request.validate_only:
+                _store(call.cluster, resource.resource_type, resource.resource_name, changed)
+        except _Refused as refusal:
+            result.error_code, result.error_message = refusal.code, refusal.message
+        response.responses.append(result)
+    return response
+
+
+def _own(call: ApiCall, kind: int, name: str) -> dict[str, str]:
+    """What is set for a resource now."""
+    cluster = call.cluster
+    if kind == ConfigResourceType.TOPIC:
+        topic = cluster.topics.get(name)
+        if topic is None:
+            raise _Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic does not exist.")
+        return topic.settings.own
+    if kind == ConfigResourceType.GROUP:
+        if not name:
+            raise _Refused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+        known = cluster.group_settings.get(name)
+        return {} if known is None else known.own
+    if kind == ConfigResourceType.BROKER:
+        if name:
+            _check_node(call, name)
+        return cluster.broker_settings.get(name, {})
+    raise _Refused(ErrorCode.INVALID_REQUEST, f"resource type {kind} has no settings here")
+
+
+def _checked(kind: int, name: str, value: str | None) -> str:
+    if kind == ConfigResourceType.BROKER:
+        if value is None:
+            raise _Refused(ErrorCode.INVALID_CONFIG, f"Null value not supported for: {name}")
+        return value
+    try:
+        return checked(TOPIC_SETTINGS if kind == ConfigResourceType.TOPIC else GROUP_SETTINGS, name, value)
+    except BadSetting as refusal:
+        raise _Refused(ErrorCode.INVALID_CONFIG, str(refusal)) from None
+
+
+def _change(cluster: ClusterState, kind: int, settings: dict[str, str], config: AlterableConfig) -> None:
+    name, operation = config.name, config.config_operation
+    if operation == AlterConfigOperation.DELETE:
+        settings.pop(name, None)
+        return
+    if operation == AlterConfigOperation.SET:
+        settings[name] = _checked(kind, name, config.value)
+        return
+    table = TOPIC_SETTINGS if kind == ConfigResourceType.TOPIC else {}
+    if operation not in (AlterConfigOperation.APPEND, AlterConfigOperation.SUBTRACT):
+        raise _Refused(ErrorCode.INVALID_REQUEST, f"unknown operation {operation} on {name}")
+    if name not in table or table[name].type is not ConfigType.LIST:
+        verb = AlterConfigOperation(operation).name
+        raise _Refused(ErrorCode.INVALID_CONFIG, f"Can't {verb} to key {name} because its type is not LIST.")
+    given = settings.get(name, cluster.config.topic_defaults.get(name, table[name].default))
+    now = [one for one in given.split(",") if one]
+    named = [one.strip() for one in (config.value or "").split(",") if one.strip()]
+    if operation == AlterConfigOperation.APPEND:
+        now += [one for one in named if one not in now]
+    else:
+        now = [one for one in now if one not in named]
+    settings[name] = _checked(kind, name, ",".join(now)) if now else ""
+
+
+def _store(cluster: ClusterState, kind: int, name: str, settings: dict[str, str]) -> None:
+    if kind == ConfigResourceType.TOPIC:
+        topic = cluster.topics[name]
+        topic.settings.own = settings
+        topic.apply_settings()
+        try:
+            cluster.logs.topic_changed(topic)
+        except OSError as error:
+            raise _Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+    elif kind == ConfigResourceType.GROUP:
+        if settings:
+            known = cluster.group_settings.get(name) or cluster.settings_of_group(name)
+            known.own = settings
+            cluster.group_settings[name] = known
+        else:
+            cluster.group_settings.pop(name, None)
+        cluster.groups.configure(name)
+    else:
+        cluster.broker_settings[name] = settings

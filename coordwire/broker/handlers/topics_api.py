@@ -1,0 +1,245 @@
+"""CreateTopics, DeleteTopics, CreatePartitions: what Kafka's controller decides, with its errors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from coordwire.broker.cluster_state import ClusterState
+from coordwire.broker.cluster_topics import ClusterTopic, bad_name
+from coordwire.broker.handlers.api_call import ApiCall
+from coordwire.broker.handlers.settings_api import described_settings
+from coordwire.broker.settings import TOPIC_SETTINGS, BadSetting, checked
+from coordwire.enums import ConfigSource, ErrorCode
+from coordwire.messages import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+from coordwire.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult
+from coordwire.messages.create_topics import CreatableTopic, CreatableTopicConfigs, CreatableTopicResult
+from coordwire.messages.delete_topics import DeletableTopicResult, DeleteTopicState
+
+__all__ = ["create_partitions", "create_topics", "delete_topics"]
+
+_DEFAULT = -1
+_MOST_PARTITIONS = 10_000
+"""So many partitions may be made by one request, as with Kafka's controller."""
+
+_TOPIC_STATES = 6
+
+
+class _Refused(Exception):
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = int(code), message
+
+
+def create_topics(call: ApiCall) -> CreateTopicsResponse:
+    request: CreateTopicsRequest = call.request
+    response = CreateTopicsResponse(topics=[])
+    times = Counter(topic.name for topic in request.topics)
+    done: set[str] = set()
+    for wanted in request.topics:
+        if wanted.name in done:
+            continue
+        done.add(wanted.name)
+        try:
+            if times[wanted.name] > 1:
+                raise _Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            response.topics.append(_create(call.cluster, wanted, request.validate_only))
+        except _Refused as refusal:
+            response.topics.append(
+                CreatableTopicResult(name=wanted.name, error_code=refusal.code, error_message=refusal.message)
+            )
+    return response
+
+
+def _create(cluster: ClusterState, wanted: CreatableTopic, validate_only: bool) -> CreatableTopicResult:
+    name = wanted.name
+    reason = bad_name(name)
+    if reason is not None:
+        raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
+    if name in cluster.topics:
+        raise _Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    alike = next((one for one in cluster.topics if one.replace(".", "_") == name.replace(".", "_")), None)
+    if alike is not None:
+        message = f"Topic '{name}' collides with existing topic: {alike}"
+        raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
+    count, factor, assignments = _shape(cluster, wanted)
+    settings: dict[str, str] = {}
+    for config in wanted.configs:
+        try:
+            settings[config.name] = checked(TOPIC_SETTINGS, config.name, config.value)
+        except BadSetting as refusal:
+            raise _Refused(ErrorCode.INVALID_CONFIG, str(refusal)) from None
+    if validate_only:
+        topic = None
+        shown = cluster.topic_settings(settings)
+    else:
+        try:
+            topic = cluster.create_topic(
+                name, count, replication_factor=factor, settings=settings, assignments=assignments
+            )
+        except OSError as error:
+            raise _Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+        shown = topic.settings
+    result = CreatableTopicResult(
+        name=name, error_message=None, num_partitions=count, replication_factor=factor
+    )
+    if topic is not None:
+        result.topic_id = topic.id
+    result.configs = [
+        CreatableTopicConfigs(
+            name=one.name, value=one.value, read_only=one.read_only, config_source=one.config_source
+        )
+        for one in described_settings(shown, own_source=ConfigSource.TOPIC_CONFIG)
+    ]
+    return result
+
+
+def _shape(cluster: ClusterState, wanted: CreatableTopic) -> tuple[int, int, list[Sequence[int]] | None]:
+    """How many partitions and replicas, and where they are to be if the client says so."""
+    if wanted.assignments:
+        if wanted.num_partitions != _DEFAULT:
+            message = "A manual partition assignment was specified, but numPartitions was not set to -1."
+            raise _Refused(ErrorCode.INVALID_REQUEST, message)
+        if wanted.replication_factor != _DEFAULT:
+            message = "A manual partition assignment was specified, but replication factor was not set to -1."
+            raise _Refused(ErrorCode.INVALID_REQUEST, message)
+        placed = {one.partition_index: list(one.broker_ids) for one in wanted.assignments}
+        if sorted(placed) != list(range(len(wanted.assignments))):
+            message = "partitions should be a consecutive 0-based integer sequence"
+            raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+        assignments: list[Sequence[int]] = [placed[index] for index in range(len(placed))]
+        for replicas in assignments:
+            _check_replicas(cluster, replicas, len(assignments[0]))
+        return len(assignments), len(assignments[0]), assignments
+    count = cluster.config.num_partitions if wanted.num_partitions == _DEFAULT else wanted.num_partitions
+    factor = wanted.replication_factor
+    if factor == _DEFAULT:
+        factor = min(cluster.config.default_replication_factor, len(cluster.nodes))
+    if factor <= 0:
+        raise _Refused(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
+    if count <= 0:
+        raise _Refused(
+            ErrorCode.INVALID_PARTITIONS,
+            "Number of partitions was set to an invalid non-positive value.",
+        )
+    if count > _MOST_PARTITIONS:
+        message = f"Excessively large number of partitions per request: {count}"
+        raise _Refused(ErrorCode.POLICY_VIOLATION, message)
+    if factor > len(cluster.nodes):
+        raise _Refused(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"Unable to replicate the partition {factor} time(s): The target replication factor of {factor}"
+            f" cannot be reached because only {len(cluster.nodes)} broker(s) are registered.",
+        )
+    return count, factor, None
+
+
+def _check_replicas(cluster: ClusterState, replicas: Sequence[int], expected: int) -> None:
+    if not replicas or len(replicas) != expected:
+        message = "The manual partition assignment includes partitions with different numbers of replicas."
+        raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+    if len(set(replicas)) != len(replicas):
+        message = "The manual partition assignment includes a broker more than once."
+        raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+    for replica in replicas:
+        if replica not in cluster.nodes:
+            message = (
+                f"The manual partition assignment includes broker {replica},"
+                " but no such broker is registered."
+            )
+            raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+
+
+def delete_topics(call: ApiCall) -> DeleteTopicsResponse:
+    request: DeleteTopicsRequest = call.request
+    if call.version >= _TOPIC_STATES:
+        states = list(request.topics)
+    else:
+        states = [DeleteTopicState(name=name) for name in request.topic_names]
+    return DeleteTopicsResponse(responses=[_delete(call.cluster, state) for state in states])
+
+
+def _delete(cluster: ClusterState, state: DeleteTopicState) -> DeletableTopicResult:
+    result = DeletableTopicResult(name=state.name, topic_id=state.topic_id)
+    topic: ClusterTopic | None
+    if state.name is None:
+        topic, unknown = cluster.topics_by_id.get(state.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
+    else:
+        topic, unknown = cluster.topics.get(state.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if state.name is not None and state.topic_id.int:
+        result.error_code = int(ErrorCode.INVALID_REQUEST)
+        result.error_message = "You may not specify both topic name and topic id."
+    elif topic is None:
+        result.error_code = int(unknown)
+        result.error_message = "This server does not host this topic."
+    elif topic.is_internal:
+        result.error_code = int(ErrorCode.INVALID_REQUEST)
+        result.error_message = f"the internal topic {topic.name} holds the state of this broker"
+    else:
+        result.name, result.topic_id = topic.name, topic.id
+        cluster.delete_topic(topic)
+    return result
+
+
+def create_partitions(call: ApiCall) -> CreatePartitionsResponse:
+    request: CreatePartitionsRequest = call.request
+    response = CreatePartitionsResponse(results=[])
+    times = Counter(topic.name for topic in request.topics)
+    for wanted in {topic.name: topic for topic in request.topics}.values():
+        result = CreatePartitionsTopicResult(name=wanted.name)
+        try:
+            if times[wanted.name] > 1:
+                raise _Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            _add_partitions(call.cluster, wanted, request.validate_only)
+        except _Refused as refusal:
+            result.error_code, result.error_message = refusal.code, refusal.message
+        response.results.append(result)
+    return response
+
+
+def _add_partitions(cluster: ClusterState, wanted: CreatePartitionsTopic, validate_only: bool) -> None:
+    topic = cluster.topics.get(wanted.name)
+    if topic is None:
+        raise _Refused(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+        )
+    if topic.is_internal:
+        raise _Refused(ErrorCode.INVALID_REQUEST, f"the internal topic {topic.name} cannot grow")
+    now = len(topic.partitions)
+    if wanted.count == now:
+        raise _Refused(ErrorCode.INVALID_PARTITIONS, f"Topic already has {now} partition(s).")
+    if wanted.count < now:
+        message = (
+            f"The topic {topic.name} currently has {now} partition(s);"
+            f" {wanted.count} would not be an increase."
+        )
+        raise _Refused(ErrorCode.INVALID_PARTITIONS, message)
+    if wanted.count - now > _MOST_PARTITIONS:
+        message = f"Excessively large number of partitions per request: {wanted.count - now}"
+        raise _Refused(ErrorCode.INVALID_PARTITIONS, message)
+    assignments = None
+    if wanted.assignments is not None:
+        assignments = [list(one.broker_ids) for one in wanted.assignments]
+        if len(assignments) != wanted.count - now:
+            message = (
+                f"Attempted to add {wanted.count - now} additional partition(s), but only"
+                f" {len(assignments)} assignment(s) were specified."
+            )
+            raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+        for replicas in assignments:
+            _check_replicas(cluster, replicas, len(topic.partitions[0].replicas))
+    if not validate_only:
+        try:
+            cluster.add_partitions(topic, wanted.count, assignments)
+        except OSError as error:
+            raise _Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None

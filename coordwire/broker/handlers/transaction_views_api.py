@@ -1,0 +1,145 @@
+"""What can be seen of transactions: DescribeTransactions, ListTransactions, DescribeProducers."""
+
+from __future__ import annotations
+
+from coordwire.broker.cluster_topics import bad_name
+from coordwire.broker.handlers.api_call import ApiCall, led_partition
+from coordwire.coordinator.patterns import InvalidPattern, TopicPattern
+from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.transactions import TransactionalId
+from coordwire.enums import ErrorCode, TransactionStatus
+from coordwire.messages import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+from coordwire.messages.describe_producers import PartitionResponse, ProducerState, TopicResponse
+from coordwire.messages.describe_transactions import TopicData
+from coordwire.messages.describe_transactions import TransactionState as DescribedTransaction
+from coordwire.messages.list_transactions import TransactionState as ListedTransaction
+
+__all__ = ["describe_producers", "describe_transactions", "list_transactions"]
+
+_NAMES = {
+    TransactionStatus.EMPTY: "Empty",
+    TransactionStatus.ONGOING: "Ongoing",
+    TransactionStatus.PREPARE_COMMIT: "PrepareCommit",
+    TransactionStatus.PREPARE_ABORT: "PrepareAbort",
+    TransactionStatus.COMPLETE_COMMIT: "CompleteCommit",
+    TransactionStatus.COMPLETE_ABORT: "CompleteAbort",
+    TransactionStatus.DEAD: "Dead",
+    TransactionStatus.PREPARE_EPOCH_FENCE: "PrepareEpochFence",
+}
+
+
+def describe_transactions(call: ApiCall) -> DescribeTransactionsResponse:
+    request: DescribeTransactionsRequest = call.request
+    return DescribeTransactionsResponse(
+        transaction_states=[_described(call, name) for name in request.transactional_ids]
+    )
+
+
+def _described(call: ApiCall, name: str) -> DescribedTransaction:
+    try:
+        shard = call.cluster.transactions.shard_of(name, call.node)
+        if shard is None:
+            raise OperationRefused(ErrorCode.NOT_COORDINATOR)
+        facts = shard.facts(name)
+    except OperationRefused as refusal:
+        return DescribedTransaction(error_code=int(refusal.code), transactional_id=name)
+    except OSError:
+        error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return DescribedTransaction(error_code=int(error), transactional_id=name)
+    topics: dict[str, TopicData] = {}
+    for topic, index in sorted(facts.places):
+        topics.setdefault(topic, TopicData(topic=topic, partitions=[])).partitions.append(index)
+    return DescribedTransaction(
+        transactional_id=name,
+        transaction_state=_NAMES[facts.status],
+        transaction_timeout_ms=facts.timeout_ms,
+        transaction_start_time_ms=facts.start_time,
+        producer_id=facts.producer_id,
+        producer_epoch=facts.producer_epoch,
+        topics=list(topics.values()),
+    )
+
+
+def list_transactions(call: ApiCall) -> ListTransactionsResponse:
+    request: ListTransactionsRequest = call.request
+    statuses = {name: status for status, name in _NAMES.items()}
+    wanted = {statuses[name] for name in request.state_filters if name in statuses}
+    response = ListTransactionsResponse(
+        unknown_state_filters=[name for name in request.state_filters if name not in statuses],
+        transaction_states=[],
+    )
+    pattern: TopicPattern | None = None
+    if request.transactional_id_pattern:
+        try:
+            pattern = TopicPattern(request.transactional_id_pattern)
+        except InvalidPattern:
+            response.error_code = int(ErrorCode.INVALID_REGULAR_EXPRESSION)
+            return response
+
+    now, least = call.cluster.clock(), request.duration_filter
+
+    def is_wanted(one: TransactionalId) -> bool:
+        facts = one.facts
+        return (
+            facts.status is not TransactionStatus.DEAD
+            and (not request.producer_id_filters or facts.producer_id in request.producer_id_filters)
+            and (not request.state_filters or facts.status in wanted)
+            and (least < 0 or now - facts.start_time > least)
+            and (pattern is None or pattern.matches(one.name))
+        )
+
+    for shard in call.cluster.transactions.shards(call.node):
+        response.transaction_states.extend(
+            ListedTransaction(
+                transactional_id=one.name,
+                producer_id=one.facts.producer_id,
+                transaction_state=_NAMES[one.facts.status],
+            )
+            for one in shard.ids.values()
+            if is_wanted(one)
+        )
+    return response
+
+
+def describe_producers(call: ApiCall) -> DescribeProducersResponse:
+    request: DescribeProducersRequest = call.request
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[_producers(call, topic.name, index) for index in topic.partition_indexes],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _producers(call: ApiCall, topic: str, index: int) -> PartitionResponse:
+    bad = bad_name(topic)
+    if bad is not None:
+        error = ErrorCode.INVALID_TOPIC_EXCEPTION
+        return PartitionResponse(partition_index=index, error_code=int(error), error_message=bad)
+    partition = led_partition(call, topic, index)
+    if isinstance(partition, ErrorCode):
+        return PartitionResponse(partition_index=index, error_code=int(partition))
+    return PartitionResponse(
+        partition_index=index,
+        active_producers=[
+            ProducerState(
+                producer_id=entry.producer_id,
+                producer_epoch=entry.epoch,
+                last_sequence=entry.last_sequence,
+                last_timestamp=entry.timestamp,
+                coordinator_epoch=entry.coordinator_epoch,
+                current_txn_start_offset=entry.current_txn_first_offset,
+            )
+            for entry in partition.log.producers.entries()
+        ],
+    )

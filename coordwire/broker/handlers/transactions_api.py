@@ -1,0 +1,322 @@
+"""Transactions: a producer's id, what is in its transaction, and how it ends.
+
+Rules: an operation is the coordinator's; here requests of all versions become operations, and outcomes
+answers. A client that does not know PRODUCER_FENCED gets INVALID_PRODUCER_EPOCH.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from coordwire.broker.cluster_topics import OFFSETS_TOPIC
+from coordwire.broker.handlers.api_call import ApiCall, led_partition
+from coordwire.broker.handlers.groups_api import groups
+from coordwire.codec import Message
+from coordwire.coordinator.refusal import translated
+from coordwire.coordinator.transactions import Place, TransactionOutcome, TransactionShard
+from coordwire.enums import ErrorCode
+from coordwire.messages import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from coordwire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+from coordwire.messages.txn_offset_commit import (
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+from coordwire.messages.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+)
+
+__all__ = [
+    "add_offsets",
+    "add_partitions",
+    "commit_offsets",
+    "end_transaction",
+    "init_producer_id",
+    "write_markers",
+]
+
+_KNOWS_FENCED = 2
+"""From this version of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn on a client knows PRODUCER_FENCED."""
+
+_INIT_KNOWS_FENCED = 4
+_EPOCH_A_TRANSACTION = 5
+"""The first version of EndTxn of a client that takes an epoch a transaction."""
+
+_BY_BROKERS = 4
+_ABORTABLE, _ADDED_BY_LEADER = 4, 5
+"""Versions of TxnOffsetCommit, as those of Produce."""
+
+
+def _code(outcome: TransactionOutcome, version: int, knows_fenced: int) -> int:
+    fenced = outcome.error_code == ErrorCode.PRODUCER_FENCED and version < knows_fenced
+    return int(ErrorCode.INVALID_PRODUCER_EPOCH) if fenced else outcome.error_code
+
+
+# --- producers ---
+
+
+def init_producer_id(call: ApiCall) -> Message | None:
+    request: InitProducerIdRequest = call.request
+    name = request.transactional_id
+
+    def refused(error: int) -> InitProducerIdResponse:
+        return InitProducerIdResponse(error_code=int(error), producer_epoch=-1)
+
+    if (request.producer_id == -1) != (request.producer_epoch == -1):
+        return refused(ErrorCode.INVALID_REQUEST)
+    if name is None:
+        try:
+            return InitProducerIdResponse(producer_id=call.cluster.new_producer_id(), producer_epoch=0)
+        except OSError:
+            return refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    expected = None if request.producer_id == -1 else (request.producer_id, request.producer_epoch)
+
+    def answered(outcome: TransactionOutcome) -> None:
+        call.reply(
+            InitProducerIdResponse(
+                error_code=_code(outcome, call.version, _INIT_KNOWS_FENCED),
+                producer_id=outcome.producer_id,
+                producer_epoch=outcome.producer_epoch,
+            )
+        )
+
+    call.cluster.transactions.submit(
+        name,
+        lambda shard: shard.init_producer_id(
+            name,
+            request.transaction_timeout_ms,
+            expected=expected,
+            two_phase=request.enable2_pc,
+            keep_prepared=request.keep_prepared_txn,
+        ),
+        answered,
+        node=call.node,
+    )
+    return None
+
+
+# --- what is in a transaction ---
+
+
+def add_partitions(call: ApiCall) -> None:
+    request: AddPartitionsToTxnRequest = call.request
+    if call.version < _BY_BROKERS:
+        asked = [
+            AddPartitionsToTxnTransaction(
+                transactional_id=request.v3_and_below_transactional_id,
+                producer_id=request.v3_and_below_producer_id,
+                producer_epoch=request.v3_and_below_producer_epoch,
+                topics=request.v3_and_below_topics,
+            )
+        ]
+    else:
+        asked = list(request.transactions)
+    results: list[AddPartitionsToTxnResult] = []
+
+    def taken(result: AddPartitionsToTxnResult) -> None:
+        results.append(result)
+        if len(results) < len(asked):
+            return
+        if call.version < _BY_BROKERS:
+            call.reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results))
+        else:
+            call.reply(AddPartitionsToTxnResponse(results_by_transaction=results))
+
+    if not asked:
+        call.reply(AddPartitionsToTxnResponse())
+    for transaction in asked:
+        _add(call, transaction, taken)
+
+
+def _add(
+    call: ApiCall,
+    transaction: AddPartitionsToTxnTransaction,
+    taken: Callable[[AddPartitionsToTxnResult], None],
+) -> None:
+    name, who = transaction.transactional_id, (transaction.producer_id, transaction.producer_epoch)
+    places = frozenset((topic.name, index) for topic in transaction.topics for index in topic.partitions)
+    missing = {place for place in places if call.cluster.partition(*place) is None}
+
+    def answered(outcome: TransactionOutcome) -> None:
+        code = _code(outcome, call.version, _KNOWS_FENCED)
+        taken(_added(name, transaction.topics, lambda place: code or outcome.places.get(place, 0)))
+
+    def unknown(place: Place) -> int:
+        return int(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if place in missing else ErrorCode.OPERATION_NOT_ATTEMPTED
+        )
+
+    def operation(shard: TransactionShard) -> int:
+        if transaction.verify_only:
+            return shard.verify_partitions(name, *who, places)
+        return shard.add_partitions(name, *who, places, version=2 if call.version >= _BY_BROKERS else 0)
+
+    if missing:
+        taken(_added(name, transaction.topics, unknown))
+    else:
+        call.cluster.transactions.submit(name, operation, answered, node=call.node)
+
+
+def _added(
+    name: str, topics: Iterable[AddPartitionsToTxnTopic], code: Callable[[Place], int]
+) -> AddPartitionsToTxnResult:
+    return AddPartitionsToTxnResult(
+        transactional_id=name,
+        topic_results=[
+            AddPartitionsToTxnTopicResult(
+                name=topic.name,
+                results_by_partition=[
+                    AddPartitionsToTxnPartitionResult(
+                        partition_index=index, partition_error_code=code((topic.name, index))
+                    )
+                    for index in topic.partitions
+                ],
+            )
+            for topic in topics
+        ],
+    )
+
+
+def add_offsets(call: ApiCall) -> Message | None:
+    request: AddOffsetsToTxnRequest = call.request
+    name = request.transactional_id
+    try:
+        place = (OFFSETS_TOPIC, call.cluster.groups.partition_of(request.group_id))
+    except OSError:
+        return AddOffsetsToTxnResponse(error_code=int(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+
+    def answered(outcome: TransactionOutcome) -> None:
+        call.reply(AddOffsetsToTxnResponse(error_code=_code(outcome, call.version, _KNOWS_FENCED)))
+
+    call.cluster.transactions.submit(
+        name,
+        lambda shard: shard.add_partitions(
+            name, request.producer_id, request.producer_epoch, frozenset({place})
+        ),
+        answered,
+        node=call.node,
+    )
+    return None
+
+
+def commit_offsets(call: ApiCall) -> Message | None:
+    """TxnOffsetCommit: the partition of the group is in the transaction, then the group's coordinator."""
+    request: TxnOffsetCommitRequest = call.request
+    cluster = call.cluster
+    error = ErrorCode.NONE
+    if request.transactional_id and request.group_id:
+        try:
+            index = cluster.groups.partition_of(request.group_id)
+        except OSError:
+            return _refused_offsets(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        partition = cluster.offsets_topic().partitions[index]
+        producers = partition.log.producers
+        if partition.leader == call.node and not producers.in_transaction(
+            request.producer_id, request.producer_epoch
+        ):
+            place = (OFFSETS_TOPIC, index)
+            error = cluster.transactions.join(
+                request.transactional_id,
+                request.producer_id,
+                request.producer_epoch,
+                frozenset({place}),
+                add=call.version >= _ADDED_BY_LEADER,
+                abortable=call.version >= _ABORTABLE,
+            )[place]
+    if error:
+        return _refused_offsets(request, ErrorCode(translated(error)))
+    groups(call)
+    return None
+
+
+def _refused_offsets(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:
+    code = int(error)
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(partition_index=one.partition_index, error_code=code)
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+# --- the end ---
+
+
+def end_transaction(call: ApiCall) -> None:
+    request: EndTxnRequest = call.request
+    name = request.transactional_id
+
+    def answered(outcome: TransactionOutcome) -> None:
+        call.reply(
+            EndTxnResponse(
+                error_code=_code(outcome, call.version, _KNOWS_FENCED),
+                producer_id=outcome.producer_id,
+                producer_epoch=outcome.producer_epoch,
+            )
+        )
+
+    call.cluster.transactions.submit(
+        name,
+        lambda shard: shard.end(
+            name,
+            request.producer_id,
+            request.producer_epoch,
+            committed=request.committed,
+            version=2 if call.version >= _EPOCH_A_TRANSACTION else 0,
+        ),
+        answered,
+        node=call.node,
+    )
+
+
+def write_markers(call: ApiCall) -> WriteTxnMarkersResponse:
+    """What a coordinator on another node asks, or a tool that ends a hanging transaction."""
+    request: WriteTxnMarkersRequest = call.request
+    response = WriteTxnMarkersResponse(markers=[])
+    for marker in request.markers:
+        result = WritableTxnMarkerResult(producer_id=marker.producer_id, topics=[])
+        for topic in marker.topics:
+            found = WritableTxnMarkerTopicResult(name=topic.name, partitions=[])
+            for index in topic.partition_indexes:
+                led = led_partition(call, topic.name, index)
+                error = int(led) if isinstance(led, ErrorCode) else call.cluster.transactions.write_marker(
+                    (topic.name, index),
+                    marker.producer_id,
+                    marker.producer_epoch,
+                    committed=marker.transaction_result,
+                    coordinator_epoch=marker.coordinator_epoch,
+                    version=marker.transaction_version,
+                )  # fmt: skip
+                found.partitions.append(
+                    WritableTxnMarkerPartitionResult(partition_index=index, error_code=error)
+                )
+            result.topics.append(found)
+        response.markers.append(result)
+    return response

@@ -1,0 +1,26 @@
+"""A broker as tests have it: a fixture's worth of calls around one that runs on a thread of its own.
+
+    kafka_harness.py  Kafka: what the fixtures give
+    cluster_view.py   records and offsets, without a client
+    group_watch.py    a group's state, and waiting for it
+    traffic.py        the bytes of all connections; live_traffic.py: as a capture while they come;
+                      exchange_log.py: the messages in them, for assertions
+
+The fixtures themselves are those of the pytest plugin `pytest_coordwire`.
+"""
+
+from coordwire.broker.harness.cluster_view import StoredRecord
+from coordwire.broker.harness.exchange_log import Exchange
+from coordwire.broker.harness.group_watch import GroupSnapshot, GroupUnderTest, MemberSnapshot
+from coordwire.broker.harness.kafka_harness import Kafka
+from coordwire.broker.harness.traffic import Traffic
+
+__all__ = [
+    "Exchange",
+    "GroupSnapshot",
+    "GroupUnderTest",
+    "Kafka",
+    "MemberSnapshot",
+    "StoredRecord",
+    "Traffic",
+]

@@ -1,0 +1,139 @@
+"""What a test reads and writes in a cluster without a client: records, committed offsets, descriptions.
+
+Strategy: the cluster's state is asked directly, in the broker's own thread; of coordinators, by the requests
+that clients send. Rules: what is given is a copy. Control records are left out, as clients leave them out;
+of aborted transactions, the records are there for those who ask for uncommitted ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from coordwire.broker.cluster_state import ClusterState
+from coordwire.broker.cluster_topics import ClusterPartition, ClusterTopic
+from coordwire.broker.log.validation import one_batch
+from coordwire.codec import Message
+from coordwire.coordinator import RequestContext
+from coordwire.messages import OffsetFetchRequest
+from coordwire.messages.offset_fetch import OffsetFetchRequestGroup
+from coordwire.records import ControlType, Header, Record, batches, encode_batch
+
+__all__ = ["StoredRecord", "Value", "ask_coordinator", "committed_offsets", "produce_records", "read_records"]
+
+Value = bytes | str | None
+"""Of a record; text is written as UTF-8."""
+
+_ALL = 1 << 40
+_PRODUCE_VERSION = 9
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecord:
+    """A record of a topic."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...] = ()
+
+
+def ask_coordinator(cluster: ClusterState, group_id: str, request: Message, version: int) -> Message:
+    """What the coordinator of a group answers at once."""
+    answers: list[Message] = []
+    context = RequestContext(client_id="test", client_host="/127.0.0.1", new_id=lambda: str(uuid4()))
+    node = cluster.groups.coordinator_of(group_id)
+    cluster.groups.handle(node, request, version, context, answers.append)
+    (answer,) = answers
+    return answer
+
+
+def committed_offsets(cluster: ClusterState, group_id: str) -> dict[tuple[str, int], int]:
+    """What a group has committed, by topic and partition."""
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group_id, topics=None)])
+    answer: Any = ask_coordinator(cluster, group_id, request, 8)
+    return {
+        (topic.name, part.partition_index): part.committed_offset
+        for topic in answer.groups[0].topics
+        for part in topic.partitions
+    }
+
+
+def known_topic(cluster: ClusterState, name: str) -> ClusterTopic:
+    """A topic. Raises `KeyError`."""
+    topic = cluster.topics.get(name)
+    if topic is None:
+        known = ", ".join(sorted(cluster.topics)) or "none"
+        raise KeyError(f"expected a topic of the broker, got {name!r}; there are: {known}")
+    return topic
+
+
+def produce_records(
+    cluster: ClusterState,
+    name: str,
+    values: Iterable[Value],
+    *,
+    key: Value = None,
+    partition: int = 0,
+    headers: Mapping[str, Value] | None = None,
+    timestamp: int | None = None,
+) -> list[StoredRecord]:
+    """Append records to a partition, as one batch of a producer would be; what was written."""
+    topic = known_topic(cluster, name)
+    place = topic.partition(partition)
+    if place is None:
+        raise KeyError(f"expected a partition of {name} below {len(topic.partitions)}, got {partition}")
+    now = cluster.clock() if timestamp is None else timestamp
+    pairs = tuple((label, _bytes(value)) for label, value in (headers or {}).items())
+    records = [Record(timestamp=now, key=_bytes(key), value=_bytes(value), headers=pairs) for value in values]
+    if not records:
+        return []
+    batch = one_batch(encode_batch(records, base_offset=0), _PRODUCE_VERSION)
+    base = place.log.append(batch, topic.rules, cluster.clock()).base_offset
+    return [
+        StoredRecord(name, partition, base + number, now, record.key, record.value, pairs)
+        for number, record in enumerate(records)
+    ]
+
+
+def _bytes(value: Value) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value
+
+
+def read_records(cluster: ClusterState, name: str, *, committed: bool) -> list[StoredRecord]:
+    """The records of a topic, partition after partition."""
+    topic = known_topic(cluster, name)
+    return [record for place in topic.partitions for record in _records(place, committed)]
+
+
+def _records(place: ClusterPartition, committed: bool) -> Iterable[StoredRecord]:
+    log = place.log
+    read = log.read(log.start_offset, _ALL, committed=committed)
+    waiting = sorted(read.aborted or (), key=lambda one: one.first_offset)
+    aborted: set[int] = set()
+    for batch in batches(read.data):
+        while waiting and waiting[0].first_offset <= batch.last_offset:
+            aborted.add(waiting.pop(0).producer_id)
+        if batch.is_control:
+            for marker in batch.control_records():
+                if marker.type == ControlType.ABORT:
+                    aborted.discard(batch.producer_id)
+            continue
+        if batch.transactional and batch.producer_id in aborted:
+            continue
+        for record in batch:
+            if record.offset >= log.start_offset:
+                yield StoredRecord(
+                    place.topic,
+                    place.index,
+                    record.offset,
+                    record.timestamp,
+                    record.key,
+                    record.value,
+                    tuple(record.headers),
+                )

@@ -1,0 +1,27 @@
+"""Faults on demand: what a broker does to requests by rules, and moves of what it has.
+
+    subjects.py          what a request is about, and where responses have error codes
+    refused_answers.py   error codes in responses, where Kafka puts them
+    fault_rule.py        a rule; fault_text.py: the same as text
+    fault_registry.py    the rules of a broker, with a handle for each
+    faulted_call.py      one request that rules take
+    settled.py           results that are waited for, in threads and in coroutines
+
+Rules: a broker without rules does not come here at all. Everything may be called from any thread.
+"""
+
+from coordwire.broker.injection.fault_registry import FaultHandle, FaultNotReached, Faults
+from coordwire.broker.injection.fault_rule import FaultRule, FaultyRule, Incoming
+from coordwire.broker.injection.fault_text import parse_fault
+from coordwire.broker.injection.settled import Settled
+
+__all__ = [
+    "FaultHandle",
+    "FaultNotReached",
+    "FaultRule",
+    "Faults",
+    "FaultyRule",
+    "Incoming",
+    "Settled",
+    "parse_fault",
+]

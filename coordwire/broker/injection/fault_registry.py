@@ -1,0 +1,271 @@
+"""`Faults`: the rules of a broker, and a handle for each, from any thread.
+
+    fault = broker.faults.add("Heartbeat", group="g", nth=3, error="REBALANCE_IN_PROGRESS")
+    fault.wait()                         until it has fired; `await fault.wait()` in a coroutine
+    assert fault.hits == 1
+
+Strategy: a list of handles, guarded by a lock; a broker asks for the rules that take a request only while
+there is one that may. Rules: all rules that match a request take part, in the order in which they were added.
+A rule that has taken as many as it should is not asked again. `check` reports what never fired.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import random
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+from coordwire.broker.injection.fault_rule import FaultRule, Incoming
+from coordwire.broker.injection.fault_text import api_keys, error_of, parse_fault
+from coordwire.broker.injection.settled import Settled, Waits
+from coordwire.broker.injection.subjects import Level
+from coordwire.codec import Message
+from coordwire.enums import ErrorCode
+
+__all__ = ["AnyApi", "FaultHandle", "FaultNotReached", "Faults"]
+
+AnyApi = str | int | type[Message]
+"""An API by its name, its key, or the class of its requests or responses."""
+
+_KEPT = 1_000
+_TIMEOUT = 10.0
+
+
+class FaultNotReached(AssertionError):
+    """A rule never fired, or its predicate failed: the test has not tested what it meant to."""
+
+
+class FaultHandle:
+    """A rule at work. hits: how many requests it has taken; matches: how many met its conditions; requests:
+    those that it took, up to 1,000; failure: what its predicate raised."""
+
+    def __init__(self, faults: Faults, rule: FaultRule) -> None:
+        self.rule = rule
+        self.hits = 0
+        self.matches = 0
+        self.requests: list[Incoming] = []
+        self.failure: Exception | None = None
+        self._faults = faults
+        self._random = random.Random(rule.seed)
+        self._waiting: list[tuple[int, concurrent.futures.Future[int]]] = []
+        self._held: list[Callable[[], None]] = []
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it has taken as many requests as it should."""
+        return self.rule.times is not None and self.hits >= self.rule.times
+
+    @property
+    def held(self) -> int:
+        """How many requests wait for `release`."""
+        return len(self._held)
+
+    def wait(self, hits: int = 1, *, timeout: float = _TIMEOUT) -> Settled[int]:
+        """Until it has fired so often: blocks, or is awaited in a coroutine. Raises `TimeoutError`."""
+        reached: concurrent.futures.Future[int] = concurrent.futures.Future()
+        with self._faults.lock:
+            if self.hits >= hits:
+                reached.set_result(self.hits)
+            else:
+                self._waiting.append((hits, reached))
+        what = f"{hits} hit{'s' * (hits != 1)} of the fault {self.rule}"
+        return self._faults.waits.settle(reached, timeout, what, self._so_far)
+
+    def _so_far(self) -> str:
+        return f"it had {self.hits}, of {self.matches} requests that matched"
+
+    def release(self) -> None:
+        """Let the requests go on that wait now."""
+        with self._faults.lock:
+            held, self._held = self._held, []
+        for resume in held:
+            self._faults.run_soon(resume)
+
+    def remove(self) -> None:
+        """Take no more requests, and let go those that wait."""
+        self._faults.removed(self)
+        self.release()
+
+    # --- for the broker ---
+
+    def take(self, request: Incoming) -> bool:
+        """Whether it takes a request."""
+        rule = self.rule
+        try:
+            if not rule.is_for(request):
+                return False
+        except Exception as error:  # a user's predicate
+            self.failure = self.failure or error
+            return False
+        self.matches += 1
+        if self.matches < rule.nth or self.is_spent:
+            return False
+        if rule.probability < 1 and self._random.random() >= rule.probability:
+            return False
+        self.hits += 1
+        if len(self.requests) < _KEPT:
+            self.requests.append(request)
+        for hits, reached in self._waiting:
+            if self.hits >= hits and reached.set_running_or_notify_cancel():
+                reached.set_result(self.hits)
+        self._waiting = [one for one in self._waiting if self.hits < one[0]]
+        return True
+
+    def hold(self, resume: Callable[[], None]) -> None:
+        """A request waits."""
+        with self._faults.lock:
+            self._held.append(resume)
+
+    def let_go(self, resume: Callable[[], None]) -> None:
+        """A request waits no more, since its client is gone."""
+        with self._faults.lock, suppress(ValueError):
+            self._held.remove(resume)
+
+    def __repr__(self) -> str:
+        return f"<fault {self.rule}: {self._so_far()}>"
+
+
+class Faults:
+    """The rules of one broker. all: every rule that was added and not removed before it fired; waits: what
+    is waited for with this broker."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.waits = Waits()
+        self.all: list[FaultHandle] = []
+        self.active: list[FaultHandle] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def add(
+        self,
+        api: AnyApi | Iterable[AnyApi] = "*",
+        *,
+        node: int | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        group: str | None = None,
+        member: str | None = None,
+        client: str | None = None,
+        transactional_id: str | None = None,
+        when: Callable[[Incoming], Any] | None = None,
+        nth: int = 1,
+        times: int | None = 1,
+        probability: float = 1.0,
+        seed: int = 0,
+        error: ErrorCode | int | str | None = None,
+        at: Level | None = None,
+        delay: float = 0.0,
+        hold: bool = False,
+        disconnect: bool = False,
+        lose: bool = False,
+        half: bool = False,
+        throttle: float = 0.0,
+        after: bool = False,
+        optional: bool = False,
+    ) -> FaultHandle:
+        """Add a rule; its parts are described with `FaultRule`. Raises `FaultyRule`."""
+        if isinstance(error, str):
+            error = error_of(error)
+        return self.add_rule(
+            FaultRule(
+                apis=_keys(api),
+                node=node,
+                topic=topic,
+                partition=partition,
+                group=group,
+                member=member,
+                client=client,
+                transactional_id=transactional_id,
+                when=when,
+                nth=nth,
+                times=times,
+                probability=probability,
+                seed=seed,
+                error=None if error is None else ErrorCode(error),
+                at=at,
+                delay=delay,
+                hold=hold,
+                disconnect=disconnect,
+                lose=lose,
+                half=half,
+                throttle=throttle,
+                after=after,
+                optional=optional,
+            )
+        )
+
+    def add_text(self, text: str) -> FaultHandle:
+        """Add a rule as text, as `coordwire serve --fault` takes it. Raises `FaultyRule`."""
+        return self.add_rule(parse_fault(text))
+
+    def add_rule(self, rule: FaultRule) -> FaultHandle:
+        """Add a rule."""
+        handle = FaultHandle(self, rule)
+        with self.lock:
+            self.all.append(handle)
+            self.active = [*self.active, handle]
+        return handle
+
+    def clear(self) -> None:
+        """Remove all rules, and let go what they hold."""
+        with self.lock:
+            handles, self.all, self.active = self.all, [], []
+        for handle in handles:
+            handle.release()
+
+    def check(self) -> None:
+        """Raise `FaultNotReached` if a rule never fired that is not optional, or its predicate failed."""
+        problems = []
+        with self.lock:
+            for handle in self.all:
+                if handle.failure is not None:
+                    problems.append(f"the predicate of {handle.rule} raised {handle.failure!r}")
+                elif not handle.hits and not handle.rule.optional:
+                    problems.append(f"never fired: {handle.rule} ({handle.matches} requests matched)")
+        if problems:
+            raise FaultNotReached("\n".join(problems))
+
+    # --- for the broker ---
+
+    def bind(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        """The broker runs in this loop; None: it has ended."""
+        self._loop = loop
+
+    def run_soon(self, action: Callable[[], None]) -> None:
+        """Run something in the broker's loop."""
+        loop = self._loop
+        if loop is not None:
+            with suppress(RuntimeError):  # it has been closed meanwhile
+                loop.call_soon_threadsafe(action)
+
+    def taken(self, request: Incoming) -> list[FaultHandle]:
+        """The rules that take a request."""
+        with self.lock:
+            found = [handle for handle in self.active if handle.take(request)]
+            if any(handle.is_spent for handle in found):
+                self.active = [handle for handle in self.active if not handle.is_spent]
+            return found
+
+    def removed(self, handle: FaultHandle) -> None:
+        """A rule is to take no more requests; one that has not fired need not."""
+        with self.lock:
+            self.active = [one for one in self.active if one is not handle]
+            if not handle.hits:
+                self.all = [one for one in self.all if one is not handle]
+
+
+def _keys(api: AnyApi | Iterable[AnyApi]) -> frozenset[int]:
+    if isinstance(api, str):
+        return api_keys(api)
+    if isinstance(api, int):
+        return frozenset({int(api)})
+    if isinstance(api, type):
+        key = api.api_key
+        if key is None:
+            raise TypeError(f"expected a request or a response, got {api.__name__}")
+        return frozenset({key})
+    return frozenset(key for one in api for key in _keys(one))

@@ -1,0 +1,295 @@
+"""One request that rules take: it waits, is refused, is carried out, and its answer arrives or not.
+
+Strategy: the steps of a request are callbacks, so that each may come later: wait, work, wait, end. Rules:
+elements of a request that a rule refuses are taken out of it before the work, and put in its answer with
+their error; the others are carried out. A client that goes away while its request waits before the work ends
+the request.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
+from uuid import UUID
+
+from coordwire.broker.handlers.api_call import ApiCall, Handler
+from coordwire.broker.injection.fault_registry import FaultHandle, Faults
+from coordwire.broker.injection.fault_rule import FaultRule, Incoming
+from coordwire.broker.injection.refused_answers import (
+    level_of,
+    place_of,
+    refuse_element,
+    refuse_matching,
+    refused_response,
+)
+from coordwire.broker.injection.subjects import CodePlace, Subject, code_places, pruned, subjects
+from coordwire.codec import Message
+from coordwire.enums import ErrorCode
+from coordwire.messages import FetchRequest
+from coordwire.versions import ApiKey
+
+__all__ = ["FaultyLink", "Timer", "faulted"]
+
+log = logging.getLogger("coordwire.broker")
+
+
+class Timer(Protocol):
+    """What can be cancelled."""
+
+    def cancel(self) -> None: ...
+
+
+class FaultyLink(Protocol):
+    """What a fault needs of the connection that a request came on."""
+
+    def hang_up(self) -> None:
+        """Close the connection; what was answered before is sent."""
+
+    def send_half(self, response: Message) -> None:
+        """Send the first half of an answer, and close the connection."""
+
+    def call_later(self, seconds: float, action: Callable[[], None]) -> Timer:
+        """Run something later."""
+
+    def worked(self) -> None:
+        """A request was carried out later than it came: deadlines may have changed."""
+
+
+def faulted(
+    faults: Faults, call: ApiCall, api_key: int, handler: Handler, link: FaultyLink
+) -> Message | None:
+    """As the handler, with the faults of the rules that take the request."""
+    incoming = Incoming(call.request, api_key, call.version, call.node, call.client_id, _about(call))
+    taken = faults.taken(incoming)
+    if not taken:
+        return handler(call)
+    _FaultedCall(call, api_key, handler, taken, link).begin()
+    return None
+
+
+def _about(call: ApiCall) -> tuple[Subject, ...]:
+    request, version = call.request, call.version
+    found = subjects(request, type(request).response_class, version, _names(call))
+    if isinstance(request, FetchRequest) and request.session_id and request.session_epoch > 0:
+        session = call.cluster.fetch_sessions[call.node].find(request.session_id)
+        if session is not None:
+            gone = {
+                (one.topic or _names(call)(one.topic_id), index)
+                for one in request.forgotten_topics_data
+                for index in one.partitions
+            }
+            known = [one for one in found if one.partition is not None]
+            for (name, topic_id, index), _ in session.partitions():
+                topic = name or _names(call)(topic_id)
+                one = Subject(topic=topic, topic_id=topic_id if topic_id.int else None, partition=index)
+                if (topic, index) not in gone and one not in known:
+                    known.append(one)
+            found = known or found
+    return tuple(found)
+
+
+def _names(call: ApiCall) -> Callable[[Any], str | None]:
+    def name_of(topic_id: UUID) -> str | None:
+        topic = call.cluster.topics_by_id.get(topic_id)
+        return None if topic is None else topic.name
+
+    return name_of
+
+
+class _FaultedCall:
+    def __init__(
+        self, call: ApiCall, api_key: int, handler: Handler, taken: list[FaultHandle], link: FaultyLink
+    ) -> None:
+        self.call = call
+        self.api_key = api_key
+        self.handler = handler
+        self.link = link
+        self.before = [one for one in taken if not one.rule.after]
+        self.after = [one for one in taken if one.rule.after]
+        self.rules = [one.rule for one in taken]
+        self.reply = call.reply
+        self.response_class: Any = type(call.request).response_class
+        self.refused: list[tuple[CodePlace, Subject, ErrorCode]] = []
+        self.matching: list[tuple[CodePlace, FaultRule]] = []
+        call.reply = self._worked
+
+    # --- the steps ---
+
+    def begin(self) -> None:
+        self._wait(self.before, self._start)
+
+    def _start(self) -> None:
+        if any(one.rule.disconnect for one in self.before):
+            self.link.hang_up()
+            return
+        response = self._refuse([one.rule for one in self.before if one.rule.error is not None])
+        if response is None:
+            response = self.handler(self.call)
+        if response is not None:
+            self._worked(response)
+
+    def _worked(self, response: Message) -> None:
+        version = self.call.version
+        for place, subject, code in self.refused:
+            refuse_element(response, version, place, subject, code)
+        for place, rule in self.matching:
+            self._overwrite(response, place, rule)
+        for one in self.after:
+            if one.rule.error is not None:
+                response = self._overwritten(response, one.rule)
+        throttle = max(rule.throttle for rule in self.rules)
+        if throttle and any(
+            field.name == "throttle_time_ms" and field.exists(version)
+            for field in type(response)._layout_.fields
+        ):
+            response.throttle_time_ms = round(throttle * 1000)  # type: ignore[attr-defined]
+        self.call.on_close = None
+        self._wait(self.after, lambda: self._end(response))
+
+    def _end(self, response: Message) -> None:
+        if any(rule.lose for rule in self.rules):
+            return
+        if any(rule.disconnect for rule in self.rules):
+            self.link.hang_up()
+        elif any(rule.half for rule in self.rules):
+            self.link.send_half(response)
+        else:
+            self.reply(response)
+
+    # --- waiting ---
+
+    def _wait(self, handles: list[FaultHandle], then: Callable[[], None]) -> None:
+        """Go on when all that hold it let go, and the delays are over."""
+        holds = [one for one in handles if one.rule.hold]
+        delay = sum(one.rule.delay for one in handles)
+        if not holds and not delay:
+            then()
+            return
+        left = len(holds) + bool(delay)
+        ended = False
+
+        def resume() -> None:
+            nonlocal left
+            left -= 1
+            if left or ended:
+                return
+            self.call.on_close = None
+            try:
+                then()
+            except Exception:
+                log.exception("%s failed", type(self.call.request).__name__)
+                self.link.hang_up()
+            self.link.worked()
+
+        def end() -> None:
+            nonlocal ended
+            ended = True
+            if timer is not None:
+                timer.cancel()
+            for one in holds:
+                one.let_go(resume)
+
+        timer = self.link.call_later(delay, resume) if delay else None
+        for one in holds:
+            one.hold(resume)
+        self.call.on_close = end
+
+    # --- errors ---
+
+    def _place(self, rule: FaultRule) -> CodePlace | None:
+        """Where a rule's error goes."""
+        assert rule.error is not None
+        version = self.call.version
+        places = code_places(self.response_class, version)
+        condition = rule.condition
+        if condition is None and rule.topic is not None and self.api_key not in _OF_TOPICS:
+            condition = "partition"
+        level = level_of(self.api_key, (place.level for place in places), rule.error, condition)
+        return place_of(self.response_class, version, level) if places else None
+
+    def _refuse(self, rules: list[FaultRule]) -> Message | None:
+        """Take out of the request what is refused; the answer, if that is all."""
+        call, version = self.call, self.call.version
+        asked = subjects(call.request, self.response_class, version, _names(call))
+        for rule in rules:
+            assert rule.error is not None
+            place = self._place(rule)
+            if place is None or not place.path:
+                return refused_response(call.request, self.response_class, version, rule.error)
+            if self.api_key == ApiKey.FETCH:
+                places = {
+                    (one.topic, one.partition): rule.error for one in _about(call) if rule.is_about(one)
+                }
+                call.refused = {**places, **(call.refused or {})}
+                continue
+            kinds = _needed(place)
+            gone = [one for one in asked if rule.is_about(one) and _names_all(one, kinds)]
+            if not kinds and hasattr(call.request, "validate_only"):
+                call.request.validate_only = True  # its elements are named by nothing that is known here
+            if not gone or (self.api_key == ApiKey.METADATA and not version):  # it asks for all there are
+                self.matching.append((place, rule))
+                continue
+            self.refused.extend((place, one, rule.error) for one in gone)
+            left = pruned(call.request, self.response_class, version, _names(call), gone.__contains__)
+            asked = [one for one in asked if one not in gone]
+            if left is None and self.api_key == ApiKey.METADATA:
+                call.request.topics = []
+            elif left is None:
+                empty: Message = self.response_class()
+                return empty
+            else:
+                call.request = left
+        return None
+
+    def _overwrite(self, response: Message, place: CodePlace, rule: FaultRule) -> None:
+        """Let what a rule is about have its error in an answer."""
+        assert rule.error is not None
+        name_of, asked = _names(self.call), self.call.request
+        group = getattr(asked, "group_id", None)
+
+        def wanted(subject: Subject) -> bool:
+            if subject.topic_id is not None and not subject.topic:
+                subject = subject.with_(topic=name_of(subject.topic_id))
+            if subject.group is None:
+                subject = subject.with_(group=subject.key or group)
+            subject = subject.with_(topic=subject.resource, transactional_id=subject.key)
+            return _without(rule, place).is_about(subject)
+
+        refuse_matching(response, self.call.version, place, rule.error, wanted)
+
+    def _overwritten(self, response: Message, rule: FaultRule) -> Message:
+        assert rule.error is not None
+        place = self._place(rule)
+        if place is None or not place.path:
+            return refused_response(self.call.request, self.response_class, self.call.version, rule.error)
+        self._overwrite(response, place, rule)
+        return response
+
+
+_OF_TOPICS = frozenset({ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS})
+
+
+_KINDS = {"topic", "partition", "group", "transactional_id", "resource", "key", "member", "user"}
+
+
+def _needed(place: CodePlace) -> frozenset[str]:
+    """What a subject must name to have a place of its own."""
+    return place.kinds & _KINDS
+
+
+def _names_all(subject: Subject, kinds: frozenset[str]) -> bool:
+    return (
+        bool(kinds)
+        and all(getattr(subject, kind) is not None or kind == "topic" for kind in kinds)
+        and (subject.topic is not None or subject.topic_id is not None or "topic" not in kinds)
+    )
+
+
+def _without(rule: FaultRule, place: CodePlace) -> FaultRule:
+    """A rule without the conditions that an answer says nothing of: the request met them."""
+    unsaid: dict[str, Any] = {"member": None} if place.level != "member" else {}
+    if "transactional_id" not in place.kinds:
+        unsaid["transactional_id"] = None
+    return replace(rule, **unsaid)

@@ -1,0 +1,101 @@
+"""`Settled`: a result that other threads bring about, for code that blocks and for coroutines alike.
+
+    group.stable(members=2)              blocks, in a thread without a running event loop
+    await group.stable(members=2)        waits, in a coroutine
+
+Strategy: what makes one decides by its thread. Without a running loop the result is there when the call
+returns; with one the call returns at once, and the result is what `await` gives. Rules: both raise
+`TimeoutError` with what was waited for and what there was instead. One that a coroutine has not awaited is
+reported by `Waits.unawaited`, since the test then has checked nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from collections.abc import Callable, Generator
+from typing import Any, Generic, TypeVar
+
+__all__ = ["Settled", "Waits"]
+
+T = TypeVar("T")
+
+
+class Settled(Generic[T]):
+    """A result. value: it, where it is there."""
+
+    def __init__(
+        self,
+        future: concurrent.futures.Future[T],
+        timeout: float,
+        what: str,
+        instead: Callable[[], str] | None = None,
+    ) -> None:
+        self._future = future
+        self._timeout = timeout
+        self._what = what
+        self._instead = instead
+        self.awaited = False
+
+    @property
+    def value(self) -> T:
+        if not self._future.done():
+            raise RuntimeError(f"expected {self._what} to be awaited first: there is an event loop")
+        return self._future.result()
+
+    def __await__(self) -> Generator[Any, None, T]:
+        self.awaited = True
+        return self._wait().__await__()
+
+    async def _wait(self) -> T:
+        waiting = asyncio.wrap_future(self._future)
+        await asyncio.wait((waiting,), timeout=self._timeout)
+        if not waiting.done():
+            self._give_up()
+        return waiting.result()
+
+    def block(self) -> None:
+        """Wait in this thread."""
+        self.awaited = True
+        done, _ = concurrent.futures.wait((self._future,), self._timeout)
+        if not done:
+            self._give_up()
+        self._future.result()
+
+    def _give_up(self) -> None:
+        self._future.cancel()
+        instead = f"; {self._instead()}" if self._instead is not None else ""
+        raise TimeoutError(f"waited {self._timeout:g} s for {self._what}{instead}") from None
+
+    def __repr__(self) -> str:
+        state = repr(self._future.result()) if self._future.done() else "not there yet"
+        return f"<{self._what}: {state}>"
+
+
+class Waits:
+    """What is waited for with one broker."""
+
+    def __init__(self) -> None:
+        self._made: list[Settled[Any]] = []
+
+    def settle(
+        self,
+        future: concurrent.futures.Future[T],
+        timeout: float,
+        what: str,
+        instead: Callable[[], str] | None = None,
+    ) -> Settled[T]:
+        """A result: there already in a thread without a running event loop, else to be awaited."""
+        made = Settled(future, timeout, what, instead)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            made.block()
+        else:
+            self._made = [one for one in self._made if not one.awaited]
+            self._made.append(made)
+        return made
+
+    def unawaited(self) -> list[str]:
+        """What coroutines were given and have not awaited."""
+        return [repr(one) for one in self._made if not one.awaited]

@@ -1,0 +1,191 @@
+"""A broker's data folder: whose it is, who has it open, and the small files that are there once.
+
+    meta.properties                    the cluster's id and the node's (KIP-631)
+    .lock                              locked while a broker has the folder
+    .kafka_cleanshutdown               there while no broker has it, if the last one ended in order
+    log-start-offset-checkpoint, recovery-point-offset-checkpoint, replication-offset-checkpoint
+                                       an offset for each partition
+
+Rules: a folder with anything in it and without `meta.properties` is not a broker's, and is refused. Files are
+replaced whole. Nothing is removed but what has a name that Kafka gives, in a folder of a partition.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from stat import S_ISREG
+from uuid import UUID, uuid4
+
+from coordwire.errors import CoordwireError
+from coordwire.segments.names import file_name, topic_partition
+from coordwire.segments.state_files import EPOCHS, METADATA
+
+__all__ = ["DataFolder", "DataFolderError", "remove_partition", "short_id", "write_file"]
+
+META = "meta.properties"
+LOCK = ".lock"
+CLEAN = ".kafka_cleanshutdown"
+STARTS, RECOVERY, REPLICATION = (
+    "log-start-offset-checkpoint",
+    "recovery-point-offset-checkpoint",
+    "replication-offset-checkpoint",
+)
+_LINE = re.compile(r"(\S+) (\d{1,10}) (\d{1,19})")
+_PROPERTY = re.compile(r"\s*([^#!=:\s][^=:\s]*)\s*[=:]\s*(.*?)\s*")
+
+
+class DataFolderError(CoordwireError):
+    """A data folder that this broker cannot use; the reason says what is wrong and what helps."""
+
+
+def short_id(value: UUID) -> str:
+    """An id as Kafka writes it: base 64 for URLs, without padding."""
+    return urlsafe_b64encode(value.bytes).decode().rstrip("=")
+
+
+def write_file(folder: Path, name: str, data: bytes) -> None:
+    """Write a small file whole, in the place of what has its name, by way of NAME.tmp as Kafka does.
+
+    Not synced: it outlives the process, not the machine. Raises `OSError`.
+    """
+    path = folder / f"{name}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o666), "wb", buffering=0) as file:
+        file.write(data)
+    os.replace(path, folder / name)
+
+
+class DataFolder:
+    """A folder that is this broker's until `close`; made if need be.
+
+    cluster_id, node_id: what a new folder gets; an old one keeps its own, and another node's is refused.
+    was_clean: whether the broker before ended in order. starts: where logs begin, by topic and partition.
+    Raises `DataFolderError`, `OSError`.
+    """
+
+    def __init__(self, path: Path, *, cluster_id: str, node_id: int) -> None:
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(path)
+        try:
+            properties = _properties(path)
+            if properties is None:
+                foreign = sorted(name for name in os.listdir(path) if name != LOCK)
+                if foreign:
+                    raise DataFolderError(
+                        f"{path} has no {META} and is not empty ({foreign[0]}): it is not a broker's folder"
+                    )
+                properties = {
+                    "version": "1",
+                    "cluster.id": cluster_id,
+                    "node.id": str(node_id),
+                    "directory.id": short_id(uuid4()),
+                }
+                lines = ["#", *(f"{name}={value}" for name, value in properties.items()), ""]
+                write_file(path, META, "\n".join(lines).encode())
+            if properties.get("node.id", str(node_id)) != str(node_id):
+                raise DataFolderError(
+                    f"{path} is the folder of node {properties['node.id']}, expected node {node_id}"
+                )
+            self.cluster_id = properties.get("cluster.id", cluster_id)
+            self.starts = _read_offsets(path / STARTS)
+            self.was_clean = _is_file(path / CLEAN)
+            if self.was_clean:
+                (path / CLEAN).unlink()
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def partitions(self) -> list[tuple[str, int, Path]]:
+        """The partitions that have a folder here."""
+        found = []
+        for name in sorted(os.listdir(self.path)):
+            place = topic_partition(name)
+            folder = self.path / name
+            if place and name == f"{place[0]}-{place[1]}" and folder.is_dir() and not folder.is_symlink():
+                found.append((*place, folder))
+        return found
+
+    def write_starts(self, starts: Mapping[tuple[str, int], int]) -> None:
+        """Keep where logs begin. Raises `OSError`."""
+        self._write_offsets(STARTS, {place: start for place, start in starts.items() if start})
+
+    def close(self, ends: Mapping[tuple[str, int], int]) -> None:
+        """Say that all logs are closed, with their ends. Raises `OSError`."""
+        try:
+            self._write_offsets(RECOVERY, ends)
+            self._write_offsets(REPLICATION, ends)
+            write_file(self.path, CLEAN, b'{"version":0,"brokerEpoch":-1}')
+        finally:
+            os.close(self._lock)
+
+    def abandon(self) -> None:
+        """Let go of the folder as if the process had ended."""
+        os.close(self._lock)
+
+    def _write_offsets(self, name: str, offsets: Mapping[tuple[str, int], int]) -> None:
+        lines = [f"{topic} {number} {offset}" for (topic, number), offset in sorted(offsets.items())]
+        write_file(self.path, name, "\n".join(["0", str(len(lines)), *lines, ""]).encode())
+
+
+def _locked(path: Path) -> int:
+    """The folder's lock, as an open file."""
+    descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        import fcntl  # not on every system
+
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:
+        pass
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno in (errno.EACCES, errno.EAGAIN):
+            raise DataFolderError(f"{path} is in use by another broker") from None
+        raise
+    return descriptor
+
+
+def _properties(path: Path) -> dict[str, str] | None:
+    try:
+        text = (path / META).read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return None
+    return {found[1]: found[2] for line in text.splitlines() if (found := _PROPERTY.fullmatch(line))}
+
+
+def _read_offsets(path: Path) -> dict[tuple[str, int], int]:
+    """A checkpoint's offsets; what is not understood says nothing."""
+    try:
+        lines = path.read_text("utf-8", "replace").splitlines()[2:]
+    except FileNotFoundError:
+        return {}
+    found = (_LINE.fullmatch(line) for line in lines)
+    return {(one[1], int(one[2])): int(one[3]) for one in found if one}
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return S_ISREG(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def remove_partition(folder: Path) -> None:
+    """Remove a partition's folder, as Kafka does: it gets another name first, then loses its files.
+
+    Only regular files with names that Kafka gives are removed; with anything else in it the folder stays,
+    under its new name. Raises `OSError` if it cannot be renamed.
+    """
+    gone = folder.with_name(f"{folder.name}.{uuid4().hex}-delete")
+    os.rename(folder, gone)
+    with suppress(OSError):
+        for name in os.listdir(gone):
+            if (file_name(name) is not None or name in (EPOCHS, METADATA)) and _is_file(gone / name):
+                (gone / name).unlink()
+        gone.rmdir()

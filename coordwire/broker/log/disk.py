@@ -1,0 +1,216 @@
+"""A log on disk, in the files of Apache Kafka: segments with their indexes, snapshots of the producers.
+
+Strategy: an append is one `write` to the last segment; every few KB it gets an entry in the offset index and
+in the time index, by the rule of Kafka's `LogSegment.append`. A segment that is full is completed and the
+next one begun, with a snapshot of the producers beside it. Bytes are handed to the system, not synced: they
+outlive the process, not the machine. Rules: an append that the system refuses is taken back. A file is made
+only where its name is free, and removed only if this storage opened it as the partition's.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from struct import Struct
+
+from coordwire.broker.log.batch_table import BatchPlace
+from coordwire.broker.log.data_folder import remove_partition, write_file
+from coordwire.messages.producer_snapshot import ProducerEntry
+from coordwire.segments import AbortedTransaction, TransactionIndex, write_snapshot
+from coordwire.segments.names import FileKind, log_name
+from coordwire.segments.state_files import EPOCHS
+
+__all__ = ["DiskRules", "DiskStorage", "OpenSegment"]
+
+_FURTHEST = (1 << 31) - 1
+_INDEX, _TIME = Struct(">ii"), Struct(">qi")
+
+
+@dataclass(frozen=True, slots=True)
+class DiskRules:
+    """What a topic's settings say about its files, in bytes."""
+
+    segment_bytes: int = 1 << 30
+    index_interval: int = 4096
+
+
+@dataclass(slots=True)
+class OpenSegment:
+    """A segment of the log.
+
+    size: its bytes. positions: where its batches begin. unindexed: bytes since the last entry of the index.
+    latest, latest_offset: the largest timestamp, and the last offset of the batch that has it.
+    stamped: the last timestamp in the time index.
+    """
+
+    base_offset: int
+    descriptor: int
+    size: int = 0
+    unindexed: int = 0
+    latest: int = -1
+    latest_offset: int = -1
+    stamped: int = -1
+    positions: list[int] = field(default_factory=list)
+
+
+class DiskStorage:
+    """A partition's folder. segments: those that it has, with the last one to be appended to."""
+
+    def __init__(self, folder: Path, rules: DiskRules, segments: list[OpenSegment] | None = None) -> None:
+        self.folder = folder
+        self._rules = rules
+        self._segments = segments or []
+        self._firsts: list[int] = []
+        """The number of each segment's first batch, counted from the first segment's."""
+        number = 0
+        for segment in self._segments:
+            self._firsts.append(number)
+            number += len(segment.positions)
+        self._count = number
+        self._hidden = 0
+        """Batches at the start of the first segment that the log no longer has."""
+        if not self._segments:
+            self._begin(0)
+
+    # --- appending ---
+
+    def append(
+        self, data: bytes, batch: BatchPlace, producers: Callable[[], Iterable[ProducerEntry]]
+    ) -> None:
+        segment = self._segments[-1]
+        if segment.size and (
+            segment.size + len(data) > self._rules.segment_bytes
+            or batch.last_offset - segment.base_offset > _FURTHEST
+        ):
+            segment = self._roll(batch.base_offset, producers())
+        position = segment.size
+        self._write_all(segment, data)
+        segment.positions.append(position)
+        segment.size += len(data)
+        self._count += 1
+        if batch.max_timestamp > segment.latest:
+            segment.latest, segment.latest_offset = batch.max_timestamp, batch.last_offset
+        if segment.unindexed > self._rules.index_interval:
+            entry = _INDEX.pack(batch.last_offset - segment.base_offset, position)
+            self._extend(segment.base_offset, "index", entry)
+            self._stamp(segment)
+            segment.unindexed = 0
+        segment.unindexed += len(data)
+
+    def _write_all(self, segment: OpenSegment, data: bytes) -> None:
+        done = 0
+        try:
+            while done < len(data):
+                done += os.pwrite(segment.descriptor, data[done:] if done else data, segment.size + done)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(segment.descriptor, segment.size)
+            raise
+
+    def _stamp(self, segment: OpenSegment) -> None:
+        """Add the largest timestamp so far to the time index, if it has risen."""
+        if segment.latest > segment.stamped:
+            entry = _TIME.pack(segment.latest, segment.latest_offset - segment.base_offset)
+            self._extend(segment.base_offset, "timeindex", entry)
+            segment.stamped = segment.latest
+
+    def aborted(self, transaction: AbortedTransaction) -> None:
+        self._extend(self._segments[-1].base_offset, "txnindex", TransactionIndex.pack([transaction]))
+
+    def _extend(self, base: int, kind: FileKind, data: bytes) -> None:
+        """Add to an index. One that cannot be written is rebuilt at the next start."""
+        with suppress(OSError):
+            path = self.folder / log_name(base, kind)
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+            try:
+                os.write(descriptor, data)
+            finally:
+                os.close(descriptor)
+
+    def _begin(self, base: int) -> OpenSegment:
+        """Make the files of a new segment. Raises `OSError`, also where one of them is there."""
+        path = self.folder / log_name(base)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        segment = OpenSegment(base, os.open(path, flags, 0o666), latest_offset=base)
+        for kind in ("index", "timeindex"):
+            os.close(os.open(path.with_suffix(f".{kind}"), flags, 0o666))
+        self._segments.append(segment)
+        self._firsts.append(self._count)
+        return segment
+
+    def _roll(self, base: int, producers: Iterable[ProducerEntry]) -> OpenSegment:
+        self._stamp(self._segments[-1])
+        self._snapshot(base, producers)
+        return self._begin(base)
+
+    def _snapshot(self, offset: int, producers: Iterable[ProducerEntry]) -> None:
+        write_file(self.folder, log_name(offset, "snapshot"), write_snapshot(producers))
+
+    def epochs_changed(self, encoded: bytes) -> None:
+        write_file(self.folder, EPOCHS, encoded)
+
+    # --- reading ---
+
+    def read(self, first: int, end: int) -> bytes:
+        first, end = first + self._hidden, end + self._hidden
+        parts = []
+        at = bisect_right(self._firsts, first) - 1
+        while first < end:
+            segment, base = self._segments[at], self._firsts[at]
+            last = min(end - base, len(segment.positions))
+            start = segment.positions[first - base]
+            stop = segment.positions[last] if last < len(segment.positions) else segment.size
+            parts.append(os.pread(segment.descriptor, stop - start, start))
+            first = base + last
+            at += 1
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    # --- the start, and the end ---
+
+    def drop_first(self, count: int, start_offset: int) -> None:
+        self._hidden += count
+        while len(self._segments) > 1 and self._segments[1].base_offset <= start_offset:
+            gone = self._segments.pop(0)
+            dropped = len(gone.positions)
+            self._hidden -= dropped
+            self._count -= dropped
+            self._firsts = [number - dropped for number in self._firsts[1:]]
+            os.close(gone.descriptor)
+            for kind in ("index", "timeindex", "txnindex", "snapshot", "log"):
+                with suppress(OSError):
+                    (self.folder / log_name(gone.base_offset, kind)).unlink(missing_ok=True)
+
+    def relocate(self, folder: Path) -> None:
+        os.rename(self.folder, folder)
+        self.folder = folder
+
+    can_rewrite = False
+
+    def rewrite(self, first: int, batches: list[bytes | None]) -> None:
+        raise ValueError("a log on disk cannot be compacted here: only one in memory")
+
+    def drop_last(self, count: int) -> None:
+        raise ValueError("a log on disk cannot be truncated here: only one in memory")
+
+    def close(self, end_offset: int, producers: Iterable[ProducerEntry]) -> None:
+        with suppress(OSError):
+            self._stamp(self._segments[-1])
+            entries = list(producers)
+            if end_offset and entries:
+                self._snapshot(end_offset, entries)
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Close the files as if the process had ended."""
+        for segment in self._segments:
+            os.close(segment.descriptor)
+        self._segments, self._firsts, self._count, self._hidden = [], [], 0, 0
+
+    def delete(self) -> None:
+        self.let_go()
+        with suppress(OSError):
+            remove_partition(self.folder)

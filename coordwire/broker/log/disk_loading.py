@@ -1,0 +1,201 @@
+"""A log from the files of its folder: what a broker does at its start.
+
+Strategy: all batches are walked and their checksums compared, as in Kafka's recovery after an end without
+order; so the tables in memory come from the log alone. The indexes of the last segment are written anew, as
+Kafka's own recovery would; those of the others stay. What a process that was killed left unfinished at the
+very end, and no producer has an answer for, is cut off. Rules: a log with damage before sound batches is not
+touched: `DataFolderError` says where, and `coordwire segment recover` makes a clean copy. Nothing is
+removed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from uuid import UUID
+
+from coordwire.broker.log.batch_table import BatchPlace, BatchTable
+from coordwire.broker.log.data_folder import DataFolderError, short_id, write_file
+from coordwire.broker.log.disk import DiskRules, DiskStorage, OpenSegment
+from coordwire.broker.log.leader_epochs import LeaderEpochs
+from coordwire.broker.log.partition_log import LoadedLog, PartitionLog
+from coordwire.broker.log.producer_states import ProducerStates
+from coordwire.errors import DecodeError
+from coordwire.records import RecordBatch, batches
+from coordwire.segments import AbortedTransaction, Producers, Segment
+from coordwire.segments.indexes import OffsetIndex, OffsetPosition, TimeIndex, TimestampOffset
+from coordwire.segments.names import file_name, log_name
+from coordwire.segments.partition import producers_before
+from coordwire.segments.state_files import EPOCHS, METADATA, read_leader_epochs, read_metadata
+
+__all__ = ["create_log", "load_log", "read_topic_id"]
+
+
+def create_log(folder: Path, topic_id: UUID, rules: DiskRules) -> PartitionLog:
+    """A new log in a new folder. Raises `OSError`, also where the folder is there."""
+    folder.mkdir()
+    write_file(folder, METADATA, f"version: 0\ntopic_id: {short_id(topic_id)}".encode())
+    log = PartitionLog(storage=DiskStorage(folder, rules))
+    write_file(folder, EPOCHS, log.epochs.encoded())
+    return log
+
+
+def read_topic_id(folder: Path) -> UUID | None:
+    """The topic's id, None where the folder does not say. Raises `DataFolderError`."""
+    try:
+        return read_metadata((folder / METADATA).read_bytes()).topic_id
+    except FileNotFoundError:
+        return None
+    except DecodeError as error:
+        raise DataFolderError(f"{folder / METADATA}: {error}") from None
+
+
+def load_log(folder: Path, rules: DiskRules, start_offset: int = 0) -> PartitionLog:
+    """The log in a folder. start_offset: where it begins, as the checkpoint says.
+
+    Raises `OSError`, `DataFolderError`.
+    """
+    bases = sorted(
+        name.offset
+        for path in folder.iterdir()
+        if (name := file_name(path.name)) is not None
+        and name.kind == "log"
+        and name.offset is not None
+        and path.name == log_name(name.offset)
+    )
+    loading = _Loading(folder, rules)
+    try:
+        for base in bases:
+            loading.add(base, is_last=base == bases[-1])
+        epochs = _epochs(folder, loading)
+    except BaseException:
+        for segment in loading.segments:
+            os.close(segment.descriptor)
+        raise
+    first = bases[0] if bases else 0
+    storage = DiskStorage(folder, rules, loading.segments)
+    loaded = LoadedLog(
+        loading.table,
+        epochs,
+        ProducerStates(loading.producers),
+        loading.aborted,
+        first,
+        max(loading.end_offset, first),
+    )
+    log = PartitionLog(storage=storage, loaded=loaded)
+    if first < start_offset <= log.end_offset:
+        log.delete_before(start_offset)
+    return log
+
+
+def _epochs(folder: Path, loading: _Loading) -> LeaderEpochs:
+    """Those of the checkpoint, as far as the log has them, and those that only the log has."""
+    try:
+        entries = read_leader_epochs((folder / EPOCHS).read_bytes())
+    except (FileNotFoundError, DecodeError):
+        entries = []
+    epochs = LeaderEpochs(entry for entry in entries if entry.start_offset < loading.end_offset)
+    for number in range(len(loading.table)):
+        place = loading.table[number]
+        epochs.assign(place.epoch, place.base_offset)
+    return epochs
+
+
+class _Loading:
+    """What the segments say, one after the other."""
+
+    def __init__(self, folder: Path, rules: DiskRules) -> None:
+        self.folder = folder
+        self.rules = rules
+        self.table = BatchTable()
+        self.segments: list[OpenSegment] = []
+        self.producers: Producers | None = None
+        self.aborted: list[AbortedTransaction] = []
+        self.end_offset = -1
+
+    def add(self, base: int, *, is_last: bool) -> None:
+        path = self.folder / log_name(base)
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        opened = OpenSegment(base, descriptor, latest_offset=base)
+        self.segments.append(opened)
+        offsets: list[OffsetPosition] = []
+        times: list[TimestampOffset] = []
+        first_aborted = len(self.aborted)
+        with Segment(path) as segment:
+            if self.producers is None:
+                self.producers = producers_before(segment)
+            reader = segment.batches()
+            try:
+                for batch in reader:
+                    self._take(opened, batch, offsets, times)
+                reason = "the file ends within a batch" if len(reader.remainder) else ""
+            except DecodeError as error:
+                reason = error.reason
+            if opened.size < segment.size:
+                self._judge_rest(path, segment.data, opened.size, reason, is_last)
+                os.ftruncate(descriptor, opened.size)
+        if is_last:
+            self._write_indexes(opened, offsets, times, self.aborted[first_aborted:])
+
+    def _take(
+        self,
+        opened: OpenSegment,
+        batch: RecordBatch,
+        offsets: list[OffsetPosition],
+        times: list[TimestampOffset],
+    ) -> None:
+        batch.check()
+        offset = batch.last_offset
+        if offset < max(self.end_offset, opened.base_offset):
+            raise DecodeError(f"offset {offset} after offset {self.end_offset - 1}", batch.position)
+        if batch.magic != 2:
+            raise DataFolderError(
+                f"{self.folder / log_name(opened.base_offset)} has batches of magic {batch.magic},"
+                " which a broker no longer reads"
+            )
+        place = BatchPlace(
+            batch.base_offset, offset, batch.size, batch.max_timestamp, batch.partition_leader_epoch
+        )
+        if place.max_timestamp > opened.latest:
+            opened.latest, opened.latest_offset = place.max_timestamp, offset
+        if opened.unindexed > self.rules.index_interval:
+            offsets.append(OffsetPosition(offset, batch.position))
+            if opened.latest > opened.stamped:
+                times.append(TimestampOffset(opened.latest, opened.latest_offset))
+                opened.stamped = opened.latest
+            opened.unindexed = 0
+        opened.unindexed += batch.size
+        opened.positions.append(batch.position)
+        opened.size += batch.size
+        self.table.add(place)
+        assert self.producers is not None
+        aborted = self.producers.add(batch)
+        if aborted is not None:
+            self.aborted.append(aborted)
+        self.end_offset = offset + 1
+
+    def _judge_rest(self, path: Path, data: memoryview, at: int, reason: str, is_last: bool) -> None:
+        """Whether what follows the sound batches may be cut off. Raises `DataFolderError`."""
+        sound = next(batches(data[at:], on_error="skip", check_records=False), None)
+        if not is_last or sound is not None:
+            where = f", with a sound batch at byte {at + sound.position}" if sound is not None else ""
+            raise DataFolderError(
+                f"{path} is damaged at byte {at} ({reason}){where}; `coordwire segment recover` saves what is"
+                " whole into another folder"
+            )
+
+    def _write_indexes(
+        self,
+        opened: OpenSegment,
+        offsets: list[OffsetPosition],
+        times: list[TimestampOffset],
+        aborted: list[AbortedTransaction],
+    ) -> None:
+        """Write those of the last segment anew."""
+        from coordwire.segments import TransactionIndex
+
+        base = opened.base_offset
+        write_file(self.folder, log_name(base, "index"), OffsetIndex.pack(offsets, base))
+        write_file(self.folder, log_name(base, "timeindex"), TimeIndex.pack(times, base))
+        if aborted:
+            write_file(self.folder, log_name(base, "txnindex"), TransactionIndex.pack(aborted))

@@ -1,0 +1,117 @@
+"""What compaction leaves of a log: the last record of each key, by the rules of Kafka's cleaner.
+
+Strategy: two passes over the batches up to a limit; the first finds the last offset of each key, the second
+writes each batch again with the records that stay, at their offsets. Rules: records of aborted transactions
+go; a record without a key goes. A tombstone stays until the batch's delete horizon, which the first
+compaction after it sets, is over; so does the marker of a transaction that has no other record left. A batch
+that loses nothing keeps its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from coordwire.records import Record, RecordBatch, encode_batch
+from coordwire.segments import AbortedTransaction
+
+__all__ = ["compacted"]
+
+
+@dataclass(slots=True)
+class _Transactions:
+    """Which transactions are aborted where the scan is. waiting: those that begin later, the next one last.
+    open: those that have records that stay."""
+
+    waiting: list[AbortedTransaction]
+    aborted: set[int] = field(default_factory=set)
+    open: set[int] = field(default_factory=set)
+
+    def reach(self, batch: RecordBatch) -> None:
+        while self.waiting and self.waiting[-1].first_offset <= batch.last_offset:
+            self.aborted.add(self.waiting.pop().producer_id)
+
+    def drops(self, batch: RecordBatch) -> bool:
+        return batch.transactional and batch.producer_id in self.aborted
+
+    def end(self, batch: RecordBatch) -> bool:
+        """A marker is reached; whether its transaction has other records."""
+        self.aborted.discard(batch.producer_id)
+        kept = batch.producer_id in self.open
+        self.open.discard(batch.producer_id)
+        return kept
+
+
+def _scan(
+    batches: Iterable[RecordBatch], aborted: Sequence[AbortedTransaction]
+) -> Iterator[tuple[RecordBatch, _Transactions]]:
+    state = _Transactions(sorted(aborted, key=lambda one: one.first_offset, reverse=True))
+    for batch in batches:
+        state.reach(batch)
+        yield batch, state
+
+
+def compacted(
+    batches: Sequence[RecordBatch], aborted: Sequence[AbortedTransaction], *, now: int, tombstones_ms: int
+) -> list[bytes | None]:
+    """Each batch's bytes as they are now; None for one of which nothing is left.
+
+    aborted: the aborted transactions among them. tombstones_ms: how long a tombstone stays.
+    """
+    last: dict[bytes, int] = {}
+    for batch, state in _scan(batches, aborted):
+        if batch.is_control:
+            state.end(batch)
+        elif not state.drops(batch):
+            last |= {bytes(record.key): record.offset for record in batch if record.key is not None}
+    left: list[bytes | None] = []
+    for batch, state in _scan(batches, aborted):
+        over = batch.delete_horizon_ms is not None and batch.delete_horizon_ms <= now
+        if batch.is_control:
+            goes = not state.end(batch)
+            left.append(None if goes and over else _written(batch, list(batch), goes, now + tombstones_ms))
+            continue
+        records = list(batch)
+        kept = [] if state.drops(batch) else [one for one in records if _stays(one, last, over)]
+        if not kept:
+            left.append(None)
+            continue
+        if batch.transactional:
+            state.open.add(batch.producer_id)
+        removed = any(one.value is None for one in kept)
+        if len(kept) == len(records) and not removed:
+            left.append(bytes(batch.raw))
+        else:
+            left.append(_written(batch, kept, removed, now + tombstones_ms))
+    return left
+
+
+def _stays(record: Record, last: dict[bytes, int], over: bool) -> bool:
+    if record.key is None or last[bytes(record.key)] != record.offset:
+        return False
+    return record.value is not None or not over
+
+
+def _written(batch: RecordBatch, records: list[Record], removed: bool, horizon: int) -> bytes:
+    """A batch with these of its records. removed: they are there to say that others are gone."""
+    known = batch.delete_horizon_ms
+    if len(records) == batch.count and (known is not None or not removed):
+        return bytes(batch.raw)
+    times: dict[str, Any] = {}
+    if batch.timestamp_type != "CreateTime":
+        times = {"timestamp_type": batch.timestamp_type, "max_timestamp": batch.max_timestamp}
+    return encode_batch(
+        records,
+        base_offset=batch.base_offset,
+        last_offset=batch.last_offset,
+        codec=batch.codec,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        transactional=batch.transactional,
+        control=batch.is_control,
+        partition_leader_epoch=batch.partition_leader_epoch,
+        delete_horizon_ms=known if known is not None or not removed else horizon,
+        **times,
+    )

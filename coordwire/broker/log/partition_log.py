@@ -1,0 +1,383 @@
+"""The log of one partition: it gives offsets, keeps batches, and finds them by offset, time and epoch.
+
+Strategy: the bytes are a `Storage`'s; where they are, which producers wrote them and which leaders, is in
+memory. With one replica a record is committed when it is appended: the high watermark is the log's end. The
+last stable offset is where the oldest open transaction begins. Rules: a batch is in the log whole or not at
+all; whole batches are read. `on_append` is called after the log has changed, so that parked fetches go on.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from coordwire.broker.log.batch_table import BatchPlace, BatchTable
+from coordwire.broker.log.leader_epochs import LeaderEpochs
+from coordwire.broker.log.log_compaction import compacted
+from coordwire.broker.log.producer_states import ProducerStates
+from coordwire.broker.log.refused_records import RefusedRecords
+from coordwire.broker.log.storage import MemoryStorage, Storage
+from coordwire.broker.log.validation import AppendRules, stamped, validated
+from coordwire.enums import ErrorCode
+from coordwire.errors import CoordwireError
+from coordwire.messages.control_records import EndTxnMarker
+from coordwire.records import ControlType, RecordBatch, batches, control_record, encode_batch
+from coordwire.segments import AbortedTransaction
+
+__all__ = ["Appended", "FoundTime", "LoadedLog", "PartitionLog", "Read"]
+
+_NO_TIMESTAMP = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What became of a batch. append_time: the broker's time in it, -1 where it has its producer's.
+    duplicate: it was in the log already, and is there once."""
+
+    base_offset: int
+    last_offset: int
+    append_time: int
+    duplicate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Whole batches. aborted: which of their transactions were, None where all records are asked for."""
+
+    data: bytes
+    aborted: list[AbortedTransaction] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTime:
+    """A record by its time."""
+
+    timestamp: int
+    offset: int
+    epoch: int
+
+
+@dataclass(slots=True)
+class LoadedLog:
+    """What was in a storage when it was opened."""
+
+    table: BatchTable
+    epochs: LeaderEpochs
+    producers: ProducerStates
+    aborted: list[AbortedTransaction]
+    start_offset: int
+    end_offset: int
+
+
+class PartitionLog:
+    """A log; empty, or with what was loaded.
+
+    epoch: of the leader that appends now. listeners: called with the number of new bytes after each append,
+    and with 0 after any other change of what can be read.
+    """
+
+    def __init__(
+        self, *, storage: Storage | None = None, epoch: int = 0, loaded: LoadedLog | None = None
+    ) -> None:
+        self._storage: Storage = MemoryStorage() if storage is None else storage
+        if loaded is None:
+            loaded = LoadedLog(BatchTable(), LeaderEpochs(), ProducerStates(), [], 0, 0)
+        self._table = loaded.table
+        self.epochs = loaded.epochs
+        self.producers = loaded.producers
+        self._aborted = loaded.aborted
+        self.start_offset = loaded.start_offset
+        self.end_offset = loaded.end_offset
+        self.epoch = max(epoch, self.epochs.latest)
+        self.epochs.assign(self.epoch, self.end_offset)
+        self.listeners: dict[object, Callable[[int], None]] = {}
+
+    # --- how far it goes ---
+
+    @property
+    def high_watermark(self) -> int:
+        """The offset after the last committed record."""
+        return self.end_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Up to here every transaction has ended."""
+        first = self.producers.first_unstable_offset
+        return self.end_offset if first is None else min(first, self.end_offset)
+
+    @property
+    def size(self) -> int:
+        """The bytes of its batches."""
+        return self._table.bytes_between(0, len(self._table))
+
+    # --- appending ---
+
+    def append(self, batch: RecordBatch, rules: AppendRules, now: int) -> Appended:
+        """Add a producer's batch, or find that it is there. Raises `RefusedRecords`."""
+        valid = validated(batch, rules, now)
+        kept = self.producers.check(batch)
+        if kept is not None:
+            last = kept.base_offset + (kept.last_sequence - kept.first_sequence & 0x7FFFFFFF)
+            stamp = kept.timestamp if rules.append_time else _NO_TIMESTAMP
+            return Appended(kept.base_offset, last, stamp, duplicate=True)
+        base = self.end_offset
+        data = stamped(valid.data, base, self.epoch, valid.max_timestamp, rules.append_time)
+        self._add(data)
+        return Appended(base, self.end_offset - 1, now if rules.append_time else _NO_TIMESTAMP)
+
+    def append_own(self, data: bytes) -> Appended:
+        """Add a batch that the broker made itself: a coordinator's records, or a transaction's marker.
+
+        Raises `RefusedRecords` where the storage fails.
+        """
+        base = self.end_offset
+        batch = RecordBatch(memoryview(data))
+        self._add(stamped(data, base, self.epoch, batch.max_timestamp, False))
+        return Appended(base, self.end_offset - 1, _NO_TIMESTAMP)
+
+    def end_transaction(
+        self,
+        producer_id: int,
+        epoch: int,
+        *,
+        committed: bool,
+        coordinator_epoch: int,
+        version: int,
+        now: int,
+    ) -> Appended:
+        """Add a marker, as the transaction's coordinator decided. Raises `RefusedRecords`."""
+        self.producers.check_marker(producer_id, epoch, coordinator_epoch, version)
+        kind = ControlType.COMMIT if committed else ControlType.ABORT
+        value = EndTxnMarker(coordinator_epoch=coordinator_epoch)
+        return self.append_own(
+            encode_batch(
+                [control_record(kind, value, timestamp=now)],
+                base_offset=0,
+                producer_id=producer_id,
+                producer_epoch=epoch,
+                transactional=True,
+                control=True,
+            )
+        )
+
+    def _add(self, data: bytes) -> None:
+        batch = RecordBatch(memoryview(data))
+        place = BatchPlace(
+            batch.base_offset, batch.last_offset, len(data), batch.max_timestamp, batch.partition_leader_epoch
+        )
+        try:
+            self._storage.append(data, place, self.producers.entries)
+        except OSError as error:
+            raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+        self._table.add(place)
+        self.end_offset = place.last_offset + 1
+        aborted = self.producers.add(batch)
+        if aborted is not None:
+            self._aborted.append(aborted)
+            self._storage.aborted(aborted)
+        self._changed(len(data))
+
+    def _changed(self, size: int) -> None:
+        for listener in list(self.listeners.values()):
+            listener(size)
+
+    def lead(self, epoch: int) -> None:
+        """A leader with a newer epoch appends from now on. Raises `OSError`."""
+        if self.epochs.assign(epoch, self.end_offset):
+            self.epoch = epoch
+            self._storage.epochs_changed(self.epochs.encoded())
+            self._changed(0)
+
+    def relocate(self, folder: Path) -> None:
+        """Its files are in another folder from now on. Raises `OSError`."""
+        self._storage.relocate(folder)
+
+    # --- reading ---
+
+    def limit(self, committed: bool) -> int:
+        """How far a reader may read. committed: only transactions that were committed."""
+        return self.last_stable_offset if committed else self.high_watermark
+
+    def bytes_after(self, offset: int, limit: int) -> int:
+        """How many bytes of whole batches there are from an offset up to a limit."""
+        first, end = self._table.reaching(offset), self._table.beginning(limit)
+        return self._table.bytes_between(first, end) if first < end else 0
+
+    def read(self, offset: int, most: int, *, committed: bool = False, at_least_one: bool = True) -> Read:
+        """Whole batches from the one that reaches an offset on, up to so many bytes.
+
+        at_least_one: give the first batch whatever its size. Raises `RefusedRecords` for an offset outside
+        the log.
+        """
+        if not self.start_offset <= offset <= self.end_offset:
+            raise RefusedRecords(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} is not within [{self.start_offset}, {self.end_offset}]",
+            )
+        limit = self.limit(committed)
+        first, last = self._table.reaching(offset), self._table.beginning(limit)
+        end = self._table.within(first, last, most) if first < last else first
+        if end == first and first < last and at_least_one:
+            end = first + 1
+        data = self._storage.read(first, end) if first < end else b""
+        if not committed:
+            return Read(data)
+        upper = self._table[end - 1].last_offset + 1 if first < end else offset
+        return Read(data, self._aborted_within(offset, upper))
+
+    def _aborted_within(self, offset: int, upper: int) -> list[AbortedTransaction]:
+        """The aborted transactions that have records between two offsets."""
+        first = bisect_left(self._aborted, offset, key=lambda one: one.last_offset)
+        return [one for one in self._aborted[first:] if one.first_offset < upper]
+
+    def batches(self) -> Iterator[RecordBatch]:
+        """All batches, one by one."""
+        for number in range(len(self._table)):
+            yield from batches(self._storage.read(number, number + 1), check_records=False)
+
+    # --- looking up ---
+
+    def find_time(self, timestamp: int, limit: int) -> FoundTime | None:
+        """The first record at or after a time, and before an offset."""
+        number = self._table.reaching_time(timestamp)
+        if number >= len(self._table):
+            return None
+        place = self._table[number]
+        for later in range(number, len(self._table)):
+            place = self._table[later]
+            if place.max_timestamp < timestamp:
+                continue
+            try:
+                for batch in batches(self._storage.read(later, later + 1)):
+                    for record in batch:
+                        if record.timestamp >= timestamp and record.offset >= self.start_offset:
+                            found = FoundTime(record.timestamp, record.offset, place.epoch)
+                            return found if record.offset < limit else None
+            except CoordwireError as error:  # what is on disk has changed, or a codec's library is gone
+                raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+        return None
+
+    def latest_time(self) -> FoundTime | None:
+        """The first record with the largest timestamp."""
+        number = self._table.latest()
+        if number is None or self._table[number].max_timestamp == _NO_TIMESTAMP:
+            return None
+        return self.find_time(self._table[number].max_timestamp, self.end_offset)
+
+    def epoch_end(self, epoch: int) -> tuple[int, int]:
+        """The largest leader epoch up to this one, and the offset where it ends; (-1, -1) for none."""
+        return self.epochs.end_of(epoch, self.end_offset)
+
+    # --- the start, and the end ---
+
+    def delete_before(self, offset: int) -> int:
+        """Let the log begin at an offset, -1 for the high watermark; where it begins then.
+
+        Raises `RefusedRecords` for an offset after the high watermark.
+        """
+        wanted = self.high_watermark if offset == -1 else offset
+        if not 0 <= wanted <= self.high_watermark:
+            raise RefusedRecords(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} is not within [0, {self.high_watermark}]",
+            )
+        if wanted > self.start_offset:
+            self.start_offset = wanted
+            count = self._table.reaching(wanted)
+            self._table.drop_first(count)
+            self._storage.drop_first(count, wanted)
+            self.epochs.truncate_start(wanted)
+            self._aborted = [one for one in self._aborted if one.last_offset >= wanted]
+            try:
+                self._storage.epochs_changed(self.epochs.encoded())
+            except OSError as error:
+                raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+            self._changed(0)
+        return self.start_offset
+
+    def retained_from(self, now: int, most_ms: int, most_bytes: int) -> int:
+        """Where the log begins if batches go that are older than this, or too many; -1 for no bound."""
+        size, offset = self.size, self.start_offset
+        for number in range(self._table.beginning(self.last_stable_offset)):
+            place = self._table[number]
+            old = most_ms >= 0 and 0 <= place.max_timestamp < now - most_ms
+            much = most_bytes >= 0 and size - place.size >= most_bytes
+            if not (old or much):
+                break
+            size -= place.size
+            offset = place.last_offset + 1
+        return offset
+
+    @property
+    def can_compact(self) -> bool:
+        """Whether `compact` can be done where its bytes are."""
+        return self._storage.can_rewrite
+
+    def compact(self, now: int, *, tombstones_ms: int, lag_ms: int = 0) -> None:
+        """Leave the last record of each key, as `log_compaction` says; the last batch stays as it is.
+
+        lag_ms: records that are younger stay, and what follows them. Raises `ValueError` on disk, and
+        `RefusedRecords` for batches that cannot be read.
+        """
+        end = min(self._table.beginning(self.last_stable_offset), len(self._table) - 1)
+        for number in range(end):
+            if self._table[number].max_timestamp > now - lag_ms:
+                end = number
+                break
+        if end <= 0:
+            return
+        try:
+            old = [one for number in range(end) for one in batches(self._storage.read(number, number + 1))]
+            aborted = self._aborted_within(0, old[-1].last_offset + 1)
+            left = compacted(old, aborted, now=now, tombstones_ms=tombstones_ms)
+        except CoordwireError as error:  # a codec's library is not there
+            raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+        self._storage.rewrite(0, left)
+        table = BatchTable()
+        for number, data in enumerate(left):
+            if data is not None:
+                batch = RecordBatch(memoryview(data))
+                place = self._table[number]
+                table.add(replace(place, size=len(data), max_timestamp=batch.max_timestamp))
+        for number in range(end, len(self._table)):
+            table.add(self._table[number])
+        gone = {batch.last_offset for batch, data in zip(old, left, strict=True) if data is None}
+        self._aborted = [one for one in self._aborted if one.last_offset not in gone]
+        self._table = table
+        self._changed(0)
+
+    def truncate(self, offset: int) -> None:
+        """Let the log end before the batch that has an offset; nothing happens if none has.
+
+        What is known of producers is what the batches say that are left. Raises `ValueError` on disk.
+        """
+        first = self._table.reaching(offset)
+        count = len(self._table) - first
+        if not count:
+            return
+        end = self._table[first].base_offset
+        self._storage.drop_last(count)
+        self._table.drop_last(count)
+        self.end_offset = end
+        self.start_offset = min(self.start_offset, end)
+        self.epochs.truncate_end(end)
+        self._aborted = [one for one in self._aborted if one.last_offset < end]
+        self.producers = ProducerStates()
+        for batch in self.batches():
+            self.producers.add(batch)
+        self._changed(0)
+
+    def close(self) -> None:
+        """Write what a restart needs."""
+        self._storage.close(self.end_offset, self.producers.entries())
+
+    def let_go(self) -> None:
+        """Close it as if the process had ended."""
+        self._storage.let_go()
+
+    def delete(self) -> None:
+        """The partition is gone."""
+        self._storage.delete()
+        self._changed(0)

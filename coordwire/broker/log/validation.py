@@ -1,0 +1,192 @@
+"""What a producer's record set must be, and what a broker changes in it before it is appended.
+
+Strategy: Kafka's `UnifiedLog.analyzeAndValidateRecords` and `LogValidator`: one batch of magic 2, a right
+checksum, offsets that count from 0, timestamps in their range, keys where the topic is compacted. Then its
+offsets, leader epoch and largest timestamp are written over the producer's; the bytes of the records stay as
+they came, but where the topic has a codec of its own. Rules: nothing is believed before the checksum; one
+copy is made. The records' offsets are checked without compression too, where Kafka does not look at them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+
+from coordwire.broker.log.refused_records import RefusedRecords
+from coordwire.enums import ErrorCode
+from coordwire.errors import CodecUnavailable, CorruptBatch, DecodeError, counted
+from coordwire.records import Record, RecordBatch, backend, batches, encode_batch
+from coordwire.records.batch import APPEND_TIME, CRC_AT, CRC_FROM, LOG_APPEND_TIME
+from coordwire.records.compression.codecs import Codec
+
+__all__ = ["AppendRules", "ValidBatch", "one_batch", "stamped", "validated"]
+
+_OFFSET, _INT, _SHORT = Struct(">q"), Struct(">i"), Struct(">h")
+_EPOCH_AT, _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT = 12, 21, 35
+_CRC = Struct(">I")
+_NO_TIMESTAMP = -1
+_MOST_REFUSED = 100
+"""So many refused records are listed one by one."""
+
+_ZSTD_SINCE = 7
+"""The first version of Produce that may carry zstd."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppendRules:
+    """What a topic's settings say about what is appended. Times are in milliseconds.
+
+    codec: what batches are compressed with, None for what their producers chose.
+    """
+
+    max_message_bytes: int = 1_048_588
+    append_time: bool = False
+    before_max_ms: int = (1 << 63) - 1
+    after_max_ms: int = 3_600_000
+    compacted: bool = False
+    codec: Codec | None = None
+
+
+@dataclass(slots=True)
+class ValidBatch:
+    """A batch that may be appended. data: its bytes, still with the producer's offsets."""
+
+    batch: RecordBatch
+    data: bytes | memoryview
+    max_timestamp: int
+
+
+def one_batch(data: bytes | None, version: int) -> RecordBatch:
+    """The batch that a partition of a Produce request holds. Raises `RefusedRecords`."""
+    if not data:
+        raise RefusedRecords(ErrorCode.INVALID_RECORD, "expected a record batch, got no bytes")
+    try:
+        found = batches(data)
+        batch = next(found, None)
+        another = next(found, None)
+    except DecodeError as error:
+        raise RefusedRecords(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+    if batch is None or (another is None and len(found.remainder)):
+        raise RefusedRecords(ErrorCode.CORRUPT_MESSAGE, "the bytes end before the record batch does")
+    if batch.magic != 2:
+        raise RefusedRecords(
+            ErrorCode.INVALID_RECORD, f"expected a record batch of magic 2, got magic {batch.magic}"
+        )
+    if another is not None:
+        raise RefusedRecords(
+            ErrorCode.INVALID_RECORD, "expected one record batch for the partition, got more"
+        )
+    if version < _ZSTD_SINCE and _codec(batch) == "zstd":
+        raise RefusedRecords(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce version {version} cannot carry zstd"
+        )
+    return batch
+
+
+def _codec(batch: RecordBatch) -> Codec:
+    try:
+        return batch.codec
+    except CorruptBatch as error:
+        raise RefusedRecords(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+
+
+def validated(batch: RecordBatch, rules: AppendRules, now: int) -> ValidBatch:
+    """Judge a producer's batch. Raises `RefusedRecords`; nothing has changed then."""
+    if batch.base_offset:
+        raise _invalid(f"expected a base offset of 0, got {batch.base_offset}")
+    if batch.size > rules.max_message_bytes:
+        raise RefusedRecords(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"the record batch has {counted(batch.size, 'byte')}, the topic allows {rules.max_message_bytes}",
+        )
+    try:
+        batch.check()
+    except CorruptBatch as error:
+        raise RefusedRecords(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+    count = batch.count or 0
+    if count <= 0:
+        raise _invalid(f"expected a record batch with records, got one that says it has {count}")
+    if batch.last_offset - batch.base_offset + 1 != count:
+        raise _invalid(f"the last offset delta {batch.last_offset} does not fit {counted(count, 'record')}")
+    if batch.is_control:
+        raise _invalid("clients may not write control records")
+    if batch.producer_id >= 0 and batch.base_sequence < 0:
+        raise _invalid(f"producer {batch.producer_id} sends the sequence number {batch.base_sequence}")
+    codec = _codec(batch)
+    try:
+        latest, kept = _judged(batch, rules, now)
+    except CodecUnavailable as error:
+        raise RefusedRecords(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, error.reason) from None
+    except DecodeError as error:
+        raise _invalid(str(error)) from None
+    data: bytes | memoryview = batch.raw
+    if rules.codec is not None and rules.codec != codec:
+        data = _recompressed(batch, kept, rules.codec)
+    return ValidBatch(batch, data, now if rules.append_time else latest)
+
+
+def _invalid(message: str) -> RefusedRecords:
+    return RefusedRecords(ErrorCode.INVALID_RECORD, message)
+
+
+def _judged(batch: RecordBatch, rules: AppendRules, now: int) -> tuple[int, list[Record]]:
+    """The largest timestamp, and the records where they are to be written anew."""
+    latest = _NO_TIMESTAMP
+    refused: list[tuple[int, str]] = []
+    bad_time = False
+    kept: list[Record] = []
+    keep = rules.codec is not None and rules.codec != batch.codec
+    wrong_type = not rules.append_time and batch.timestamp_type == LOG_APPEND_TIME
+    earliest, last = now - rules.before_max_ms, now + rules.after_max_ms
+    for number, record in enumerate(batch.records(create_time=True)):
+        if record.offset != number:
+            raise _invalid(f"records[{number}] has the offset delta {record.offset}, expected {number}")
+        stamp = record.timestamp
+        if stamp > latest:
+            latest = stamp
+        if rules.compacted and record.key is None:
+            refused.append((number, "a record of a compacted topic needs a key"))
+        elif wrong_type:
+            bad_time = True
+            refused.append((number, "a producer may not set the timestamp type LogAppendTime"))
+        elif not rules.append_time and stamp != _NO_TIMESTAMP and not earliest <= stamp <= last:
+            bad_time = True
+            refused.append((number, f"timestamp {stamp} is not within [{earliest}, {last}]"))
+        if keep:
+            kept.append(record)
+    if refused:
+        code = ErrorCode.INVALID_TIMESTAMP if bad_time else ErrorCode.INVALID_RECORD
+        raise RefusedRecords(code, "one or more records were refused", tuple(refused[:_MOST_REFUSED]))
+    return latest, kept
+
+
+def _recompressed(batch: RecordBatch, records: list[Record], codec: Codec) -> bytes:
+    """The same records in a batch of the topic's codec."""
+    try:
+        return encode_batch(
+            records,
+            base_offset=0,
+            codec=codec,
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            base_sequence=batch.base_sequence,
+            transactional=batch.transactional,
+        )
+    except CodecUnavailable as error:
+        raise RefusedRecords(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, error.reason) from None
+
+
+def stamped(
+    data: bytes | memoryview, base_offset: int, epoch: int, max_timestamp: int, append_time: bool
+) -> bytes:
+    """A batch's bytes with what a leader writes into them; the checksum is right again."""
+    batch = RecordBatch(memoryview(data))
+    attributes = batch.attributes & ~APPEND_TIME | (APPEND_TIME if append_time else 0)
+    made = bytearray(data)
+    _OFFSET.pack_into(made, 0, base_offset)
+    _INT.pack_into(made, _EPOCH_AT, epoch)
+    if attributes != batch.attributes or max_timestamp != batch.max_timestamp:
+        _SHORT.pack_into(made, _ATTRIBUTES_AT, attributes)
+        _OFFSET.pack_into(made, _MAX_TIMESTAMP_AT, max_timestamp)
+        _CRC.pack_into(made, CRC_AT, backend.crc32c(memoryview(made)[CRC_FROM:]))
+    return bytes(made)
