@@ -19,7 +19,6 @@
     plugins/       the top-level packages by which PySpark finds the sources, one each
     replicas.py    each record once, of several brokers' copies
     session.py     a session with the Java that there is
-    DESIGN.md      how it scales
 
 Strategy: everything but sources/, session.py, audits/, payloads.py and the pipeline's job in Spark is plain
 Python over Arrow, and runs as well without Spark. Rules: nothing else in coordwire imports pyspark; a worker

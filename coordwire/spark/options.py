@@ -155,7 +155,9 @@ def parse_options(given: Mapping[str, str]) -> Options:
             continue
         field = _NAMES.get(name.lower().replace("_", ""))
         if field is None:
-            raise CoordwireError(f"no such option: {name}; there are {', '.join(sorted(_PARSERS))}")
+            raise CoordwireError(
+                f"no such option: {name}; there are {', '.join(map(_camel, sorted(_PARSERS)))}"
+            )
         try:
             values[field] = _PARSERS[field](text)
         except ValueError as error:
@@ -170,5 +172,21 @@ def _paths(given: Mapping[str, str]) -> tuple[str, ...]:
         if name.lower() == "path":
             found.append(text)
         elif name.lower() == "paths":
-            found += json.loads(text)
+            found += _path_list(text)
     return tuple(found)
+
+
+def _path_list(text: str) -> list[str]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(path, str) for path in found):
+        raise CoordwireError(f"option paths = {text!r}: expected a JSON list of texts")
+    return found
+
+
+def _camel(name: str) -> str:
+    """A field's name as Spark's options are written."""
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))

@@ -11,16 +11,18 @@ and only such a view is replaced; a name that is anything else is refused. The t
 
 from __future__ import annotations
 
-__all__ = ["register"]
+__all__ = ["check_place", "register"]
 
 from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
 from coordwire.spark.columns import TABLES
+from coordwire.spark.pipeline.connect_tasks import is_connect
 from coordwire.spark.pipeline.manifest import check_folder
 from coordwire.spark.pipeline.notes import load
 from coordwire.spark.pipeline.output import Output, table_schema
 from coordwire.spark.pipeline.table_formats import PARQUET
+from coordwire.spark.pipeline.tables import hadoop_reads
 from coordwire.spark.replicas import KEYS, once_sql
 
 if TYPE_CHECKING:
@@ -33,10 +35,11 @@ def register(spark: SparkSession, out: str, database: str | None = None) -> list
     """Make the tables of the folder `out` known to the session's catalog, as views; their names.
 
     database: made if it isn't there; None is the current one. With a catalog's name before it, CATALOG.NAME,
-    it is in that catalog. Raises `CoordwireError` where a name is taken by something else, and for a folder
-    that is not the pipeline's.
+    it is in that catalog. Raises `CoordwireError` where a name is taken by something else, for a folder that
+    is not the pipeline's, and for one that Spark itself can't read.
     """
     output = Output(out)
+    check_place(spark, output)
     check_folder(output)
     manifest = load(output)
     if manifest is None:
@@ -60,6 +63,16 @@ def register(spark: SparkSession, out: str, database: str | None = None) -> list
         _view(spark, f"{prefix}{_quoted(name)}", query, comment)
     names = list(views)
     return names if database is None else [f"{database}.{name}" for name in names]
+
+
+def check_place(spark: SparkSession, output: Output) -> None:
+    """Raises `CoordwireError` for a folder in a store that Spark itself can't read."""
+    if not output.local and not is_connect(spark) and not hadoop_reads(spark, output.shown):
+        scheme = output.shown.partition("://")[0]
+        raise CoordwireError(
+            f"{output.shown}: views need a Hadoop file system for {scheme}://, and this session has none "
+            "(hadoop-aws has one for s3a://); pipeline.table reads the tables without"
+        )
 
 
 def _rows(output: Output, table: str) -> str:

@@ -215,9 +215,11 @@ def _check_inputs(output: Output, inputs: Sequence[str]) -> None:
 
 
 def check(inputs: Sequence[str], out: str, format: str | None = None) -> None:
-    """What `run` would refuse before it reads or writes anything. Raises `CoordwireError`."""
+    """What `run` would refuse before it reads or writes anything. Raises `CoordwireError`, and
+    `FileNotFoundError` for a local input that isn't there."""
     output = Output(out)
     _check_inputs(output, inputs)
+    find_files([path for path in inputs if not is_uri(path)], recursive=False)
     check_folder(output)
     chosen_format(output, format)
 
@@ -243,12 +245,17 @@ def _foreign(output: Output, notes: Notes) -> list[str]:
 
 def plan(files: dict[str, File], options: Options, tables: Sequence[str]) -> list[Unit]:
     """The units of these files."""
+    from coordwire.spark.readers.group_stories import STORIES
+
     kinds: dict[str, list[File]] = {}
     for file in files.values():
         kinds.setdefault(file.kind(), []).append(file)
     segments, captures = kinds.get("segment", []), kinds.get("capture", [])
     origins = Origins(files.values())
-    parts: list[Part] = [*segment_parts(segments, options, origins), *capture_parts(captures, options)]
+    parts: list[Part] = [
+        *segment_parts(segments, options, origins),
+        *capture_parts(captures, options, stories=not set(STORIES).isdisjoint(tables)),
+    ]
     units = as_units(parts, files, options, tables)
     if {"groups", "offset_commits"} & set(tables):
         units += story_units(segments, files, options, tables)

@@ -57,7 +57,7 @@ _CAUSES = {
     "assignment_changed": "the coordinator changed the assignment",
 }  # fmt: skip
 
-Story = tuple[str, str]
+StoryKey = tuple[str, str]
 """A group and the source that its events are from."""
 
 
@@ -66,8 +66,8 @@ def sections(reading: TableRows) -> list[str]:
     events = {"event": ["memberJoined", "memberLeft", "rebalanceEnded"]}
     rows = reading.rows("groups", _GROUPS, "time number", MOST_ROWS + 1, known=["time"], among=events)
     lag = reading.rows("lag", _LAG, "time number", MOST_ROWS + 1, known=["time", "lag"])
-    stories: dict[Story, list[Any]] = defaultdict(list)
-    lags: dict[Story, list[Any]] = defaultdict(list)
+    stories: dict[StoryKey, list[Any]] = defaultdict(list)
+    lags: dict[StoryKey, list[Any]] = defaultdict(list)
     for row in rows[:MOST_ROWS]:
         stories[row.group_id, row.source].append(row)
     for row in lag[:MOST_ROWS]:
@@ -103,7 +103,7 @@ def _left_out(groups: int, rows: Sequence[Any], lag: Sequence[Any]) -> list[str]
     return [f'<p class="note">{"; ".join(said)}.</p>'] if said else []
 
 
-def _group(story: Story, rows: Sequence[Any], lag: Sequence[Any]) -> list[str]:
+def _group(story: StoryKey, rows: Sequence[Any], lag: Sequence[Any]) -> list[str]:
     group, source = story
     times = [_began(row) if row.event == "rebalanceEnded" else row.time / MICROSECONDS for row in rows]
     times += [row.time / MICROSECONDS for row in lag]

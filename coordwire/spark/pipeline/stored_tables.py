@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from coordwire.spark.pipeline.manifest import named_files
 from coordwire.spark.pipeline.output import Output
+from coordwire.spark.sources.compatibility import arrow_schema_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -51,9 +52,7 @@ class _Reader(DataSourceReader):
         return [InputPartition(names[at : at + step]) for at in range(0, len(names), step)]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        wanted = to_arrow_schema(self.schema, timezone="UTC")
+        wanted = arrow_schema_of(self.schema)
         for name in partition.value or ():
             yield from read_rows(self.out, name, wanted)
 

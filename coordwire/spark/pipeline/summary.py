@@ -25,10 +25,10 @@ class PipelineSummary:
     """What is in the tables of this run's inputs.
 
     bytes: of the input files; read_bytes: in rows; quarantined_bytes, bad_ranges: in quarantine; refused:
-    frames with an error; units, reused: of work, and those that were complete before. pruned: the files whose
-    rows were removed since the files are gone. notices: sentences
-    for the user: on a run before this one that was killed, on files that aren't the pipeline's. apis: by API
-    name, frames and refused frames; error_codes: by API name, how many responses carry each code but 0.
+    frames that were not decoded whole; units, reused: of work, and those that were complete before. pruned:
+    the files whose rows were removed since the files are gone. notices: sentences for the user: on a run
+    before this one that was killed, on files that aren't the pipeline's. apis: by API name, frames and
+    refused frames; error_codes: by API name, how many responses carry each code but 0.
     """
 
     files: int = 0
@@ -49,8 +49,8 @@ class PipelineSummary:
     error_codes: dict[str, dict[int, int]] = field(default_factory=dict)
 
     @property
-    def errors(self) -> int:
-        """What was refused: frames and ranges of bytes."""
+    def unread(self) -> int:
+        """What could not be read: frames that were refused, and ranges of bytes."""
         return self.refused + self.bad_ranges
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["table", "tables_named"]
+__all__ = ["hadoop_reads", "table", "tables_named"]
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from coordwire.errors import CoordwireError
 from coordwire.spark.columns import TABLES, ddl
 from coordwire.spark.pipeline.manifest import named_files, table_format
+from coordwire.spark.pipeline.notes import load
 from coordwire.spark.pipeline.output import Output, table_schema
 from coordwire.spark.pipeline.table_formats import PARQUET
 from coordwire.spark.readers.stores import is_uri
@@ -36,13 +37,15 @@ def table(
     Iceberg is read by the format's own reader, where the session has it; where not, its files are, which its
     log names. A store is read by Spark itself where Hadoop has a file system for the URI's scheme, else by
     pyarrow on the executors. columns: the only ones wanted. hadoop: False for pyarrow in any case. Raises
-    `CoordwireError` where files alone don't make the rows.
+    `CoordwireError` where files alone don't make the rows, and for a folder that has no tables.
     """
     tables_named([name])
     output = Output(out)
+    if load(output) is None:
+        raise CoordwireError(f"{output.shown} has no tables of this pipeline")
     wanted = [one for one in table_schema(name) if columns is None or one.name in columns]
     schema = ddl(wanted)
-    by_spark = output.local or (hadoop and _hadoop_reads(spark, out))
+    by_spark = output.local or (hadoop and hadoop_reads(spark, out))
     format_name = table_format(output)
     if by_spark and format_name != PARQUET and (found := _read(spark, output, name, format_name)) is not None:
         return found
@@ -63,7 +66,7 @@ def table(
     )
 
 
-def _hadoop_reads(spark: SparkSession, out: str) -> bool:
+def hadoop_reads(spark: SparkSession, out: str) -> bool:
     """Whether Spark's Hadoop has a file system for a URI's scheme."""
     try:
         context: Any = spark.sparkContext

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 __all__ = ["NOTES", "Unit", "UnitFailed", "as_units", "cause", "printable", "run_unit", "story_units"]
 
+import gc
 import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import sha256
@@ -35,7 +37,10 @@ from coordwire.spark.readers.rows import Bad, Builder, quarantine_batch
 if TYPE_CHECKING:
     import pyarrow
 
-    from coordwire.capture.entries import Entry
+    from coordwire.capture.entries import Entry, FrameEntry
+
+YOUNG = 50_000
+"""So many objects are made, on balance, before the collector looks at them."""
 
 PREFIX = 4
 """Bytes of a frame's size prefix."""
@@ -117,6 +122,18 @@ def run_unit(
         raise
 
 
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Let the collector run seldom: rows and entries come and go, few of them in cycles."""
+    before = gc.get_threshold()
+    if 0 < before[0] < YOUNG:
+        gc.set_threshold(YOUNG, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 class UnitFailed(CoordwireError):
     """A unit that could not be read or written; the reason names its file."""
 
@@ -167,9 +184,10 @@ class _Work:
     def run(self) -> None:
         """All of it."""
         items = {"story": self._story, "lag": self._lag, "segment": self._segment, "capture": self._capture}
-        for table, batch in items[self.unit.kind]():
-            if table in self.tables:
-                self.files.add(table, batch)
+        with _few_collections():
+            for table, batch in items[self.unit.kind]():
+                if table in self.tables:
+                    self.files.add(table, batch)
         if self._bad and "quarantine" in self.tables:
             self.files.add("quarantine", quarantine_batch(self._bad))
         self.files.close()
@@ -184,10 +202,11 @@ class _Work:
 
     def _segment(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
         from coordwire.records import RecordBatch
-        from coordwire.spark.readers.segments import Headers, read_records
+        from coordwire.spark.readers.segment_batches import BatchRows
+        from coordwire.spark.readers.segment_records import read_records
 
         part = self.unit.part
-        heads = Headers(part, [column.name for column in TABLES["batches"]])
+        heads = BatchRows(part, [column.name for column in TABLES["batches"]])
         full: list[pyarrow.RecordBatch] = []
 
         def see(batch: RecordBatch) -> None:
@@ -210,40 +229,47 @@ class _Work:
             yield "batches", rows
 
     def _capture(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-        from coordwire.capture.body_text import has_no_codes
-        from coordwire.capture.entries import FrameEntry
+        from coordwire.capture.body_text import body_text
         from coordwire.codec.entities import entity_values
+        from coordwire.codec.transcriber import HAS_CODES
         from coordwire.groups.capture_timeline import Timeline
         from coordwire.spark.readers.captures import read_frames, wanted
         from coordwire.spark.readers.frame_rows import ERROR_SIZE, ErrorRows
         from coordwire.spark.readers.group_stories import STORIES, EventRows
+        from coordwire.versions import api_name
 
         timeline = Timeline()
         stories = EventRows(self.tables, self.options.batch_size)
-        found: list[tuple[str, pyarrow.RecordBatch]] = []
+        tables: list[tuple[str, pyarrow.RecordBatch]] = []
+        apis: dict[tuple[int | None, bool], int] = {}
         errors = Builder(arrow_schema(TABLES["errors"]), self.options.batch_size)
         names = [column.name for column in TABLES["errors"]]
         error_rows = ErrorRows(names, show_secrets=self.options.show_secrets)
         told = any(name in self.tables for name in STORIES)
         telling = told and self.unit.part.share == 0  # a group's members are on many connections
 
-        def see(entry: Entry) -> None:
-            if isinstance(entry, FrameEntry):
-                self.read_bytes += PREFIX + entry.size
-                self.rows += 1
-                self.refused += entry.error is not None
-                name = entry.api_name or "unknown"
-                self.apis[name, entry.error is not None] += 1
-                if entry.direction == "response" and entry.error is None and not has_no_codes(entry):
-                    for code in {*entity_values(entry.message, "error_code")} - {0}:
-                        self.error_codes[name, code] += 1
-                if "errors" in self.tables and wanted(entry, self.options):
-                    batches = errors.add_all(error_rows.rows(entry), ERROR_SIZE)
-                    found.extend(("errors", batch) for batch in batches)
+        def see(frames: Sequence[FrameEntry]) -> None:
+            self.read_bytes += PREFIX * len(frames) + sum([len(entry.body) for entry in frames])
+            self.rows += len(frames)
+            for entry in frames:
+                body, found = entry.text or body_text(entry)
+                sound = body is not None
+                api = entry.api_key, not sound and entry.error is not None
+                apis[api] = apis.get(api, 0) + 1
+                if not sound or found & HAS_CODES:
+                    codes(entry, refused=api[1])
+
+        def codes(entry: FrameEntry, *, refused: bool) -> None:
+            if entry.direction == "response" and not refused:
+                for code in {*entity_values(entry.message, "error_code")} - {0}:
+                    self.error_codes[entry.api_name or "unknown", code] += 1
+            if "errors" in self.tables and wanted(entry, self.options):
+                batches = errors.add_all(error_rows.rows(entry), ERROR_SIZE)
+                tables.extend(("errors", batch) for batch in batches)
 
         def tell(entry: Entry) -> None:
             if events := timeline.feed(entry):
-                found.extend(stories.add(events))
+                tables.extend(stories.add(events))
 
         columns = [column.name for column in TABLES["frames"]]
         if "frames" not in self.tables:
@@ -254,11 +280,15 @@ class _Work:
                 self._quarantine(item)
             else:
                 yield "frames", item
-            while found:
-                yield found.pop()
+            while tables:
+                yield tables.pop()
         if telling:
-            found.extend(stories.add(timeline.finish()))
-        yield from found
+            tables.extend(stories.add(timeline.finish()))
+        for (key, refused), count in apis.items():
+            name = None if key is None else api_name(key)
+            self.apis[name or "unknown", refused] += count
+            self.refused += count * refused
+        yield from tables
         yield from stories.finish()
         if (rows := errors.take()) is not None:
             yield "errors", rows

@@ -2,14 +2,17 @@
 
 files.py             paths, globs and URIs to files; files to bytes
 stores.py            URIs to the stores that they name
-object_ranges.py     an object of a store as memory, fetched as it is looked at
+object_ranges.py     an object of a store as memory, fetched as it is looked at; header_scouts.py: batch
+                     headers ahead of the walk
 origins.py           files to the topic, partition, broker and cluster that they are of
 remote_segments.py   segments that remote storage has in another form
 parts.py             files to parts, each of which one task reads
 dispatch.py          which reader reads what
 captures.py          captures to frames
-frame_rows.py        frames and error codes to rows
-segments.py          segments to records and batches
+frame_rows.py        frames and error codes to rows; plain_frames.py: most frames, column by column
+segment_reader.py    a part of a segment to its batches; segment_bytes.py: its file, local or in a store;
+                     segment_places.py: where its batches begin, by the index beside it
+segment_records.py   batches to records; segment_batches.py: their headers
 coordinator_logs.py  segments of a coordinator's log to its records
 log_copies.py        which files lag follows from; disk_lag.py: the lag
 group_stories.py     captures and coordinator logs to the events of groups

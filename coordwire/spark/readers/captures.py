@@ -1,8 +1,8 @@
 """A capture: its frames, and what couldn't be read.
 
 Strategy: `coordwire.capture.reader.Capture` gives entries; a frame becomes a row (`frame_rows`), an
-unreadable range goes to quarantine. Frames are made into rows some at a time, which takes the processor half
-as long as one by one in between. The files of a rotated capture are read as one stream
+unreadable range goes to quarantine. Frames are made into rows some at a time, which takes the processor
+less than one by one in between. The files of a rotated capture are read as one stream
 (`coordwire.capture.rotation`). Of a large one each unit gives its share of the frames
 (`coordwire.capture.sharing`).
 """
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from coordwire.capture.body_text import is_refused
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import RotatedFiles
@@ -24,14 +25,14 @@ from coordwire.errors import DecodeError, Malformed, UnreadableRange
 from coordwire.spark.columns import ERRORS, FRAMES, arrow_schema
 from coordwire.spark.options import Options
 from coordwire.spark.readers.files import open_stream
-from coordwire.spark.readers.frame_rows import ERROR_SIZE, ErrorRows, FrameRows, row_size
+from coordwire.spark.readers.frame_rows import ERROR_SIZE, ErrorRows, FrameRows
 from coordwire.spark.readers.parts import Part
 from coordwire.spark.readers.rows import KEPT, Bad, Builder
 
 if TYPE_CHECKING:
     import pyarrow
 
-TOGETHER, HELD = 64, 1 << 20
+TOGETHER, HELD = 256, 1 << 20
 """How many frames are made into rows at once, at most, or bytes of frames."""
 
 Open = Callable[[str], BinaryIO]
@@ -47,22 +48,22 @@ def joined(paths: Sequence[str], failed: Failed, opener: Open = open_stream) -> 
 
 
 def entries(part: Part, options: Options, failed: Failed, share: Share | None = None) -> Iterator[Entry]:
-    """Everything in the capture, or one share of it, in order. Raises `OSError` and what `Capture` raises for
-    no capture.
+    """Everything in the capture, or one share of it, in order; frames are lazy. Raises `OSError` and what
+    `Capture` raises for no capture.
 
     failed: is given those of a rotated capture's files that can't be opened.
     """
     with ExitStack() as stack:
         paths = (part.path, *part.rest)
         stream = stack.enter_context(joined(paths, failed) if part.rest else open_stream(part.path))
-        yield from Capture(stream, part.path, strict=options.strict, share=share).entries()
+        yield from Capture(stream, part.path, strict=options.strict, share=share, lazy=True).entries()
 
 
 def read_frames(
     part: Part,
     options: Options,
     columns: Sequence[str],
-    see: Callable[[Entry], None] | None = None,
+    see: Callable[[Sequence[FrameEntry]], None] | None = None,
     *,
     stories: bool = False,
     tell: Callable[[Entry], None] | None = None,
@@ -70,9 +71,10 @@ def read_frames(
     """The frames of the capture, or of the part's share of it, in batches of these columns of the frames
     table, and what couldn't be read.
 
-    see: is shown every entry of the share. stories: whether the reader of the first share makes the stories
-    of groups; tell: is then shown every entry of the capture. Raises `OSError` where a file can't be read; in
-    failfast mode `DecodeError` for what couldn't be read or was refused.
+    see: is shown every frame of the share, some at a time. stories: whether the reader of the first share
+    makes the stories of groups; tell: of that reader, whose share is empty if there are others, is shown
+    every entry of the capture. Raises `OSError` where a file can't be read; in failfast mode `DecodeError`
+    for what couldn't be read or was refused.
     """
     schema = arrow_schema([column for name in columns for column in FRAMES if column.name == name])
     rows = FrameRows(columns, show_secrets=options.show_secrets)
@@ -88,43 +90,53 @@ def read_frames(
             return
         missing.append(Bad(path, 0, 0, getattr(error, "strerror", None) or str(error)))
 
+    def flush() -> Iterator[pyarrow.RecordBatch]:
+        """Make what waits into rows."""
+        nonlocal held
+        frames = waiting[:]
+        waiting.clear()
+        held = 0
+        if see is not None:
+            see(frames)
+        if bounded:
+            frames = [entry for entry in frames if wanted(entry, options)]
+        if failfast:
+            _refuse_refused(frames, part)
+        yield from rows.add(frames, builder)
+
     share = Share(part.share, part.shares, stories=stories) if part.shares > 1 else None
+    failfast = options.failfast
+    bounded = options.starting_timestamp is not None or options.ending_timestamp is not None
+    others = tell is not None and share is not None  # frames' rows are other shares'
     try:
         for entry in entries(part, options, failed, share if tell is None else None):
             if tell is not None:
                 tell(entry)
-                if share is not None and isinstance(entry, FrameEntry) and not share.takes(entry.size):
-                    continue
-            if see is not None:
-                see(entry)
             if isinstance(entry, UnreadableRange):
+                yield from flush()
                 yield _bad(entry, part, options)
-            elif wanted(entry, options):
-                if options.failfast and entry.error is not None:
-                    raise Malformed(f"{part.path}: frame {entry.number}: {entry.error}", entry.error.position)
+            elif not others:
                 waiting.append(entry)
-                held += entry.size
+                held += len(entry.body)
                 if len(waiting) >= TOGETHER or held >= HELD:
-                    yield from _add(waiting, rows, builder)
-                    waiting.clear()
-                    held = 0
+                    yield from flush()
     except DecodeError as error:  # no capture at all
         if options.failfast:
             raise
         if part.share == 0:
             yield Bad(part.path, 0, part.size, error.reason, _head(part))
-    yield from _add(waiting, rows, builder)
+    yield from flush()
     yield from missing
     if (batch := builder.take()) is not None:
         yield batch
 
 
-def _add(entries: Sequence[FrameEntry], rows: FrameRows, builder: Builder) -> Iterator[pyarrow.RecordBatch]:
-    """Add the rows of these frames; the batches that have come together."""
-    row, add = rows.row, builder.add
+def _refuse_refused(entries: Sequence[FrameEntry], part: Part) -> None:
+    """Raise for the first frame that was refused, if one was."""
     for entry in entries:
-        if (batch := add(row(entry), row_size(entry))) is not None:
-            yield batch
+        if is_refused(entry):
+            reason = f"{part.path}: frame {entry.number}: {entry.error}"
+            raise Malformed(reason, entry.error.position if entry.error else 0)
 
 
 def read_errors(part: Part, options: Options, columns: Sequence[str]) -> Iterator[pyarrow.RecordBatch | Bad]:
@@ -135,9 +147,10 @@ def read_errors(part: Part, options: Options, columns: Sequence[str]) -> Iterato
     rows = ErrorRows(columns, show_secrets=options.show_secrets)
     full: list[pyarrow.RecordBatch] = []
 
-    def see(entry: Entry) -> None:
-        if isinstance(entry, FrameEntry) and wanted(entry, options):
-            full.extend(builder.add_all(rows.rows(entry), ERROR_SIZE))
+    def see(frames: Sequence[FrameEntry]) -> None:
+        for entry in frames:
+            if wanted(entry, options):
+                full.extend(builder.add_all(rows.rows(entry), ERROR_SIZE))
 
     for item in read_frames(part, options, ["frame"], see):
         if isinstance(item, Bad):

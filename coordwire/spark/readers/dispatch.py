@@ -28,7 +28,7 @@ from coordwire.spark.readers.stores import StoreError
 if TYPE_CHECKING:
     import pyarrow
 
-RECORD_READER = "segments:read_records"
+RECORD_READER = "segment_records:read_records"
 FRAME_READER = "captures:read_frames"
 
 
@@ -49,7 +49,7 @@ SOURCES = {
     source.name: source
     for source in (
         SourceDefinition("kafka-segment", RECORDS, {"segment": RECORD_READER}),
-        SourceDefinition("kafka-segment-batches", BATCHES, {"segment": "segments:read_batches"}),
+        SourceDefinition("kafka-segment-batches", BATCHES, {"segment": "segment_batches:read_batches"}),
         SourceDefinition("kafka-capture", FRAMES, {"capture": FRAME_READER}),
         SourceDefinition("kafka-errors", ERRORS, {"capture": "captures:read_errors"}),
         SourceDefinition("kafka-lag", LAG, {"segment": "disk_lag:read_lag"}),

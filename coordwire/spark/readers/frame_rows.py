@@ -1,27 +1,26 @@
 """Frames and error codes as rows of their tables.
 
 Strategy: most frames are whole Kafka frames without anything to withhold or to remark on, whose body's text
-is known (`body_text`). Their rows are made by one function, put together from an expression for each wanted
-column. All others go through the JSON line's form (`frame_form`), of which each column takes its part. Rules:
-a row says what `coordwire decode --format json` says of the same frame, whichever way it is made.
+is known (`body_text`). Their rows are made by `plain_frames`, column by column where many of them follow one
+another. All others go through the JSON line's form (`frame_form`), of which each column takes its part.
+Rules: a row says what `coordwire decode --format json` says of the same frame, whichever way it is made.
 """
 
 from __future__ import annotations
 
 __all__ = ["ERROR_SIZE", "ErrorRows", "FrameRows", "row_size"]
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
-from coordwire.capture.answer_errors import ErrorPlace, carries_codes, error_code, error_places
+from coordwire.capture.answer_errors import ErrorPlace, error_code, error_places
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import encode, frame_form, text
-from coordwire.capture.model import TcpConnection
 from coordwire.capture.redaction.withheld import NOTHING, Withheld, is_harmless, withheld
-from coordwire.messages import find_message
-from coordwire.spark.readers.rows import microseconds
-from coordwire.versions import api_name
+from coordwire.spark.readers.plain_frames import NO_CODE, column_maker, row_maker
+from coordwire.spark.readers.rows import FEW, Builder, microseconds
 
 NINE = 9
 """Decimals of a second; the JSON line's own time isn't used."""
@@ -29,11 +28,13 @@ NINE = 9
 ERROR_SIZE = 300
 """About how many bytes a row of the errors table has."""
 
+ROW = 200
+"""What a row of the frames table has on top of its body's text, about."""
+
 LATEST = 1 << 62
 """Nanoseconds, up to which times are any; about the year 2116."""
 
 _NO_FORM: dict[str, Any] = {}
-RowMaker = Callable[[FrameEntry, str | None, int], Sequence[Any]]
 
 
 class FrameRows:
@@ -43,21 +44,61 @@ class FrameRows:
         self._getters = [_COLUMNS[name] for name in columns]
         self._formed = any(name in _FORMED for name in columns)
         self._show_secrets = show_secrets
-        self._plain_row = _plain_row(columns)
+        self._plain_row = row_maker(columns)
+        self._plain_columns = column_maker(columns)
 
     def row(self, entry: FrameEntry) -> Sequence[Any]:
         """The values, in the order of the columns."""
         if not self._formed:
             return [get(entry, _NO_FORM) for get in self._getters]
-        body, found = body_text(entry)
-        time_ns = entry.time_ns
-        plain = body is not None and time_ns is not None and 0 <= time_ns < LATEST
-        if plain and (self._show_secrets or is_harmless(entry)):
-            return self._plain_row(entry, body, found)
+        if self._is_plain(entry):
+            return self._plain_row(entry)
         hidden = NOTHING if self._show_secrets else withheld(entry)
         form = frame_form(entry, NINE, show_secrets=self._show_secrets, hidden=hidden)
-        form["answered"] = (None if hidden.body else error_code(entry)) or _NO_CODE
+        form["answered"] = (None if hidden.body else error_code(entry)) or NO_CODE
         return [get(entry, form) for get in self._getters]
+
+    def add(self, entries: Sequence[FrameEntry], builder: Builder) -> Iterator[Any]:
+        """Add the rows of these frames; the batches that have come together, as if each were added alone."""
+        if not self._formed:
+            yield from self._add(entries, builder, self._any_columns)
+            return
+        for plain, run in groupby(entries, self._is_plain):
+            if plain:
+                yield from self._add(list(run), builder, self._plain_columns)
+            else:
+                yield from self._add_rows(run, builder)
+
+    def _any_columns(self, entries: Sequence[FrameEntry]) -> list[list[Any]]:
+        """Of columns that need no form."""
+        return [[get(entry, _NO_FORM) for entry in entries] for get in self._getters]
+
+    def _add(
+        self,
+        entries: Sequence[FrameEntry],
+        builder: Builder,
+        columns: Callable[[Sequence[FrameEntry]], Sequence[Sequence[Any]]],
+    ) -> Iterator[Any]:
+        count = len(entries)
+        if count > FEW:
+            size = 4 * sum([len(entry.body) for entry in entries]) + ROW * count
+            if builder.has_room(count, size):
+                builder.add_columns(columns(entries), count, size)
+                return
+        yield from self._add_rows(entries, builder)
+
+    def _add_rows(self, entries: Iterable[FrameEntry], builder: Builder) -> Iterator[Any]:
+        for entry in entries:
+            if (batch := builder.add(self.row(entry), row_size(entry))) is not None:
+                yield batch
+
+    def _is_plain(self, entry: FrameEntry) -> bool:
+        """Whether its body's text is known, and nothing of it is withheld."""
+        body, _ = entry.text or body_text(entry)
+        time_ns = entry.time_ns
+        if body is None or time_ns is None or not 0 <= time_ns < LATEST:
+            return False
+        return self._show_secrets or is_harmless(entry)
 
 
 class ErrorRows:
@@ -91,7 +132,7 @@ def _error_row(entry: FrameEntry, place: ErrorPlace, hidden: Withheld) -> dict[s
 
 def row_size(entry: FrameEntry) -> int:
     """About how many bytes a frame's row has: the body as JSON is seldom more than four times its bytes."""
-    return 4 * entry.size + 200
+    return 4 * len(entry.body) + ROW
 
 
 # --- columns ---
@@ -164,108 +205,3 @@ _COLUMNS: dict[str, Getter] = {
 }
 _OF_FRAME = ("capture", "frame", "time", "api", "api_version", "client", "broker")
 """Columns that the table of errors has from that of frames."""
-
-
-# --- rows of plain frames ---
-
-
-def _plain_row(columns: Sequence[str]) -> RowMaker:
-    """What makes the row of a frame whose body's text is known and of which nothing is withheld."""
-    scope: dict[str, Any] = {
-        "names": _Names(), "ends_of": _Ends(), "no_error": _NoError(), "error_code": error_code,
-        "api_name": api_name, "NO_CODE": _NO_CODE,
-    }  # fmt: skip
-    values = "".join(f"{_PLAIN[name]}, " for name in columns)
-    exec(_PLAIN_ROW.format(values=values), scope)  # of the expressions below
-    made: RowMaker = scope["plain_row"]
-    return made
-
-
-class _Names(dict[str, str]):
-    """Names of captures as text, of which there are few."""
-
-    def __missing__(self, name: str) -> str:
-        found = self[name] = text(name)
-        return found
-
-
-class _Ends:
-    """The two sides of connections in words, each put together once."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[TcpConnection, tuple[str, str]]] = {}
-
-    def __call__(self, connection: TcpConnection | None) -> tuple[str | None, str | None]:
-        if connection is None:
-            return (None, None)
-        found = self._known.get(connection.stream)
-        if found is not None and found[0] is connection:
-            return found[1]
-        if len(self._known) >= 10_000:
-            self._known.clear()
-        words = str(connection.client), str(connection.broker)
-        self._known[connection.stream] = connection, words
-        return words
-
-
-_NO_CODE: tuple[int | None, str | None] = (None, None)
-
-
-class _NoError(dict[tuple[int, int], tuple[int | None, str | None]]):
-    """By api key and version, the error code and name of a response in which all codes are 0."""
-
-    def __missing__(self, key: tuple[int, int]) -> tuple[int | None, str | None]:
-        api_key, version = key
-        carries = carries_codes(find_message(api_key, "response"), version)
-        found = self[key] = (0, "NONE") if carries else _NO_CODE
-        return found
-
-
-_PLAIN_ROW = """\
-def plain_row(e, body, found):
-    api_key, time_ns, direction = e.api_key, e.time_ns, e.direction
-    client, broker = ends_of(e.connection)
-    code = NO_CODE
-    latency = None
-    if direction == "response":
-        code = error_code(e) if found & 1 else no_error[api_key, e.body_version]
-        asked_ns = e.request.time_ns
-        if asked_ns is not None:
-            latency = (time_ns - asked_ns) / 1e6
-    return ({values})
-"""
-"""The function: `found` has 1 for an error code other than 0, 2 for what would be written otherwise (see
-`coordwire.codec.transcriber`). A latency of less than 2^53 nanoseconds is exact to six decimals of a
-millisecond, and isn't rounded."""
-
-_PLAIN = {
-    "capture": "names[e.capture]",
-    "frame": "e.number",
-    "flow": "e.flow",
-    "client": "client",
-    "broker": "broker",
-    "time": "time_ns // 1000",
-    "time_ns": "time_ns",
-    "direction": "direction",
-    "api_key": "api_key",
-    "api": "api_name(api_key)",
-    "api_version": "e.api_version",
-    "body_version": "e.body_version",
-    "correlation_id": "e.correlation_id",
-    "client_id": "e.client_id",
-    "size": "len(e.body)",
-    "latency_ms": "latency",
-    "dialect": "'kafka'",
-    "token": "False",
-    "error_code": "code[0]",
-    "error_name": "code[1]",
-    "error_reason": "None",
-    "error_position": "None",
-    "error_path": "None",
-    "body": "body",
-    "header_tags": "None",
-    "raw": "e.body if found & 2 else None",
-    "redacted": "None",
-    "deviations": "None",
-}
-"""The columns of a plain frame, as expressions in that function."""

@@ -2,12 +2,13 @@
 
 Strategy: the object's place in memory is a sparse temporary file, mapped; `need` and `touch` fetch what they
 are given into it. Bodies are read ahead, in windows that double from 256 KB to 8 MB while reading goes on
-where it was. Headers are fetched one by one where batches are large, several at once where an index says
-where they are, and with all that is between them where batches are small: a request costs what some hundred
-kilobytes do, and a part makes no more than `IN_TURN` or `AT_ONCE` of them for headers. `FetchingSearch` asks
-for whatever the search for batches looks at, so that verdicts are those about the whole file. Rules: nothing
-is given on before `confirm` has seen that the object is still the one that was listed and opened; bytes that
-weren't asked for are zeros and must not be looked at.
+where it was. Headers are fetched one by one where batches are few, several at once where an index says where
+they are or scouts find them (`header_scouts`), and with all that is between them where batches are small: a
+request costs what some hundred kilobytes do, and a part makes no more than `IN_TURN` or `AT_ONCE` of them for
+headers. `FetchingSearch` asks for whatever the search for batches looks at, so that verdicts are those about
+the whole file. Rules: nothing is given on before `confirm` has seen that the object is still the one that was
+listed and opened; bytes that weren't asked for are zeros and must not be looked at; what an index or a scout
+says is fetched and no more: where batches are, the walk from one to the next decides.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Any
 from coordwire.records.batch import HEADER
 from coordwire.records.batch_reader import Batches
 from coordwire.records.resync import WASTE, Search
+from coordwire.spark.readers.header_scouts import headers_from
 from coordwire.spark.readers.stores import Replaced, store_of
 
 LEAST, MOST = 256 << 10, 8 << 20
@@ -42,6 +44,9 @@ SMALLEST = 4096
 
 THREADS, TOGETHER = 8, 128
 """Threads that fetch headers, and how many headers they are given."""
+
+SCOUTED, STRETCH = 1024, 256
+"""Headers for which scouts are sent ahead, at least, and how many each of them looks for."""
 
 SMALL = 16 << 20
 """Bytes of the largest index that is read; Kafka's have 10 MB at most."""
@@ -128,12 +133,12 @@ class Ranges:
             self.need(start, end)
         elif self._mean and self._mean < self._sparse():
             self.need(start, end, 4 * LEAST)
-        elif not self._fetch_known(start):
+        elif not self._fetch_known(start) and not self._scout(start):
             self._fetch(start, min(start + HEAD, len(self.view)))
 
     def _sparse(self) -> float:
         """From which distance on headers are fetched by themselves."""
-        helped = self._places and self._store.puts and self._missed <= 16 + self._hit // 4
+        helped = self._store.puts and self._missed <= 16 + self._hit // 4
         return max(SMALLEST, self._span / (AT_ONCE if helped else IN_TURN))
 
     def _fetch_known(self, start: int) -> bool:
@@ -153,6 +158,25 @@ class Ranges:
         for (at, _), data in zip(todo, found, strict=True):
             self._keep(at, data)
         self._known_to = wanted[-1] + 1
+        return True
+
+    def _scout(self, start: int) -> bool:
+        """Fetch the headers that come next, by scouts that begin at several places; whether any were sent."""
+        end, mean = self.limit, self._mean
+        if start < self._known_to or not self._store.puts or not mean or end - start < SCOUTED * mean:
+            return False
+        step = int(STRETCH * mean)
+        starts = range(start, min(start + THREADS * step, end), step)
+
+        def scout(at: int) -> list[tuple[int, bytes]]:
+            near = 0 if at == start else int(1.25 * mean) + HEADER.size
+            return headers_from(self._read, at, min(at + step, end), len(self.view), near)
+
+        with ThreadPoolExecutor(THREADS, "coordwire-headers") as threads:
+            for pieces in list(threads.map(scout, starts)):
+                for at, data in pieces:
+                    self._keep(at, data)
+        self._known_to = min(starts[-1] + step, end)
         return True
 
     # --- what is there ---

@@ -1,11 +1,11 @@
 """Files to parts: what one task reads.
 
 Strategy: a local segment larger than `splitSize` is cut into ranges of bytes; a part owns the batches that
-begin in its range, and its worker finds the first of them (see `segments`). Small files go together until
-they make up a part. A capture, or all files of a rotated one, as connections run across them, is one part
-or has a share for about each `splitSize` bytes (`coordwire.capture.sharing`). Rules: a plan is a function
-of the listing and the options alone; ranges of one file join without a gap, so that every batch has one
-owner, whatever the size.
+begin in its range, and its worker finds the first of them (see `segment_places`). Small files go together
+until they make up a part. A capture, or all files of a rotated one, as connections run across them, is one
+part or has a share for about each `splitSize` bytes (`coordwire.capture.sharing`). Rules: a plan is a
+function of the listing and the options alone; ranges of one file join without a gap, so that every batch has
+one owner, whatever the size.
 """
 
 from __future__ import annotations
@@ -96,10 +96,13 @@ def _has_index(file: File, origins: Origins) -> bool:
     return file.named and is_there(file.index)
 
 
-def capture_parts(files: Iterable[File], options: Options, *, shared: bool = True) -> list[Part]:
+def capture_parts(
+    files: Iterable[File], options: Options, *, shared: bool = True, stories: bool = False
+) -> list[Part]:
     """The parts of these captures: one each, or one for the files of a rotated one; of large ones shares.
 
-    shared: whether a capture may be read by several tasks.
+    shared: whether a capture may be read by several tasks; stories: whether one of them makes the stories of
+    groups.
     """
     parts = []
     files = list(files)
@@ -110,7 +113,7 @@ def capture_parts(files: Iterable[File], options: Options, *, shared: bool = Tru
         size = sum(file.size for file in chain)
         rest = tuple(file.path for file in chain[1:])
         first = chain[0]
-        count = shares_of(size, options.split_size) if shared and not first.trouble else 1
+        count = shares_of(size, options.split_size, stories=stories) if shared and not first.trouble else 1
         for share in range(count):
             start, end = share * size // count, (share + 1) * size // count
             parts.append(
@@ -120,8 +123,14 @@ def capture_parts(files: Iterable[File], options: Options, *, shared: bool = Tru
     return parts
 
 
-def shares_of(size: int, split_size: int) -> int:
-    """How many shares a capture of so many bytes has: a function of its size alone, whatever reads it."""
+def shares_of(size: int, split_size: int, *, stories: bool = False) -> int:
+    """How many shares a capture of so many bytes has: a function of its size alone, whatever reads it.
+
+    The stories of groups take one task longer than the rows of all frames take another: with stories a
+    capture has two shares at most, and two already where it is half as large.
+    """
+    if stories:
+        return 2 if size and size >= split_size // 2 else 1
     return min(MOST_SHARES, max(1, (size + split_size // 2) // split_size))
 
 

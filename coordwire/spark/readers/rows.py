@@ -6,10 +6,11 @@ exactly the schema asked for.
 
 from __future__ import annotations
 
-__all__ = ["Bad", "Builder", "conform", "quarantine_batch", "quarantine_row"]
+__all__ = ["Bad", "Builder", "conform", "part_columns", "quarantine_batch", "quarantine_row"]
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from coordwire.capture.jsonlines import text
@@ -18,10 +19,15 @@ from coordwire.spark.columns import QUARANTINE, arrow_schema
 if TYPE_CHECKING:
     import pyarrow
 
+    from coordwire.spark.readers.parts import Part
+
 KEPT = 64 << 10
 """Bytes of what couldn't be read that quarantine keeps."""
 
 MOST_ROWS = 20_000
+
+FEW = 4
+"""So many rows are made one by one: columns cost something each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +53,17 @@ class Builder:
     def __init__(self, schema: pyarrow.Schema, most: int) -> None:
         self.schema = schema
         self.most = most
+        self._pieces: list[Sequence[Sequence[Any]]] = []  # columns of rows, before those of `_rows`
         self._rows: list[Sequence[Any]] = []
+        self._count = 0
         self._used = 0
 
     def add(self, values: Sequence[Any], size: int) -> pyarrow.RecordBatch | None:
         """One row, in the schema's order. size: its bytes, about."""
         self._rows.append(values)
+        self._count += 1
         self._used += size
-        return self.take() if self._used >= self.most or len(self._rows) >= MOST_ROWS else None
+        return self.take() if self._used >= self.most or self._count >= MOST_ROWS else None
 
     def add_all(self, rows: Iterable[Sequence[Any]], size: int) -> Iterator[pyarrow.RecordBatch]:
         """Rows of about that many bytes each; the batches that have come together."""
@@ -62,16 +71,33 @@ class Builder:
             if (batch := self.add(row, size)) is not None:
                 yield batch
 
+    def has_room(self, count: int, size: int) -> bool:
+        """Whether so many rows, of so many bytes together, can be added before there is a batch."""
+        return self._used + size < self.most and self._count + count < MOST_ROWS
+
+    def add_columns(self, columns: Sequence[Sequence[Any]], count: int, size: int) -> None:
+        """So many rows, for which there is room, by their columns."""
+        if self._rows:
+            self._pieces.append(list(zip(*self._rows, strict=True)))
+            self._rows = []
+        self._pieces.append(columns)
+        self._count += count
+        self._used += size
+
     def take(self) -> pyarrow.RecordBatch | None:
         """What is there, if anything."""
         import pyarrow as pa
 
-        if not self._rows:
+        if not self._count:
             return None
-        columns = zip(*self._rows, strict=True)
+        if self._rows:
+            self._pieces.append(list(zip(*self._rows, strict=True)))
+        pieces, self._pieces, self._rows = self._pieces, [], []
+        self._count = self._used = 0
+        columns: Iterable[Sequence[Any]] = pieces[0]
+        if len(pieces) > 1:
+            columns = (list(chain.from_iterable(parts)) for parts in zip(*pieces, strict=True))
         arrays = [_array(column, field.type) for column, field in zip(columns, self.schema, strict=True)]
-        self._rows = []
-        self._used = 0
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -81,7 +107,7 @@ def _array(values: Sequence[Any], kind: pyarrow.DataType) -> pyarrow.Array:
 
     first = values[0]
     same = values[-1] is first and (first is None or isinstance(first, (str, bool)))
-    if same and all(value is first for value in values):
+    if same and values.count(first) == len(values):
         return pa.repeat(pa.scalar(first, type=kind), len(values))
     return pa.array(values, type=kind)
 
@@ -129,3 +155,11 @@ def quarantine_batch(bads: Sequence[Bad], columns: Sequence[str] | None = None) 
     schema = arrow_schema(wanted)
     arrays = [pa.array([_QUARANTINE[field.name](bad) for bad in bads], type=field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def part_columns(part: Part) -> dict[str, str | int | None]:
+    """The columns that are the same in all rows of a part."""
+    return {
+        "topic": part.topic, "partition": part.partition, "path": text(part.path), "broker": part.broker,
+        "cluster_id": part.cluster_id, "file_state": part.state,
+    }  # fmt: skip

@@ -16,6 +16,7 @@ __all__ = [
     "Store",
     "StoreError",
     "canonical",
+    "endpoint",
     "is_there",
     "is_uri",
     "local_path",
@@ -28,7 +29,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
@@ -39,11 +40,22 @@ if TYPE_CHECKING:
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
 _FILE = re.compile(r"file:(?://(?:localhost)?)?(?=/)|file://", re.IGNORECASE)
+_ONE_SLASH = re.compile(r"(s3[an]?|gs|gcs|abfss?|hdfs|viewfs):(?!//)", re.IGNORECASE)
 _SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss"}
 """Schemes that name the same files as another."""
 
 _REQUEST_ID = re.compile(r"\s*\(Request ID: [^)]*\)")
 _NAMED = re.compile(r"AWS Error ([A-Z_]+)")
+_NO_CREDENTIALS = {
+    "OAuth2 access token": "Google's token can't be had; set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud "
+    "auth application-default login, and check the network",
+    "AuthenticationException": "Azure's token can't be had; set AZURE_STORAGE_KEY, or AZURE_TENANT_ID, "
+    "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run az login, and check the network",
+}
+"""What the errors of stores contain where there are no credentials, and what to do then."""
+
+_DETAIL = 120
+"""Characters of their own text that are given with it."""
 
 
 class Identity(NamedTuple):
@@ -85,7 +97,10 @@ def is_uri(path: str) -> bool:
 
 
 def local_path(path: str) -> str:
-    """A path of the local disk without its scheme, if it has one."""
+    """A path of the local disk without its scheme, if it has one. Raises `CoordwireError` for a URI that
+    lacks a slash, unless there is such a file."""
+    if (found := _ONE_SLASH.match(path)) and not os.path.lexists(path):
+        raise CoordwireError(f"expected {found[1]}://…, got {path}")
     return _FILE.sub("", path, count=1) if _FILE.match(path) else path
 
 
@@ -195,6 +210,10 @@ class Store:
             raise FileNotFoundError(errno.ENOENT, "there is no such file", self.uri(path)) from error
         except (OSError, ValueError, ImportError, NotImplementedError) as error:
             raise _told(error, self.uri(path)) from error
+        except Exception as error:
+            if type(error).__module__ != "pyarrow.lib":  # ArrowException, as for what Azure's client raises
+                raise
+            raise _told(error, self.uri(path)) from error
 
 
 class RemoteStream(io.RawIOBase):
@@ -288,7 +307,7 @@ class _Writing:
 
 
 def _told(error: BaseException, uri: str) -> StoreError:
-    said = _REQUEST_ID.sub("", " ".join(str(error).split()))
+    said = _REQUEST_ID.sub("", " ".join(str(error).replace("\\n", " ").split()))
     named = _NAMED.search(said)
     code = named[1] if named else ""
     if code == "NO_SUCH_BUCKET":
@@ -303,7 +322,11 @@ def _told(error: BaseException, uri: str) -> StoreError:
         return StoreError(errno.EACCES, f"{why} ({code})", uri)
     if code == "NETWORK_CONNECTION":
         why = "the store can't be reached; check the network, AWS_ENDPOINT_URL and AWS_REGION"
-        return StoreError(errno.EHOSTUNREACH, f"{why} ({said[-200:]})", uri)
+        detail = said[said.index(code) + len(code) :].partition("curlCode: ")[2]
+        return StoreError(errno.EHOSTUNREACH, f"{why} ({detail or code})"[:500], uri)
+    for words, why in _NO_CREDENTIALS.items():
+        if words in said:
+            return StoreError(errno.EACCES, f"{why} ({said[:_DETAIL]} …)", uri)
     return StoreError(getattr(error, "errno", None) or errno.EIO, said[:500] or type(error).__name__, uri)
 
 
@@ -343,12 +366,16 @@ def is_there(uri: str) -> bool:
         return False
 
 
+def endpoint() -> str | None:
+    """The address of S3's server, where that is not Amazon's."""
+    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+
+
 def _environment() -> tuple[str | None, ...]:
     """What a file system is made from beside its URI."""
     env = os.environ.get
-    endpoint = env("AWS_ENDPOINT_URL_S3") or env("AWS_ENDPOINT_URL")
     return (
-        endpoint,
+        endpoint(),
         env("AWS_REGION") or env("AWS_DEFAULT_REGION"),
         env("AZURE_STORAGE_KEY"),
         env("AWS_PROFILE"),
@@ -359,8 +386,8 @@ def _environment() -> tuple[str | None, ...]:
 def _s3(scheme: str, bucket: str, environment: tuple[str | None, ...]) -> tuple[Store, str]:
     from pyarrow import fs
 
-    endpoint, region, _, _ = environment
-    if region is None and endpoint is None:
+    server, region, _, _ = environment
+    if region is None and server is None:
         try:
             region = fs.resolve_s3_region(bucket)
         except OSError:  # it isn't there, or isn't to be seen: what is tried next says which
@@ -369,8 +396,8 @@ def _s3(scheme: str, bucket: str, environment: tuple[str | None, ...]) -> tuple[
     options: dict[str, Any] = {"allow_delayed_open": True, "request_timeout": 60, "connect_timeout": 10}
     if region is not None:
         options["region"] = region
-    if endpoint is not None:
-        options["endpoint_override"] = endpoint
+    if server is not None:
+        options["endpoint_override"] = server
     return Store(fs.S3FileSystem(**options), "s3://", "", True), bucket
 
 
@@ -378,7 +405,8 @@ def _s3(scheme: str, bucket: str, environment: tuple[str | None, ...]) -> tuple[
 def _gcs(scheme: str, bucket: str, environment: tuple[str | None, ...]) -> tuple[Store, str]:
     from pyarrow.fs import GcsFileSystem
 
-    return Store(GcsFileSystem(), "gs://", "", True), bucket
+    # By default it tries for 15 minutes, also without a network or credentials.
+    return Store(GcsFileSystem(retry_time_limit=timedelta(seconds=30)), "gs://", "", True), bucket
 
 
 @lru_cache(64)

@@ -26,7 +26,7 @@ from coordwire.spark.readers.dispatch import SOURCES, plan_files
 from coordwire.spark.readers.files import File, find_files
 from coordwire.spark.readers.parts import Part
 from coordwire.spark.readers.rows import Bad, conform, quarantine_batch
-from coordwire.spark.readers.segments import resume_position
+from coordwire.spark.readers.segment_places import resume_position
 from coordwire.spark.sources.arrivals import (
     Arrival,
     ReadFiles,

@@ -6,7 +6,8 @@ commits the files, through the format's own library for Python: `deltalake` or `
 is imported only for its format; one transaction a run for a table; a file that a table no longer has stays
 in its place for those who read an older version, until the format's own cleaning removes it.
 
-delta_table.py      a table in Delta; iceberg_table.py: one in Iceberg, and path_catalog.py, where it is found
+delta_table.py      a table in Delta; delta_stores.py: how delta-rs uses a store
+iceberg_table.py    a table in Iceberg, and path_catalog.py, where it is found
 file_statistics.py  what the footer of a Parquet file says, for the formats' logs
 compacted_files.py  files that a compaction made, without the rows that a commit replaces
 table_commits.py    the tables of a folder, each brought up to the last commit that the manifest has
@@ -21,12 +22,16 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
 
 from coordwire.errors import CoordwireError
+from coordwire.spark.readers.stores import canonical, is_uri
 
 if TYPE_CHECKING:
     from coordwire.spark.pipeline.output import Output
 
 PARQUET = "parquet"
 FORMATS = (PARQUET, "delta", "iceberg")
+
+DELTA_STORES = ("s3", "gs", "abfss")
+"""The schemes of the stores that Delta tables can be in."""
 
 _PACKAGES = {"delta": ("deltalake", (1, 6, 6)), "iceberg": ("pyiceberg", (0, 12, 0))}
 """What each format needs, and since which version it has what is used here."""
@@ -77,9 +82,16 @@ def check_format(name: str, place: str = "") -> None:
             f"tables in the format {name} need {package} {wanted} or newer, and {found} is installed: "
             f"pip install --upgrade 'coordwire[{name}]'"
         )
-    if name == "iceberg" and (bad := sorted(set(place) & set("#?%"))):
+    scheme = canonical(place).partition("://")[0] if is_uri(place) else ""
+    if name == "delta" and scheme not in ("", *DELTA_STORES):
         raise CoordwireError(
-            f"Iceberg's readers take {' and '.join(bad)} in a path for more than a name: choose another --out"
+            f"Delta tables can be in {', '.join(DELTA_STORES)} or on the local disk, not in {scheme}: choose "
+            f"another --out than {place}, or --format iceberg"
+        )
+    if bad := sorted(set(place) & set("#?%" if name == "iceberg" else "%" if scheme else "")):
+        raise CoordwireError(
+            f"{name.capitalize()}'s readers take {' and '.join(bad)} in a path for more than a name: choose "
+            "another --out"
         )
 
 

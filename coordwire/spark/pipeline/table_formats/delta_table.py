@@ -2,9 +2,10 @@
 
 Strategy: the workers' files are added to the table's log, and the files that they replace removed, in one
 transaction, which carries the pipeline's number as an application transaction (`txn`): a commit of the same
-number cannot be there twice, and two of one folder at the same time conflict. Rules: dates are the partition;
-columns that a later version has are added to the table first, in a commit of their own, since delta-rs has
-no transaction for both.
+number cannot be there twice, and two of one folder at the same time conflict: in a store by a conditional
+put. Rules: dates are the partition; columns that a later version has are added to the table first, in a
+commit of their own, since delta-rs has no transaction for both; a store is used as pyarrow uses it (see
+`delta_stores`), and its errors are one sentence.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from __future__ import annotations
 __all__ = ["DeltaTableFiles"]
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -32,6 +34,7 @@ from coordwire.spark.columns import arrow_schema
 from coordwire.spark.pipeline.output import table_schema
 from coordwire.spark.pipeline.places import partition_date
 from coordwire.spark.pipeline.table_formats import Conflict, differing
+from coordwire.spark.pipeline.table_formats.delta_stores import in_one_line, storage_options, url
 from coordwire.spark.pipeline.table_formats.file_statistics import delta_statistics, footers
 
 if TYPE_CHECKING:
@@ -50,6 +53,8 @@ class DeltaTableFiles:
         self._table = table
         self._app = f"coordwire-{table_id}"
         self._place = output.path(table) if output.local else f"{output.shown.rstrip('/')}/{table}"
+        self._url = self._place if output.local else url(self._place)
+        self._storage = None if output.local else storage_options(output.shown)
         self._schema = Schema.from_arrow(arrow_schema(table_schema(table)))
         self._partitions = ["date"] if any(field.name == "date" for field in self._schema.fields) else []
         self._found: DeltaTable | None = None
@@ -59,10 +64,8 @@ class DeltaTableFiles:
         if LOG not in self._output.folder.entries(self._table):
             return None
         self._output.folder.check(f"{self._table}/{LOG}")
-        try:
-            self._found = DeltaTable(self._place)
-        except DeltaError as error:
-            raise CoordwireError(f"{self._place} can't be read as a Delta table: {error}") from None
+        with self._explained("read as a Delta table"):
+            self._found = DeltaTable(self._url, storage_options=self._storage)
         number: int | None = self._found.transaction_version(self._app)
         if number is None:
             raise CoordwireError(
@@ -93,10 +96,10 @@ class DeltaTableFiles:
             custom_metadata={"coordwire": __version__, "coordwireCommit": str(number)},
             max_commit_retries=0,
         )
-        try:
+        with self._explained("written"):
             if self._found is None:
                 create_table_with_add_actions(
-                    self._place, self._schema, actions,
+                    self._url, self._schema, actions, storage_options=self._storage,
                     partition_by=self._partitions, commit_properties=properties,
                 )  # fmt: skip
                 return
@@ -106,12 +109,20 @@ class DeltaTableFiles:
                 [*actions, *gone], "append", self._found.schema(), self._partitions,
                 commit_properties=properties,
             )  # fmt: skip
+
+    @contextmanager
+    def _explained(self, what: str) -> Iterator[None]:
+        """delta-rs's errors as ours."""
+        try:
+            yield
         except CommitFailedError as error:
-            raise Conflict(f"{self._place}: {error}") from None
+            raise Conflict(f"{self._place}: {in_one_line(error)}") from None
         except DeltaError as error:
-            if self._found is None and LOG in self._output.folder.entries(self._table):
-                raise Conflict(f"{self._place}: {error}") from None
-            raise CoordwireError(f"{self._place} can't be written: {error}") from None
+            if what == "written" and self._found is None and LOG in self._output.folder.entries(self._table):
+                raise Conflict(f"{self._place}: {in_one_line(error)}") from None
+            raise CoordwireError(f"{self._place} can't be {what}: {in_one_line(error)}") from None
+        except OSError as error:
+            raise CoordwireError(f"{self._place} can't be {what}: {in_one_line(error)}") from None
 
     def _statistics(self, names: Collection[str]) -> list[tuple[str, str]]:
         return [(name, delta_statistics(found)) for name, found in footers(self._output, sorted(names))]

@@ -27,6 +27,7 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.table.update import AssertCreate, TableRequirement, TableUpdate, update_table_metadata
 
 from coordwire.errors import CoordwireError
+from coordwire.spark.readers.stores import canonical, is_uri
 
 if TYPE_CHECKING:
     from coordwire.spark.pipeline.output import Output
@@ -76,7 +77,11 @@ class FolderFiles(FileIO):
     def __init__(self, output: Output) -> None:
         super().__init__({})
         self._output = output
-        self.root = f"file://{output.root.rstrip('/')}" if output.local else output.shown.rstrip("/")
+        if output.local:
+            self.root = f"file://{output.root.rstrip('/')}"
+        else:
+            scheme, _, rest = output.shown.rstrip("/").partition("://")
+            self.root = f"{scheme.lower()}://{rest}"
 
     def location(self, name: str) -> str:
         """The URI of a file."""
@@ -84,7 +89,11 @@ class FolderFiles(FileIO):
 
     def name(self, location: str) -> str | None:
         """The name of a file below the root; None for others."""
-        for root in {self.root, self.root.replace("file://", "file:", 1), self._output.root}:
+        if is_uri(location):  # s3a:// is s3://
+            location, roots = canonical(location), {canonical(self.root)}
+        else:
+            roots = {self.root, self.root.replace("file://", "file:", 1), self._output.root}
+        for root in roots:
             if location.startswith(f"{root}/"):
                 return location[len(root) + 1 :]
         return None
