@@ -1,8 +1,8 @@
 """The command line: recorded traffic to people and to pipes, and back to bytes.
 
     __main__.py          picks the command and imports its module alone, so that starting is cheap
-    decode.py encode.py explain.py pipeline.py   a module a command,
-    api/ completion/ offsets/ segment/ timeline/   or a package where it takes several files
+    decode.py encode.py explain.py pipeline.py serve.py   a module a command,
+    api/ completion/ offsets/ segment/ simulate/ timeline/   or a package where it takes several files
 
     inputs.py            opens files, decompressed, and shows progress; live.py: captures an interface
     coordinator_files.py the logs of coordinators among them

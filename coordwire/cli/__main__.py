@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
@@ -22,15 +23,20 @@ COMMANDS = {
     "segment": "show, verify, recover and index a broker's log segments",
     "offsets": "read the logs of coordinators: commits, groups, transactions",
     "pipeline": "turn captures and segments into tables, with Spark",
+    "serve": "run a Kafka broker for tests, in memory or in a folder",
+    "simulate": "run a group under one of six designs, in virtual time, with faults",
     "api": "show APIs, their versions and their fields",
     "completion": "print a script that completes command lines in bash, zsh or fish",
 }
 INTERRUPTED = 130
+_BACK = re.compile(r"-[0-9]")
+OF_OTHER_SYSTEMS = ("fcntl",)
+"""Modules of Python that Windows lacks: without them no tables are written, whose folders are locked."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; its exit status."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    arguments = _with_times(sys.argv[1:] if argv is None else argv)
     standard_streams.prepare()
     before, sys.unraisablehook = sys.unraisablehook, _unraisable
     try:
@@ -38,6 +44,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except Failure as failure:
         print(f"coordwire: {failure}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        if error.name not in OF_OTHER_SYSTEMS:
+            raise
+        print(f"coordwire: this needs Python's module {error.name}, which this system lacks", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -55,6 +66,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         sys.unraisablehook = before
     return status
+
+
+def _with_times(arguments: Sequence[str]) -> list[str]:
+    """The arguments, with `--since -10min` as `--since=-10min`: argparse takes -10min for an option."""
+    found: list[str] = []
+    for word in arguments:
+        if found and found[-1] in ("--since", "--until") and _BACK.match(word):
+            found[-1] += f"={word}"
+        else:
+            found.append(word)
+    return found
 
 
 class _Parser(argparse.ArgumentParser):

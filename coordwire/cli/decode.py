@@ -12,6 +12,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import BinaryIO
 
 from coordwire.capture.detect import sniff
@@ -57,6 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     live.check_inputs(options)
     gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
+    filters.absolute(options, _span(options))
     looking = _Looking(options)
     if local_tables.wanted(options):
         with local_tables.writing(options) as tables:
@@ -85,6 +87,30 @@ def _all(
             status = 2
     looking.report()
     return status
+
+
+def _span(options: argparse.Namespace) -> Callable[[], filters.TimeSpan | None] | None:
+    """Gives the span of all inputs; None where they can't be read twice."""
+    if options.interface is not None or not all(map(os.path.isfile, options.files)):
+        return None
+
+    def find() -> filters.TimeSpan | None:
+        return filters.span_of(time for name in options.files for time in _times(name, options))
+
+    return find
+
+
+def _times(name: str, options: argparse.Namespace) -> Iterator[int | None]:
+    """The times of an input's entries, or of a segment's batches; what can't be read is passed over."""
+    with suppress(CoordwireError, OSError, Failure), opened(name) as stream:
+        head = read_head(stream)
+        if _is_segment(head, options):
+            from coordwire.cli.segment.segment_dump import batch_times
+
+            yield from batch_times(Path(name))
+            return
+        for entry in _capture(name, stream, head, options, lazy=True).entries():
+            yield entry.time_ns
 
 
 class _Looking:
@@ -190,7 +216,9 @@ def _entries_to(
     return status
 
 
-def _capture(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace) -> Capture:
+def _capture(
+    name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace, *, lazy: bool = False
+) -> Capture:
     return Capture(
         stream,
         name,
@@ -198,6 +226,7 @@ def _capture(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespa
         strict=options.strict,
         ports=frozenset(options.port),
         head=head,
+        lazy=lazy,
         **dialect_options.chosen(options),
     )
 

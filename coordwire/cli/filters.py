@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from coordwire.capture.answer_errors import answer_errors, is_routine
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.cli import name_patterns
+from coordwire.cli import Failure, name_patterns
 from coordwire.cli.survey import Survey
 from coordwire.codec import Struct
 from coordwire.codec.entities import entity_values
@@ -34,6 +34,11 @@ LATEST = 1 << 63
 """Seconds since 1970 beyond any real time."""
 
 _KEY = re.compile(r"-?[0-9]{1,6}")
+_RELATIVE = re.compile(r"([+-])(\d{1,15}(?:\.\d{1,9})?)(ns|us|µs|ms|s|min|h|d)")
+_UNITS = {
+    "ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": SECOND, "min": 60 * SECOND,
+    "h": 3600 * SECOND, "d": DAY,
+}  # fmt: skip
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?")
 _FRACTION = re.compile(r"(.*:\d\d)\.(\d{1,9})(.*)")
 
@@ -76,8 +81,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def configure_times(parser: argparse._ActionsContainer) -> None:
     """--since and --until, for a `TimeRange`."""
     parser.add_argument(
-        "--since", type=moment, metavar="TIME", help="first time (UTC): ISO 8601, HH:MM[:SS] or epoch seconds"
-    )  # fmt: skip
+        "--since",
+        type=moment,
+        metavar="TIME",
+        help="first time (UTC): ISO 8601, epoch seconds, HH:MM[:SS] of the day on which the input begins; "
+        "+30s: so long after the input's first frame, -10min: before its last (ms, s, min, h, d)",
+    )
     parser.add_argument(
         "--until", type=moment, metavar="TIME", help="last time, as --since; both ends are included"
     )
@@ -106,9 +115,15 @@ def api(text: str) -> int:
 
 
 class Moment(int):
-    """Nanoseconds: since 1970 in UTC, or, if `clock`, since the midnight before the first entry."""
+    """Nanoseconds: since 1970 in UTC; if `clock`, since the midnight before the first entry; after the
+    input's `beginning`, or before (less than 0) its `end`, if it is relative to one of them."""
 
     clock = False
+    relative: Literal["beginning", "end"] | None = None
+
+
+TimeSpan = tuple[int, int]
+"""The times of an input's first and last entry."""
 
 
 def moment(text: str) -> Moment:
@@ -119,6 +134,11 @@ def moment(text: str) -> Moment:
             raise argparse.ArgumentTypeError(f"expected a time of day, got {text!r}")
         result = Moment(((hours * 60 + minutes) * 60 + seconds) * SECOND + _nanoseconds(found[4]))
         result.clock = True
+        return result
+    if found := _RELATIVE.fullmatch(text):
+        ns = int(Decimal(found[2]) * _UNITS[found[3]])
+        result = Moment(ns if found[1] == "+" else -ns)
+        result.relative = "beginning" if found[1] == "+" else "end"
         return result
     try:
         epoch = Decimal(text)
@@ -133,7 +153,7 @@ def moment(text: str) -> Moment:
         when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
-            f"expected a time (ISO 8601, HH:MM:SS or epoch seconds), got {text!r}"
+            f"expected a time (ISO 8601, HH:MM:SS, epoch seconds, +30s or -10min), got {text!r}"
         ) from None
     return Moment(
         (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000 + _nanoseconds(more)
@@ -146,7 +166,7 @@ def _nanoseconds(digits: str | None) -> int:
 
 class TimeRange:
     """From --since to --until. What has no time is in it only if it has no ends; a time of day is that of the
-    first time asked about."""
+    first time asked about. Moments that are relative must have been made absolute (`absolute`)."""
 
     def __init__(self, since: Moment | None, until: Moment | None) -> None:
         self._since, self._until = since, until
@@ -168,6 +188,32 @@ class TimeRange:
 
     def _absolute(self, when: Moment) -> int:
         return when + (self._midnight or 0) if when.clock else when
+
+
+def absolute(options: argparse.Namespace, find: Callable[[], TimeSpan | None] | None) -> None:
+    """Make --since and --until absolute that are relative to the input. find: gives the input's span, by
+    another reading; None where it can be read only once. Raises `Failure`."""
+    asked = [name for name in ("since", "until") if getattr(getattr(options, name), "relative", None)]
+    if not asked:
+        return
+    if find is None:
+        text = "standard input and live captures are read once: name a file, or give a time"
+        raise Failure(f"--{asked[0]} relative to the input needs its first and last time; {text}")
+    span = find()
+    for name in asked:
+        when: Moment = getattr(options, name)
+        moved = None if span is None else Moment(when + span[when.relative == "end"])
+        setattr(options, name, moved)
+
+
+def span_of(times: Iterable[int | None]) -> TimeSpan | None:
+    """From the first to the last of all times; None where there are none."""
+    first = last = None
+    for time_ns in times:
+        if time_ns is not None:
+            first = time_ns if first is None or time_ns < first else first
+            last = time_ns if last is None or time_ns > last else last
+    return None if first is None or last is None else (first, last)
 
 
 class EntryNames:

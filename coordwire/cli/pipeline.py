@@ -23,11 +23,12 @@ from coordwire.cli.inputs import shown
 from coordwire.cli.termination import terminable
 from coordwire.errors import CoordwireError
 from coordwire.spark.options import Options
-from coordwire.spark.pipeline.catalog_views import register
+from coordwire.spark.pipeline.catalog_views import check_place, register
 from coordwire.spark.pipeline.engine import Engine
 from coordwire.spark.pipeline.job import REPORT, check
 from coordwire.spark.pipeline.job import run as run_pipeline
 from coordwire.spark.pipeline.local_tasks import LocalEngine
+from coordwire.spark.pipeline.output import Output
 from coordwire.spark.pipeline.spark_tasks import SparkEngine
 from coordwire.spark.pipeline.summary import PipelineSummary
 from coordwire.spark.pipeline.table_formats import FORMATS, PARQUET
@@ -92,6 +93,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         tables = tables_named(options.tables.split(",") if options.tables else None)
         with _engine(options, table_format) as engine:
+            if options.catalog is not None and isinstance(engine, SparkEngine):
+                check_place(engine.spark, Output(options.out))
             summary = run_pipeline(
                 engine, options.inputs, options.out, tables=tables,
                 options=Options(
@@ -116,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
     for notice in summary.notices:
         print(f"coordwire: {shown(notice)}", file=sys.stderr)
     _tell(summary, options)
-    return 1 if summary.errors else 0
+    return 1 if summary.unread else 0
 
 
 def _formats(options: argparse.Namespace) -> tuple[str | None, str]:
@@ -212,7 +215,7 @@ def _tell(summary: PipelineSummary, options: argparse.Namespace) -> None:
     print(f"frames    {summary.frames:>14,}   {summary.refused:,} refused")
     print(f"batches   {summary.batches:>14,}")
     print(f"records   {summary.records:>14,}")
-    print(f"errors    {summary.errors:>14,}   {summary.quarantined_bytes:,} bytes in quarantine")
+    print(f"unread    {summary.unread:>14,}   {summary.quarantined_bytes:,} bytes in quarantine")
     print(f"seconds   {summary.seconds:>14,.1f}   {rate:,.1f} MB/s")
     if summary.reused:
         print(f"{summary.reused:,} of {summary.units:,} units were complete before")

@@ -153,7 +153,7 @@ def _message(cls: type[Message]) -> Form:
                 "doc": row.doc,
             }
         )  # fmt: skip
-    return {"name": cls.__name__, "direction": cls.direction, "fields": fields}
+    return {"name": cls.__name__, "module": cls.__module__, "direction": cls.direction, "fields": fields}
 
 
 def _diff(entry: PageEntry, old: int, new: int) -> Form:

@@ -18,6 +18,8 @@ __all__ = ["describe_text", "diff_text", "list_text", "others_text"]
 
 Form = dict[str, Any]
 LONGEST_TYPE = 26
+"""The width of the column of types; the name of a longer one is shown in full, and moves its line's text."""
+
 _TOGETHER = "\xa0"
 """A space at which no line is broken."""
 
@@ -69,7 +71,7 @@ def describe_text(form: Form, width: int) -> Iterator[str]:
             yield line.replace(_TOGETHER, " ")
     for message in form["messages"]:
         yield ""
-        yield message["name"]
+        yield f"{message['name']}, in {message['module']}"
         yield from _fields(message["fields"], width)
 
 
@@ -103,15 +105,11 @@ def _fields(fields: list[Form], width: int) -> Iterator[str]:
         return
     names = [f"{'  ' * (field['path'].count('.') + 1)}{field['name']}" for field in fields]
     column = min(max(map(len, names)), 40)
-    types = [_short(field["type"]) for field in fields]
-    type_column = max(map(len, types))
-    for name, kind, field in zip(names, types, fields, strict=True):
-        start = f"{name:<{column}}  {kind:<{type_column}}  {field['versions']:<5}  "
-        yield from _wrap(" ".join([*_notes(field), field["doc"]]).strip(), len(start), width, start)
-
-
-def _short(kind: str) -> str:
-    return kind if len(kind) <= LONGEST_TYPE else f"{kind[: LONGEST_TYPE - 1]}…"
+    type_column = min(max(len(field["type"]) for field in fields), LONGEST_TYPE)
+    indent = column + type_column + 11
+    for name, field in zip(names, fields, strict=True):
+        start = f"{name:<{column}}  {field['type']:<{type_column}}  {field['versions']:<5}  "
+        yield from _wrap(" ".join([*_notes(field), field["doc"]]).strip(), indent, width, start)
 
 
 def _notes(field: Form) -> Iterator[str]:

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.cli.local_tables.owned_files import OwnedFiles
+from coordwire.group_events import GroupEvent
 from coordwire.groups.capture_timeline import Timeline
-from coordwire.groups.timeline_events import GroupEvent
 from coordwire.quantities import counted
 from coordwire.spark.columns import TABLES
 from coordwire.spark.readers.captures import bad_of

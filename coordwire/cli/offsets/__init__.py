@@ -67,6 +67,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     output = _format(options)
     reading = _Reading(options)
+    filters.absolute(
+        options,
+        lambda: filters.span_of(_time(item) for item in _Reading(options, quiet=True).items()),
+    )
     wanted = _Wanted(options)
     if options.latest:
         kept = latest(_passed_on(wanted.timely(reading.items()), output))

@@ -13,6 +13,7 @@ import os
 import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
@@ -20,11 +21,18 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from coordwire.capture.model import format_time
 from coordwire.cli import Failure
 from coordwire.cli.coordinator_files import refuse_capture
-from coordwire.cli.filters import Moment, moment
+from coordwire.cli.filters import Moment, absolute, moment, span_of
 from coordwire.cli.inputs import PlainFile, copied, failure, note, plain_file, shown
 from coordwire.cli.segment.segment_files import expanded
 from coordwire.cli.segment.segment_lines import Lines
-from coordwire.errors import CodecUnavailable, CorruptBatch, DecodeError, LimitExceeded, counted
+from coordwire.errors import (
+    CodecUnavailable,
+    CoordwireError,
+    CorruptBatch,
+    DecodeError,
+    LimitExceeded,
+    counted,
+)
 from coordwire.records import Record, RecordBatch, UnreadableRange
 from coordwire.segments import (
     OffsetIndex,
@@ -85,7 +93,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from-offset", type=int, metavar="N", help="the first offset to show")
     parser.add_argument("--to-offset", type=int, metavar="N", help="the last offset to show")
     parser.add_argument(
-        "--since", type=moment, metavar="TIME", help="first time (UTC): ISO 8601 or epoch seconds"
+        "--since",
+        type=moment,
+        metavar="TIME",
+        help="first time (UTC): ISO 8601, epoch seconds; +30s: so long after the first record's time, "
+        "-10min: before the last one's (ms, s, min, h, d)",
     )
     parser.add_argument(
         "--until", type=moment, metavar="TIME", help="last time, as --since; both ends are included"
@@ -97,6 +109,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    absolute(options, lambda: span_of(_batch_times(expanded(options.paths))))
     wanted = Wanted(
         options.from_offset, options.to_offset, _ms(options.since), _ms(options.until), options.limit,
         options.batches,
@@ -131,6 +144,23 @@ def decode(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace
         dump.fault(name, copy)
     dump.report(shown(name))
     return dump.status
+
+
+def _batch_times(paths: Iterator[Path]) -> Iterator[int]:
+    for path in paths:
+        kind = file_name(path.name)
+        if _KINDS.get(path.name if kind is None else kind.kind) is None:
+            with suppress(CoordwireError, OSError, Failure):
+                yield from batch_times(path)
+
+
+def batch_times(path: Path) -> Iterator[int]:
+    """The times of a segment's batches in ns, the first and the latest of each. Raises `OSError`."""
+    with plain_file(path) as plain, Segment(plain.path) as segment:
+        for batch in segment.batches(on_error="skip", check_records=False):
+            for time_ms in (batch.base_timestamp, batch.max_timestamp):
+                if time_ms >= 0:
+                    yield time_ms * MILLI
 
 
 def _ms(when: Moment | None) -> int | None:

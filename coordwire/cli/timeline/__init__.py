@@ -18,11 +18,13 @@ from coordwire.cli.name_patterns import Find, Names
 from coordwire.cli.survey import Survey
 from coordwire.cli.timeline.timeline_inputs import TimelineInputs
 from coordwire.dialects.grammar import Dialect
-from coordwire.groups.timeline_events import (
+from coordwire.group_events import (
     ErrorMet,
     GroupEvent,
     MemberLeft,
     OffsetCommitted,
+    RebalanceBegan,
+    RebalanceCost,
     RebalanceEnded,
     TransactionStep,
     Unanswered,
@@ -37,6 +39,9 @@ class TimelineFormat(Protocol):
 
     def learn(self, event: GroupEvent) -> None:
         """An event of a wanted group outside the wanted times: it may name a member of later ones."""
+
+    def heading(self, where: str, span: filters.TimeSpan | None) -> None:
+        """The input, and the times of its first and last frame if it has any; called before `finish`."""
 
     def finish(self) -> None:
         """That was the last."""
@@ -76,6 +81,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--group", action="append", metavar="ID", help=f"only this group: {name_patterns.HELP}"
     )
     group.add_argument("--errors", action="store_true", help="only what went wrong")
+    group.add_argument(
+        "--rebalances",
+        action="store_true",
+        help="only rebalances: how they began, what they changed and cost",
+    )
+    parser.add_argument(
+        "--summary", action="store_true", help="of each group only what its history amounts to"
+    )
     filters.configure_times(group)
 
 
@@ -83,18 +96,23 @@ def run(options: argparse.Namespace) -> int:
     live.check_inputs(options)
     reading = TimelineInputs(options)
     output = _format(options)
+    again = TimelineInputs(options, quiet=True) if reading.is_lasting else None
+    filters.absolute(options, None if again is None else again.whole_span)
     groups = Names(options.group, _find(options))
     times = filters.TimeRange(options.since, options.until)
     survey = _survey(options)
     for event in reading.events():
         of_group = not groups or groups(event.group)
         wanted = of_group and event.time_ns in times
-        listed = not options.errors or _went_wrong(event)
+        listed = (not options.errors or _went_wrong(event)) and (
+            not options.rebalances or isinstance(event, RebalanceBegan | RebalanceEnded | RebalanceCost)
+        )
         survey.saw(event, wanted and listed)
         if wanted:
             output.write(event, listed=listed)
         elif of_group:
             output.learn(event)
+    output.heading(reading.where, reading.span)
     output.finish()
     if survey.total:
         survey.report(reading.where)
@@ -127,12 +145,12 @@ def _survey(options: argparse.Namespace) -> Survey:
 
 def _format(options: argparse.Namespace) -> TimelineFormat:
     if (options.format or ("story" if sys.stdout.isatty() else "json")) == "json":
-        from coordwire.cli.timeline.timeline_json import TimelineJsonFormat
+        from coordwire.cli.timeline.timeline_json import SummaryJsonFormat, TimelineJsonFormat
 
-        return TimelineJsonFormat()
+        return SummaryJsonFormat() if options.summary else TimelineJsonFormat()
     from coordwire.cli.timeline.timeline_story import StoryFormat
 
-    return StoryFormat()
+    return StoryFormat(summary=options.summary)
 
 
 def _went_wrong(event: GroupEvent) -> bool:

@@ -10,8 +10,11 @@ from collections.abc import Iterator, Mapping
 
 from coordwire.cli.inputs import shown
 from coordwire.cli.message_lines import Pieces, quoted
+from coordwire.cli.timeline.story_links import StoryLinks, ending_text
 from coordwire.cli.timeline.timeline_words import (
     CAUSES,
+    COMES,
+    GOES,
     LEAVINGS,
     count,
     duration,
@@ -20,7 +23,7 @@ from coordwire.cli.timeline.timeline_words import (
     stamp,
 )
 from coordwire.enums import ErrorCode
-from coordwire.groups.timeline_events import (
+from coordwire.group_events import (
     CoordinatorFound,
     ErrorMet,
     GroupConverted,
@@ -41,13 +44,23 @@ __all__ = ["EventLines"]
 SLOW_NS = 10_000_000_000
 MS = 1_000_000
 MOST_GAPS = 4
+SILENT = "it was silent for longer than its session timeout"
+"""The part of a cause's detail that repeats the cause."""
 
 
 class EventLines:
     """names: short ones of members; one_day: whether all events are of one day, so that times suffice;
-    packet_width: of the column of packet numbers, 0 for none."""
+    packet_width: of the column of packet numbers, 0 for none; links: what lines owe to others."""
 
-    def __init__(self, names: Mapping[str, str], *, one_day: bool, packet_width: int = 0) -> None:
+    def __init__(
+        self,
+        names: Mapping[str, str],
+        *,
+        one_day: bool,
+        packet_width: int = 0,
+        links: StoryLinks | None = None,
+    ) -> None:
+        self._links = links or StoryLinks()
         self._names = names
         self._one_day = one_day
         self._packet_width = packet_width
@@ -60,9 +73,10 @@ class EventLines:
 
     def clock(self, event: GroupEvent) -> str:
         """The time alone, or the number where there is none."""
-        if event.time_ns is None:
-            return f"#{event.number}"
-        time = stamp(event.time_ns)
+        return f"#{event.number}" if event.time_ns is None else self._clock(event.time_ns)
+
+    def _clock(self, time_ns: int) -> str:
+        time = stamp(time_ns)
         return time.partition(" ")[2] if self._one_day else time
 
     def pieces(self, event: GroupEvent) -> Pieces:
@@ -86,7 +100,7 @@ class EventLines:
                     ("⟳ ", "busy"),
                     ("rebalance: ", "busy"),
                     (self.cause(event), "plain"),
-                    *_detail(event),
+                    *self._detail(event),
                 ]
             case RebalanceEnded():
                 return self._ended(event)
@@ -117,6 +131,7 @@ class EventLines:
         notes += [f"static {shown(event.instance_id)}"] if event.instance_id is not None else []
         notes += [f"wants {shown(', '.join(event.topics))}"] if event.topics else []
         notes += [quoted(event.reason, 200)] if event.reason else []
+        notes += self._expelled(event.member_id)
         pieces.append((f"  {', '.join(notes)}", "note"))
         if self.name(event.member_id) != shown(event.member_id):
             pieces.append((f"  {shown(event.member_id)}", "rule"))
@@ -130,7 +145,30 @@ class EventLines:
         ]  # fmt: skip
         if event.reason:
             pieces.append((f"  {quoted(event.reason, 200)}", "note"))
+        if event.inferred:
+            notes = [ending_text(event.ending, self._clock)] if event.ending is not None else []
+            notes += [f"packet {event.packet} shows that it is out"] if event.packet is not None else []
+            if notes:
+                pieces.append((f"  {'; '.join(notes)}", "note"))
         return pieces
+
+    def _expelled(self, member_id: str | None) -> list[str]:
+        """That a member's client was in before, and how that ended."""
+        left = self._links.expelled.get(member_id or "")
+        if left is None:
+            return []
+        return [f"the same client as {self.name(left.member_id)}, which {_went(left)} at {self.clock(left)}"]
+
+    def _detail(self, event: RebalanceBegan) -> Pieces:
+        """What speaks for a cause, and what is known of the member that caused it."""
+        who = self._links.causer(event)
+        ending = self._links.endings.get(who or "") if event.cause in GOES else None
+        notes = [] if ending is None else [ending_text(ending, self._clock)]
+        detail = event.detail.removesuffix(SILENT).rstrip("; ") if event.cause == "session_timeout" else ""
+        detail = detail if event.cause == "session_timeout" else event.detail
+        notes += [shown(detail)] if detail else []
+        notes += self._expelled(who) if event.cause in COMES else []
+        return [(f"  {'; '.join(notes)}", "note")] if notes else []
 
     def _ended(self, event: RebalanceEnded) -> Pieces:
         length = "" if event.length_ns is None else f" after {duration(event.length_ns)}"
@@ -151,6 +189,7 @@ class EventLines:
         notes += [f"leader {self.name(event.leader)}"] if event.leader else []
         notes += [count(len(event.members), "member")] if event.members else []
         notes += [f"last to join {self.name(event.last_to_join)}"] if event.last_to_join else []
+        notes += _passed(event)
         if notes:
             pieces.append((f"  {shown(', '.join(notes))}", "note"))
         return pieces
@@ -194,12 +233,24 @@ class EventLines:
 
     def cause(self, event: RebalanceBegan | RebalanceEnded) -> str:
         """Why a rebalance began, in words."""
-        text = CAUSES[event.cause].format(self.name(event.member_id))
+        text = CAUSES[event.cause].format(self.name(self._links.causer(event)))
         return f"presumably {text}" if event.inferred and event.cause != "unknown" else text
 
 
-def _detail(event: RebalanceBegan) -> Pieces:
-    return [(f"  {shown(event.detail)}", "note")] if event.detail else []
+def _went(event: MemberLeft) -> str:
+    return LEAVINGS[event.how]
+
+
+def _passed(event: RebalanceEnded) -> list[str]:
+    """The classic generations between this one and the one before, of which nothing was seen."""
+    before, after = event.generation_before, event.generation
+    if event.kind != "classic" or event.outcome != "steady" or before is None or after is None:
+        return []
+    if after < before + 2:
+        return []
+    first, last = before + 1, after - 1
+    passed = f"generation {first}" if first == last else f"generations {first} to {last}"
+    return [f"no member was seen in {passed}"]
 
 
 def _transaction(event: TransactionStep) -> Pieces:

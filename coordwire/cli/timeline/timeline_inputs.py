@@ -21,7 +21,7 @@ from itertools import groupby
 from typing import BinaryIO
 
 from coordwire.capture.detect import HEAD, sniff
-from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.reader import Capture, read_head
 from coordwire.capture.rotated import rejoined
 from coordwire.capture.rotation import RotatedFiles, is_capture_name, rotated
@@ -29,16 +29,18 @@ from coordwire.capture.tcp.streams import read_streams
 from coordwire.cli import Failure
 from coordwire.cli.capture_notes import capture_notes
 from coordwire.cli.coordinator_files import read_log
+from coordwire.cli.filters import TimeSpan
 from coordwire.cli.inputs import failure, note, open_file, opened, shown
 from coordwire.cli.live import live
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
+from coordwire.group_events import GroupEvent
 from coordwire.groups.capture_timeline import USED_APIS, timeline
 from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem
 from coordwire.groups.log_events import log_timeline, topic_names
 from coordwire.groups.log_files import LogFile, find_files
-from coordwire.groups.timeline_events import GroupEvent
 
+_Found = Entry | ConnectionEnd
 MOST_APIS = 8
 """APIs that a sentence names."""
 
@@ -54,6 +56,7 @@ class TimelineInputs:
         self._apis: Counter[str] = Counter()
         self._status = 0
         self._unread = 0
+        self._span: tuple[int | None, int | None] = None, None
         self._deviating = 0
         if options.interface is not None:
             self._captures.append((0, (options.interface,)))
@@ -70,6 +73,31 @@ class TimelineInputs:
         """The inputs, in words."""
         names = [self._options.interface] if self._options.interface is not None else self._options.files
         return shown(names[0]) if len(names) == 1 else f"{len(names)} inputs"
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether the inputs can be read again."""
+        return self._options.interface is None and "-" not in self._options.files
+
+    @property
+    def span(self) -> TimeSpan | None:
+        """The times of the captures' first and last frames so far, or ends of connections."""
+        first, last = self._span
+        return None if first is None or last is None else (first, last)
+
+    def whole_span(self) -> TimeSpan | None:
+        """That of all inputs, logs included; reads them."""
+        for event in self.events():
+            if event.time_ns is not None:
+                self._reach(event.time_ns)
+        return self.span
+
+    def _reach(self, time_ns: int) -> None:
+        first, last = self._span
+        if last is None or time_ns > last:
+            self._span = time_ns if first is None else first, time_ns
+        elif first is None or time_ns < first:
+            self._span = time_ns, last
 
     def _add(self, name: str) -> None:
         if name == "-":
@@ -129,7 +157,7 @@ class TimelineInputs:
 
     def events(self) -> Iterator[GroupEvent]:
         """Those of the captures and those of the logs, by time."""
-        sources = [timeline(self._counted())] if self._captures else []
+        sources = [timeline(self._counted(), ends=True)] if self._captures else []
         names = topic_names(self._items([file for file in self._logs if file.log == "metadata"]))
         told = [file for file in self._logs if file.log in (None, "consumer_offsets")]
         by_partition = groupby(told, key=lambda file: (os.path.dirname(file.path), file.partition))
@@ -161,19 +189,24 @@ class TimelineInputs:
 
     # --- captures ---
 
-    def _counted(self) -> Iterator[Entry]:
+    def _counted(self) -> Iterator[_Found]:
         """All captures' entries; those that a story may lack are counted."""
         for entry in rejoined(self._entries(), strict=self._options.strict):
+            if entry.time_ns is not None:
+                self._reach(entry.time_ns)
+            if isinstance(entry, ConnectionEnd):
+                yield entry
+                continue
             self._unread += _missed(entry)
             if isinstance(entry, FrameEntry):
                 self._apis[entry.api_name or "unknown"] += 1
             self._deviating += _deviates(entry)
             yield entry
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[_Found]:
         """All captures' entries in the order of time, each opened when its first is due."""
         due = sorted(self._captures, reverse=True)
-        heap: list[tuple[int, int, Entry, Iterator[Entry]]] = []
+        heap: list[tuple[int, int, _Found, Iterator[_Found]]] = []
         number = 0
         while due or heap:
             while due and (not heap or due[-1][0] <= heap[0][0]):
@@ -187,14 +220,17 @@ class TimelineInputs:
 
     @staticmethod
     def _push(
-        heap: list[tuple[int, int, Entry, Iterator[Entry]]], entries: Iterator[Entry], time: int, order: int
+        heap: list[tuple[int, int, _Found, Iterator[_Found]]],
+        entries: Iterator[_Found],
+        time: int,
+        order: int,
     ) -> None:
         entry = next(entries, None)
         if entry is not None:
             # An entry without a time, or one out of order, stays after the one before it.
             heapq.heappush(heap, (max(entry.time_ns or 0, time), order, entry, entries))
 
-    def _of(self, names: tuple[str, ...]) -> Iterator[Entry]:
+    def _of(self, names: tuple[str, ...]) -> Iterator[_Found]:
         """The entries of one capture, or of the files of a rotated one."""
         options, name = self._options, names[0]
         try:
@@ -203,7 +239,7 @@ class TimelineInputs:
                     stream, name, input=options.input, strict=options.strict, ports=frozenset(options.port),
                     dialect=options.dialect,
                 )  # fmt: skip
-                yield from capture.entries()
+                yield from capture.entries_and_ends()
             for text in capture_notes(capture):
                 self._tell(0, f"{shown(name)}: {text}")
         except Failure as trouble:

@@ -1,4 +1,4 @@
-"""A timeline as JSON, one event a line.
+"""A timeline as JSON, one event a line, or one line a group with what its events amount to.
 
 Strategy: an event's fields are the line's, in camelCase and in their order, "event" before them. Rules: lines
 are ASCII; times are ISO 8601 in UTC (`time_ns` is "time", `began_ns` "began", …), lengths are in milliseconds
@@ -15,8 +15,10 @@ from typing import Any
 
 from coordwire.capture.jsonlines import encode, text
 from coordwire.capture.model import format_time
+from coordwire.cli.filters import TimeSpan
 from coordwire.enums import ErrorCode
-from coordwire.groups.timeline_events import EVENTS, GroupEvent
+from coordwire.group_events import EVENTS, GroupEvent
+from coordwire.groups.group_totals import GroupStory
 
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
 
@@ -42,8 +44,74 @@ class TimelineJsonFormat:
     def learn(self, event: GroupEvent) -> None:
         """Ids are written whole."""
 
+    def heading(self, where: str, span: TimeSpan | None) -> None:
+        """Events have their own times."""
+
     def finish(self) -> None:
         """Nothing is kept."""
+
+
+class SummaryJsonFormat:
+    """Writes a line for each group: what its events amount to."""
+
+    def __init__(self) -> None:
+        self._stories: dict[str, GroupStory] = {}
+        self._span: TimeSpan | None = None
+
+    def write(self, event: GroupEvent, *, listed: bool = True) -> None:
+        """One event, whether it is to be listed or not."""
+        self._stories.setdefault(event.group, GroupStory(event.group)).add(event)
+
+    def learn(self, event: GroupEvent) -> None:
+        """Clients are named by the events that are written."""
+
+    def heading(self, where: str, span: TimeSpan | None) -> None:
+        self._span = span
+
+    def finish(self) -> None:
+        for story in self._stories.values():
+            sys.stdout.write(encode(self._form(story)) + "\n")
+
+    def _form(self, story: GroupStory) -> dict[str, Any]:
+        longest = story.longest
+        first, last = self._span or (None, None)
+        return {
+            "event": "summary",
+            "group": story.group,
+            "kind": story.kind,
+            "inputFirst": _time(first),
+            "inputLast": _time(last),
+            "first": _time(story.first_ns),
+            "last": _time(story.last_ns),
+            "coordinator": story.coordinator,
+            "joined": story.joined,
+            "left": story.left,
+            "members": sorted(story.members),
+            "generations": story.generations,
+            "commits": story.commits,
+            "unanswered": story.unanswered,
+            "rebalances": story.rebalances,
+            "rebalancingMs": _ms(story.rebalancing_ns),
+            "longestMs": None if longest is None else _ms(longest.length_ns or 0),
+            "longestCause": None if longest is None else longest.cause,
+            "withoutConsumerMs": _ms(story.idle_ns),
+            "recordsWaited": story.waited,
+            "causes": [
+                {"client": client, "cause": cause, "times": times}
+                for client, causes in story.caused.items()
+                for cause, times in causes.items()
+            ],
+            "lag": sum(story.lag.values()),
+            "errors": {ErrorCode(code).name: times for code, times in story.errors.most_common()},
+        }
+
+
+def _time(time_ns: int | None) -> str | None:
+    return None if time_ns is None else format_time(time_ns, 9 if time_ns % 1000 else 6)
+
+
+def _ms(ns: int) -> float:
+    return round(ns / 1e6, 6)
 
 
 @cache
@@ -65,4 +133,4 @@ def _plain(value: Any, name: str = "") -> Any:
         return {_camel(name): _plain(one, name) for name, one in zip(names, value, strict=True)}
     if value is None or not name.endswith("_ns"):
         return value
-    return round(value / 1e6, 6) if name == "length_ns" else format_time(value, 9 if value % 1000 else 6)
+    return _ms(value) if name == "length_ns" else _time(value)

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from coordwire.cli import Failure
+from coordwire.cli.filters import TimeSpan
 from coordwire.cli.inputs import shown
 from coordwire.cli.message_lines import Pieces
 from coordwire.cli.timeline.event_lines import EventLines
+from coordwire.cli.timeline.story_links import StoryLinks
 from coordwire.cli.timeline.timeline_words import (
     count,
     day,
@@ -28,8 +30,7 @@ from coordwire.cli.timeline.timeline_words import (
 )
 from coordwire.cli.timeline.verdict import verdict
 from coordwire.enums import ErrorCode
-from coordwire.groups.group_totals import GroupStory
-from coordwire.groups.timeline_events import (
+from coordwire.group_events import (
     ErrorMet,
     GroupEvent,
     LagMeasured,
@@ -41,6 +42,7 @@ from coordwire.groups.timeline_events import (
     TransactionStep,
     Unanswered,
 )
+from coordwire.groups.group_totals import GroupStory
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -61,7 +63,8 @@ REPEATED = (ErrorMet, Unanswered, TransactionStep, OffsetCommitted)
 class StoryFormat:
     """Writes blocks to standard output, at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, summary: bool = False) -> None:
+        self._summary = summary
         try:
             from rich.console import Console
         except ImportError:
@@ -74,6 +77,7 @@ class StoryFormat:
         self._members: dict[str, list[GroupEvent]] = {}
         self._stories: dict[str, GroupStory] = {}
         self._count = 0
+        self._heading = ""
 
     def write(self, event: GroupEvent, *, listed: bool = True) -> None:
         """One event. listed: whether it is to have a line; it counts in the head all the same."""
@@ -93,19 +97,24 @@ class StoryFormat:
             if len(members) < MOST_EVENTS:
                 members.append(event)
 
+    def heading(self, where: str, span: TimeSpan | None) -> None:
+        if span is not None:
+            self._heading = (
+                f"   {where}: {stamp(span[0])} to {_until(*span)} UTC, {duration(span[1] - span[0])}"
+            )
+
     def finish(self) -> None:
         from rich.text import Text
 
+        if self._events and self._heading:
+            self._show(Text(self._heading), 3)
         for number, (group, events) in enumerate(self._events.items()):
             if number:
                 self._console.print()
             block = self._block(group, events)
-            for line in block.lines():
+            for line in block.head() if self._summary else block.lines():
                 text = Text.assemble(*((text, STYLES[style]) for text, style in line))
-                if self._console.is_terminal:
-                    self._hang(text, block.margin)
-                else:
-                    self._console.print(text, soft_wrap=True)
+                self._show(text, block.margin)
         if self._count > MOST_EVENTS:
             dropped = (
                 f"… {self._count - MOST_EVENTS:,} more events; --format json, --since or --group show them"
@@ -114,6 +123,12 @@ class StoryFormat:
 
     def _block(self, group: str, events: list[GroupEvent]) -> _Block:
         return _Block(self._stories[group], events, self._members.get(group, []), self._width)
+
+    def _show(self, text: Text, margin: int) -> None:
+        if self._console.is_terminal:
+            self._hang(text, margin)
+        else:
+            self._console.print(text, soft_wrap=True)
 
     def _hang(self, text: Text, margin: int) -> None:
         """A line; what has no room in it goes on under its words, not under its time."""
@@ -124,6 +139,22 @@ class StoryFormat:
         rest = text.plain[len(first.plain) :].lstrip()
         if rest:
             self._console.print(Padding(text[-len(rest) :], (0, 0, 0, margin), expand=False))
+
+
+def story_lines(events: Iterable[GroupEvent], width: int = 110) -> Iterator[str]:
+    """The blocks of all groups as plain lines, without rich."""
+    by_group: dict[str, list[GroupEvent]] = {}
+    for event in events:
+        by_group.setdefault(event.group, []).append(event)
+    for number, (group, of_group) in enumerate(by_group.items()):
+        if number:
+            yield ""
+        story = GroupStory(group)
+        for event in of_group:
+            story.add(event)
+        members: list[GroupEvent] = [one for one in of_group if isinstance(one, MemberJoined | MemberLeft)]
+        for line in _Block(story, of_group, members, width).lines():
+            yield "".join(text for text, _ in line)
 
 
 class _Block:
@@ -138,16 +169,19 @@ class _Block:
         days = {day(event.time_ns) for event in events if event.time_ns is not None}
         packets = max((event.packet or 0 for event in events), default=0)
         width = len(str(packets)) if packets else 0
-        self._of = EventLines(short_names(members), one_day=len(days) == 1, packet_width=width)
+        self._of = EventLines(
+            short_names(members), one_day=len(days) == 1, packet_width=width,
+            links=StoryLinks.of(events, members),
+        )  # fmt: skip
         self.margin = 19 + (width + 2 if width else 0)
         """Columns before an event's words: margin, time, packet, sign."""
 
     def lines(self) -> Iterator[Pieces]:
-        yield from self._head()
+        yield from self.head()
         stretch: list[tuple[GroupEvent, Pieces]] = []
         pending: list[GroupEvent] = []
         for event in self._events:
-            if isinstance(event, OffsetCommitted | LagMeasured) and not getattr(event, "error_code", 0):
+            if isinstance(event, OffsetCommitted | LagMeasured):
                 if pending and not _go_together(pending[0], event):
                     stretch.append((pending[0], self._positions(pending)))
                     pending = []
@@ -183,7 +217,8 @@ class _Block:
                 counts[text] = 0
             yield line
 
-    def _head(self) -> Iterator[Pieces]:
+    def head(self) -> Iterator[Pieces]:
+        """What the group's history amounts to."""
         story = self._story
         name = shown(story.group) if story.group else "no group that is known"
         title = f"── {name} "
@@ -233,6 +268,7 @@ class _Block:
                 who = event.member_id or event.client_id or who
             elif isinstance(event, LagMeasured):
                 lags[TopicPartition(event.topic, event.partition)] = event.lag
+        refused = getattr(events[0], "error_code", 0)
         parts = []
         for where in {**offsets, **lags}:
             path = "" if where not in offsets else f" → {offset_text(offsets[where])}"
@@ -241,7 +277,15 @@ class _Block:
         verb = "lag" if not offsets else f"{self._of.name(who)} commits" if who else "committed"
         if any(isinstance(event, OffsetCommitted) and event.transactional_id for event in events):
             verb += " in a transaction"
+        if refused:
+            return [("✗ ", "bad"), (f"{verb} {shown(', '.join(parts))}: {error_name(refused)}", "bad")]
         return [("· ", "note"), (f"{verb} ", "note"), (shown(", ".join(parts)), "number")]
+
+
+def _until(first_ns: int, last_ns: int) -> str:
+    """The last time, with its day if that is another."""
+    text = stamp(last_ns)
+    return text.partition(" ")[2] if day(first_ns) == day(last_ns) else text
 
 
 def _go_together(first: GroupEvent, event: GroupEvent) -> bool:
@@ -249,6 +293,8 @@ def _go_together(first: GroupEvent, event: GroupEvent) -> bool:
     if isinstance(event, OffsetCommitted) and isinstance(first, OffsetCommitted):
         if event.member_id != first.member_id or event.transactional_id != first.transactional_id:
             return False
-    elif isinstance(event, OffsetCommitted):
+        if event.error_code != first.error_code or (event.error_code and event.number != first.number):
+            return False
+    elif (isinstance(first, OffsetCommitted) and first.error_code) or isinstance(event, OffsetCommitted):
         return False
     return abs((event.time_ns or 0) - (first.time_ns or 0)) < 1_000_000_000

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from coordwire.capture.model import format_time
 from coordwire.cli.inputs import shown
 from coordwire.enums import ErrorCode
-from coordwire.groups.timeline_events import (
+from coordwire.group_events import (
     Cause,
     GroupEvent,
     Leaving,
@@ -36,6 +36,10 @@ CAUSES: dict[Cause, str] = {
     "coordinator_moved": "the coordinator moved",
     "unknown": "the members were asked to join again",
 }
+COMES: frozenset[Cause] = frozenset({
+    "first_member", "new_member", "static_member_returned", "member_rejoined",
+})  # fmt: skip
+GOES: frozenset[Cause] = frozenset({"member_left", "session_timeout", "member_removed", "member_fenced"})
 LEAVINGS: dict[Leaving, str] = {
     "left": "left", "left_for_now": "left for now (static)", "session_timeout": "timed out",
     "removed": "was removed", "fenced": "was fenced", "not_rejoined": "didn't join again",

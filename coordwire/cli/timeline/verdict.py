@@ -11,16 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coordwire.cli.timeline.timeline_words import count, duration
+from coordwire.cli.timeline.timeline_words import COMES, GOES, count, duration
+from coordwire.group_events import Cause
 from coordwire.groups.group_totals import GroupStory
-from coordwire.groups.timeline_events import Cause
 
 __all__ = ["verdict"]
-
-COMES: frozenset[Cause] = frozenset({
-    "first_member", "new_member", "static_member_returned", "member_rejoined",
-})  # fmt: skip
-GOES: frozenset[Cause] = frozenset({"member_left", "session_timeout", "member_removed", "member_fenced"})
 
 DEEDS: dict[Cause, str] = {
     "session_timeout": "silence",

@@ -1,0 +1,182 @@
+"""`coordwire serve`: a broker for tests, until it is interrupted.
+
+Rules: it listens on loopback unless another address is given, with a warning: it has no authentication. The
+address is the first line of the output. SIGINT and SIGTERM end it in order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ipaddress
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from coordwire.cli import Failure
+
+if TYPE_CHECKING:
+    from coordwire.broker.harness.live_traffic import LiveTraffic
+    from coordwire.broker.injection import FaultRule
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--port", type=int, default=9092, help="of the first node, the others follow; 0 for any (9092)"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
+    parser.add_argument("--nodes", type=int, default=1, help="how many brokers the cluster has (1)")
+    parser.add_argument(
+        "--topic", action="append", default=[], metavar="NAME[:PARTITIONS]", help="make a topic at the start"
+    )
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="what becomes of some requests, as 'Heartbeat group=g nth=3 error=REBALANCE_IN_PROGRESS'; repeat"
+        " for several",
+    )
+    parser.add_argument("--data", type=Path, metavar="DIR", help="keep the logs in a folder, not in memory")
+    parser.add_argument(
+        "--as-of", metavar="RELEASE", help="offer the versions of an older Kafka, as 3.9; from 2.0 on"
+    )
+    parser.add_argument(
+        "--pcap", type=Path, metavar="FILE", help="write what is sent and received to a capture"
+    )
+    parser.add_argument(
+        "--timeline", action="store_true", help="show what happens to groups, while it happens"
+    )
+    parser.add_argument(
+        "--kafka-defaults", action="store_true", help="Kafka's own time-outs, delays and retention"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    topics = dict(_topic(text) for text in options.topic)
+    faults = [_fault(text) for text in options.fault]
+    if options.nodes < 1:
+        raise Failure(f"serve: expected at least 1 node, got {options.nodes}")
+    if not 0 <= options.port <= 65536 - options.nodes:
+        raise Failure(f"serve: {options.port} is not a port, with {options.nodes} nodes")
+    if not _is_loopback(options.host):
+        print(
+            f"coordwire: {options.host} can be reached by others, and this broker lets everybody in",
+            file=sys.stderr,
+        )
+    asyncio.run(_serve(options, topics, faults))
+    return 0
+
+
+def _topic(text: str) -> tuple[str, int]:
+    name, _, count = text.partition(":")
+    from coordwire.broker.cluster_topics import bad_name
+
+    reason = bad_name(name)
+    if reason is not None:
+        raise Failure(f"serve: --topic {text}: {reason}")
+    if count and not (count.isdecimal() and 0 < int(count) <= 10_000):
+        raise Failure(f"serve: --topic {text}: expected 1 to 10000 partitions, got {count!r}")
+    return name, int(count or 1)
+
+
+def _fault(text: str) -> FaultRule:
+    from coordwire.broker.injection import FaultyRule, parse_fault
+
+    try:
+        return parse_fault(text)
+    except FaultyRule as error:
+        raise Failure(f"serve: --fault: {error}") from None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class _Several:
+    """Traffic that goes to several places."""
+
+    def __init__(self, places: Sequence[LiveTraffic]) -> None:
+        self._places = places
+
+    def opened(self, client: tuple[str, int], broker: tuple[str, int]) -> int:
+        (number,) = {place.opened(client, broker) for place in self._places}
+        return number
+
+    def add(self, connection: int, data: bytes, *, to_client: bool) -> None:
+        for place in self._places:
+            place.add(connection, data, to_client=to_client)
+
+
+def _live(options: argparse.Namespace, ports: list[int]) -> list[LiveTraffic]:
+    """Where the traffic goes while it happens."""
+    from coordwire.broker.harness.live_traffic import LiveTraffic
+
+    found = []
+    if options.pcap is not None:
+        try:
+            found.append(LiveTraffic(options.pcap.open("wb")))
+        except OSError as error:
+            raise Failure(f"serve: --pcap: {error}") from None
+    if options.timeline:
+        # A process of its own, so that a long story does not hold the broker up.
+        command = [sys.executable, "-u", "-m", "coordwire", "timeline", "-"]
+        command += [f"--port={port}" for port in ports]
+        story = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+        assert story.stdin is not None
+        found.append(LiveTraffic(cast("BinaryIO", story.stdin), then=story.wait))
+    return found
+
+
+async def _serve(options: argparse.Namespace, topics: dict[str, int], faults: list[FaultRule]) -> None:
+    from coordwire.broker import Broker, BrokerConfig
+    from coordwire.errors import CoordwireError
+
+    try:
+        config = replace(
+            BrokerConfig.kafka() if options.kafka_defaults else BrokerConfig(), as_of=options.as_of
+        )
+    except ValueError as error:
+        raise Failure(f"serve: --as-of: {error}") from None
+    broker = Broker(
+        topics=topics,
+        nodes=options.nodes,
+        config=config,
+        data=options.data,
+        host=options.host,
+        port=options.port,
+    )
+    for rule in faults:
+        broker.faults.add_rule(rule)
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # a system without
+            loop.add_signal_handler(number, ended.set)
+    try:
+        await broker.start()
+    except CoordwireError as error:
+        raise Failure(f"serve: {error.reason}") from None
+    live: list[LiveTraffic] = []
+    try:
+        live += _live(options, [port for _, port in broker.addresses])
+        if live:
+            broker.traffic = _Several(live)
+        print(broker.bootstrap, flush=True)
+        await ended.wait()
+    finally:
+        await broker.stop()
+        for one in live:
+            one.close()
+            if one.lost:
+                print(f"coordwire: {one.lost} connections are not whole in the capture", file=sys.stderr)

@@ -1,0 +1,117 @@
+"""`coordwire simulate`: a group under one of six designs, in virtual time, with faults by a plan.
+
+simulation_story.py   the run as lines for people, and its figures
+
+Rules: the same command gives the same bytes. The story and the figures are the output; a capture goes to a
+file, which gets its name once the run is over. Status 0: the run took place, whatever happened in
+it; 2: usage or I/O.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from coordwire.cli import Failure
+from coordwire.cli.termination import terminable
+
+if TYPE_CHECKING:
+    from coordwire.simulator import PlannedFault
+
+__all__ = ["configure", "run"]
+
+MOST_MEMBERS, MOST_PARTITIONS, MOST_MS = 10_000, 100_000, 86_400_000
+_DESIGNS = ("zookeeper", "draft-1", "draft-2", "draft-3", "classic", "consumer")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "design", metavar="DESIGN", choices=_DESIGNS,
+        help=f"{', '.join(_DESIGNS[:-1])} or {_DESIGNS[-1]} (KIP-848)",
+    )  # fmt: skip
+    parser.add_argument("--members", type=int, default=3, metavar="N", help="how many consumers (3)")
+    parser.add_argument("--partitions", type=int, default=6, metavar="N", help="of the topic orders (6)")
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="of all that is random (1)")
+    parser.add_argument(
+        "--faults", metavar="PLAN|FILE",
+        help="what goes wrong: '10s crash consumer-2 for 5s; 20s cut consumer-1 * for 9s', a file with one "
+        "fault a line, or random",
+    )  # fmt: skip
+    parser.add_argument("--duration", default="60s", metavar="TIME", help="virtual time, as 90s or 5m (60s)")
+    parser.add_argument("--pcap", type=Path, metavar="FILE", help="keep the messages as a capture")
+
+
+def run(options: argparse.Namespace) -> int:
+    _check("--members", options.members, MOST_MEMBERS)
+    _check("--partitions", options.partitions, MOST_PARTITIONS)
+    if options.pcap is not None and options.design == "zookeeper":
+        raise Failure("simulate: --pcap: this design speaks to ZooKeeper alone, whose messages are not kept")
+    from coordwire.cli.simulate.simulation_story import lines
+    from coordwire.cli.tree import output
+    from coordwire.simulator.faults import parse_time
+    from coordwire.simulator.runs import simulate
+
+    duration = parse_time(options.duration)
+    if duration is None or not 0 < duration <= MOST_MS:
+        raise Failure(f"simulate: --duration: expected a time such as 60s, to 24h, got {options.duration!r}")
+    plan = _plan(options, duration)
+    write = output()
+    with terminable(), _capture(options.pcap) as file:
+        done = simulate(
+            options.design, members=options.members, partitions=options.partitions, seed=options.seed,
+            plan=plan, duration_ms=duration, pcap=file,
+        )  # fmt: skip
+    write(lines(done, options.members, options.partitions, options.seed))
+    if options.pcap is not None and done.run.zookeeper:
+        print("coordwire: the capture leaves out ZooKeeper's messages", file=sys.stderr)
+    return 0
+
+
+def _check(name: str, number: int, most: int) -> None:
+    if not 1 <= number <= most:
+        raise Failure(f"simulate: {name}: expected 1 to {most}, got {number}")
+
+
+@contextmanager
+def _capture(path: Path | None) -> Iterator[BinaryIO | None]:
+    """A file to write, which takes its name at the end, or is removed; a pipe or a device as it is."""
+    if path is None:
+        yield None
+        return
+    part = path if path.exists() and not path.is_file() else path.with_name(f".{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        if part != path:
+            part.replace(path)
+    except OSError as error:
+        raise Failure(f"simulate: --pcap {path}: {error.strerror or error}") from None
+    finally:
+        if part != path:
+            part.unlink(missing_ok=True)
+
+
+def _plan(options: argparse.Namespace, duration: int) -> list[PlannedFault]:
+    from coordwire.errors import Malformed
+    from coordwire.simulator import parse_faults
+    from coordwire.simulator.runs import comparable_faults
+
+    text = options.faults
+    if text is None:
+        return []
+    if text == "random":
+        return comparable_faults(options.seed, members=options.members, duration_ms=duration)
+    if not any(char.isspace() for char in text) or Path(text).is_file():
+        try:
+            text = Path(text).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8"
+            raise Failure(f"simulate: --faults {options.faults}: {reason}") from None
+    try:
+        return parse_faults(text)
+    except Malformed as error:
+        raise Failure(f"simulate: --faults: {error.reason}") from None

@@ -1,0 +1,249 @@
+"""A simulated run for people: what happened, line by line, then the figures.
+
+Strategy: lines are made after the run from what was observed, and sorted by time. Rules: what is long is
+bounded, and the number of lines that were left out is reported; a group of many members has its counts in
+place of their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+
+from coordwire.cli.inputs import shown
+from coordwire.cli.message_lines import Pieces
+from coordwire.cli.timeline.timeline_words import count, ranges
+from coordwire.group_events import TopicPartition
+from coordwire.quantities import duration
+from coordwire.simulator.runs import OwnershipRebalance, OwnershipSpell, RunMeasures, RunNote, SimulatedRun
+
+__all__ = ["lines"]
+
+MOST_MEMBERS = 12
+"""So many members have a line each."""
+
+MOST_LINES = 2_000
+LONG_MS = 1_000
+"""A partition without an owner has a line from here on; rebalances have shorter gaps as a rule."""
+
+MOST_GAPS = 12
+"""Lines of that kind after each rebalance."""
+
+SOON_MS = 10_000
+"""Within this time equal notes become one line."""
+
+_Line = tuple[int, Pieces]
+
+_NOTES = {
+    "Elected": ("· ", "{node} is the coordinator", "note"),
+    "Resigned": ("· ", "{node} is no longer the coordinator", "odd"),
+    "SessionExpired": ("- ", "ZooKeeper ends the session of {text}", "odd"),
+    "ConsumerFailed": ("- ", "{node} counts {subject} as dead", "odd"),
+    "ConsumerClosed": ("- ", "{node} has lost the connection of {subject}", "odd"),
+    "MemberLeft": ("- ", "{node} counts {text}", "odd"),
+    "RebalanceAttemptFailed": ("✗ ", "{node}: a rebalance failed, {text}", "error"),
+    "ConsumerRebalanceFailedException": ("✗ ", "{node} gives up a rebalance: {text}", "error"),
+    "Silence": ("· ", "{node} gets nothing for its session timeout ({text})", "odd"),
+    "NoBrokerAvailable": ("✗ ", "{node} reaches none of the brokers {text}", "error"),
+    "AllKnownBrokersNotAvailable": ("✗ ", "{node} reaches none of the brokers {text}", "error"),
+    "RegistrationRefused": ("✗ ", "{node}: a registration was refused, {text}", "error"),
+    "NodeExists": ("✗ ", "{node}: the node of {text} is there already", "error"),
+}
+"""How notes are shown; others with their name and their text."""
+
+
+def lines(done: SimulatedRun, members: int, partitions: int, seed: int) -> Iterator[Pieces]:
+    """The story, and the figures after it."""
+    design, measures = done.run.design, done.measures
+    title = f"── {design} "
+    sizes = f"{count(members, 'consumer')}, {count(partitions, 'partition')}, seed {seed}, "
+    sizes += f"{_length(measures.duration_ms)} "
+    yield [(title, "api"), (sizes, "note"), ("─" * max(80 - len(title) - len(sizes), 2), "rule")]
+    story = sorted(_story(done), key=lambda line: line[0])
+    width = max((len(_clock(time)) for time, _ in story), default=0)
+    for time, pieces in story[:MOST_LINES]:
+        yield [(f"   {_clock(time):>{width}}  ", "note"), *pieces]
+    if len(story) > MOST_LINES:
+        yield [(f"   … {len(story) - MOST_LINES:,} more lines", "odd")]
+    yield []
+    found = list(figures(measures))
+    width = max(len(name) for name, _ in found)
+    for name, text in found:
+        yield [(f"   {name:<{width}}  ", "name"), (text, "plain")]
+
+
+def _clock(time: int) -> str:
+    return f"{time / 1000:,.3f} s"
+
+
+def _length(time: int) -> str:
+    return duration(time / 1000) if time else "0 ms"
+
+
+# --- the story ---
+
+
+def _story(done: SimulatedRun) -> Iterator[_Line]:
+    world = done.run.world
+    yield from _starts(done)
+    for time, fault in world.faults:
+        text = str(fault).partition(" ")[2]
+        hits = any(fnmatchcase(name, fault.targets[0]) for name in world.nodes)
+        yield time, [("! ", "error"), (shown(text) + ("" if hits else "  (no such node here)"), "odd")]
+    yield from _noted(done.run.notes())
+    for number, rebalance in enumerate(done.measures.rebalances, 1):
+        yield rebalance.began, [("⟳ ", "slow"), (f"rebalance {number} begins", "slow")]
+        yield from _ended(number, rebalance)
+    yield from _spells(done)
+
+
+def _starts(done: SimulatedRun) -> Iterator[_Line]:
+    starts = sorted(
+        (time, name, boots) for name, node in done.run.world.nodes.items() if name.startswith("consumer-")
+        for boots, time in enumerate(node.started_at, 1)
+    )  # fmt: skip
+    first = [one for one in starts if one[2] == 1]
+    if len(first) > MOST_MEMBERS:
+        yield first[0][0], [("+ ", "text"), (f"{len(first):,} consumers start", "plain"),
+                            (f"  the last at {_clock(first[-1][0])}", "note")]  # fmt: skip
+        first = []
+    for time, name, boots in [*first, *(one for one in starts if one[2] > 1)]:
+        yield time, [("+ ", "text"), (f"{name} {'starts' if boots == 1 else 'starts again'}", "plain")]
+
+
+def _noted(notes: Iterable[RunNote]) -> Iterator[_Line]:
+    """Notes; what a process repeats within seconds is one line, as is what many report at one time."""
+    rows: list[list[RunNote]] = []
+    last: dict[RunNote, list[RunNote]] = {}
+    for note in notes:
+        same = note._replace(time=0)
+        row = last.get(same)
+        if row is None or note.time - row[-1].time > SOON_MS:
+            row = last[same] = []
+            rows.append(row)
+        row.append(note)
+    together: dict[tuple[int, str], list[list[RunNote]]] = {}
+    for row in rows:
+        together.setdefault((row[0].time, row[0].name), []).append(row)
+    for (time, _), found in together.items():
+        if len(found) > MOST_MEMBERS:
+            yield time, [("· ", "note"), (f"{len(found):,} times at once: ", "odd"), *_of_note(found[0][0])]
+            continue
+        for row in found:
+            more = f"  × {len(row):,} until {_clock(row[-1].time)}" if len(row) > 1 else ""
+            yield time, [*_of_note(row[0]), (more, "note")]
+
+
+def _of_note(note: RunNote) -> Pieces:
+    sign, words, style = _NOTES.get(note.name, ("· ", f"{{node}}: {note.name} {{text}}", "odd"))
+    subject = note.subject or note.text
+    text = words.format(node=note.node, text=shown(note.text), subject=shown(subject))
+    return [(sign, style), (text, style)]
+
+
+def _ended(number: int, rebalance: OwnershipRebalance) -> Iterator[_Line]:
+    if rebalance.ended is None or rebalance.length_ms is None:
+        return
+    moved = count(rebalance.moved, "partition")
+    took = _length(rebalance.length_ms)
+    yield rebalance.ended, [
+        ("✓ ", "response"), (f"rebalance {number} has ended after {took}", "response"),
+        (f"  {moved} moved, {count(len(rebalance.owners), 'owner')}", "note"),
+    ]  # fmt: skip
+    if len(rebalance.owners) <= MOST_MEMBERS and rebalance.moved:
+        width = max(map(len, rebalance.owners), default=0)
+        for name in sorted(rebalance.owners, key=lambda name: int(name.rpartition("-")[2])):
+            yield rebalance.ended, [
+                ("  ", "plain"), (name.ljust(width), "flow"),
+                (f"  {_in_short(rebalance.owners[name])}", "plain"),
+            ]  # fmt: skip
+
+
+def _spells(done: SimulatedRun) -> Iterator[_Line]:
+    """Partitions with two owners, and those without one for long, those with the same times together."""
+    together: dict[tuple[int, int, tuple[str, ...]], list[OwnershipSpell]] = {}
+    for spell in done.observer.spells:
+        if spell.owners or spell.ended - spell.began >= LONG_MS:
+            together.setdefault((spell.began, spell.ended, spell.owners), []).append(spell)
+    longest = sorted(together, key=lambda key: (key[0] - key[1], key))
+    kept = longest[: MOST_GAPS * (len(done.measures.rebalances) + 1)]
+    for began, ended, owners in kept:
+        spells = together[began, ended, owners]
+        which = _in_short(one.partition for one in spells)
+        lasts = _length(ended - began)
+        if owners:
+            names = " and ".join(owners)
+            yield began, [("✗ ", "error"), (f"{which}: read by {names} for {lasts}", "error")]
+        else:
+            yield began, [("· ", "odd"), (f"{which}: read by no consumer for {lasts}", "odd")]
+    if len(kept) < len(together):
+        rest = len(together) - len(kept)
+        yield done.measures.duration_ms, [(f"… {rest:,} shorter times with two owners or none", "odd")]
+
+
+def _in_short(partitions: Iterable[object]) -> str:
+    found = [TopicPartition(str(one[1]), int(one[2])) for one in partitions if isinstance(one, tuple)]
+    text = ranges(found)
+    return text if len(text) <= 200 else f"{len(found):,} partitions"
+
+
+# --- the figures ---
+
+
+def figures(measures: RunMeasures) -> Iterator[tuple[str, str]]:
+    """The measures as names and texts."""
+    yield "two owners", f"{measures.duplicated_ms / 1000:,.3f} partition-seconds"
+    if measures.assigned_at is None:
+        yield "no owner", "not every partition has had an owner"
+    else:
+        yield "no owner, after the first assignment", f"{measures.orphaned_ms / 1000:,.3f} partition-seconds"
+    lengths = measures.lengths_ms
+    unfinished = sum(one.ended is None for one in measures.rebalances)
+    text = f"{len(measures.rebalances)}"
+    if lengths:
+        text += f"; after the first assignment {len(lengths)}, {_between(lengths)}"
+    if unfinished:
+        text += "; the last had not ended"
+    yield "rebalances", text
+    yield from _deaths(measures)
+    messages, cost = f"{measures.messages:,}", measures.messages_per_change
+    if measures.quiet_messages is not None:
+        messages += f"; {measures.quiet_messages:,g} in a quiet session timeout"
+    yield "messages", messages
+    changes = f"({count(measures.changes, 'change')})"
+    if cost is None:
+        yield "a membership change costs", f"unknown: the group was not quiet for long enough {changes}"
+        return
+    text = f"{cost:,.1f} messages"
+    if measures.watches:
+        text += f", {measures.watches_per_change:,.1f} watches"
+    yield "a membership change costs", f"{text} {changes}"
+
+
+def _deaths(measures: RunMeasures) -> Iterator[tuple[str, str]]:
+    deaths = measures.deaths
+    if deaths:
+        yield "deaths of consumers with partitions", str(len(deaths))
+        times = [one.time for one in deaths]
+        yield "  until it was detected", _times([one.detected for one in deaths], times)
+        yield "  until all had an owner again", _times([one.taken_over for one in deaths], times)
+    found = measures.coordinator_deaths
+    if found:
+        yield "deaths of coordinators", str(len(found))
+        yield "  until one was elected", _times([one.replaced for one in found], [one.time for one in found])
+
+
+def _times(ends: list[int | None], begins: list[int]) -> str:
+    lengths = [end - begin for begin, end in zip(begins, ends, strict=True) if end is not None]
+    never = len(ends) - len(lengths)
+    parts = [_between(lengths)] if lengths else []
+    if never:
+        parts.append(f"{never} not, or not before it was back")
+    return "; ".join(parts)
+
+
+def _between(lengths: list[int]) -> str:
+    least, most, mean = (
+        _length(value) for value in (min(lengths), max(lengths), sum(lengths) // len(lengths))
+    )
+    return least if min(lengths) == max(lengths) else f"{least} to {most}, {mean} on average"
