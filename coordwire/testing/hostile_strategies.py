@@ -13,15 +13,17 @@ from typing import Any
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Mark, Reader
 from coordwire.codec.primitives import uvarint
+from coordwire.frames import PREFIX, encode_request, encode_response
 from coordwire.testing.hypothesis_import import st
-from coordwire.testing.message_strategies import cached, check_version, messages
+from coordwire.testing.message_strategies import cached, check_version, frames, messages
 
-__all__ = ["hostile_bytes"]
+__all__ = ["hostile_bytes", "hostile_frames"]
 
 _Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 _LENGTHS = ("length", "count")
 _BAD_TEXT = [b"\xff", b"\x80", b"\xc0\x80", b"\xed\xa0\x80", b"\xe2\x82", b"\xf5\x80\x80\x80", b"\xf0\x80"]
+_SIZES = [-1, 0, 3, 1 << 24, (1 << 31) - 1, -(1 << 31)]
 _CLASSIC = [0, -1, -2, 1, 32767, -32768]
 _COMPACT = [0, 1, 2, 0x7F, 0x7FFF, 0x8000, 0x8001, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF]
 _VARINTS = [b"\x80\x00", b"\x81\x80\x00", b"\xff\xff\xff\xff\x1f", b"\x80\x80\x80\x80\x80\x01", b"\xff" * 12]
@@ -41,6 +43,36 @@ def hostile_bytes(cls: type[Message], *, version: int) -> st.SearchStrategy[byte
     """
     check_version(cls, version)
     return _hostile(cls, version)
+
+
+def hostile_frames(cls: type[Message], *, version: int) -> st.SearchStrategy[bytes]:
+    """Whole frames, size prefix and header included, that a connection shouldn't trust; some are valid.
+
+    Hostile bytes after a sound header, headers with bytes flipped, frames cut off, sizes that are wrong.
+    Raises `ValueError` if the message is neither a request nor a response, or has no such version.
+    """
+    whole = frames(cls, version=version)
+    body = hostile_bytes(cls, version=version)
+
+    @st.composite
+    def hostile(draw: _Draw) -> bytes:
+        message: Message = draw(messages(cls, version=version))
+        number: int = draw(st.integers(0, 9))
+        if cls.direction == "request":
+            frame = encode_request(message, version=version, correlation_id=number)
+        else:
+            frame = encode_response(message, version=version, correlation_id=number)
+        data = frame[PREFIX : len(frame) - len(message.encode(version=version))] + bytes(draw(body))
+        if draw(st.integers(0, 3)) == 0:
+            data = _flip(draw, data, [])
+        size = draw(st.sampled_from(_SIZES)) if draw(st.integers(0, 7)) == 0 else len(data)
+        return struct.pack(">i", size) + data
+
+    @st.composite
+    def cut_off(draw: _Draw) -> bytes:
+        return _truncate(draw, draw(whole), [])
+
+    return hostile() | hostile() | cut_off()
 
 
 @cached

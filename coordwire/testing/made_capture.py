@@ -1,26 +1,39 @@
 """Frames as a pcap: Ethernet, IPv4 and TCP around them, one packet a piece.
 
-Rules: each connection begins with its handshake and has ports of its own; sequence numbers add up;
-checksums are left 0, as captures on the sending machine have them.
+Rules: each connection begins with its handshake and has ports of its own, unless its ends are given; sequence
+numbers add up; checksums are left 0, as captures on the sending machine have them.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import NamedTuple
 
-__all__ = ["as_pcap", "pcap_parts"]
+__all__ = ["Ends", "as_pcap", "pcap_parts"]
 
 _GLOBAL = struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 1 << 18, 1)  # nanoseconds, Ethernet
 _RECORD = struct.Struct("<IIII")
 _IPV4 = struct.Struct(">BBHHHBBH4s4s")
 _TCP = struct.Struct(">HHIIBBHHH")
 _ETHERNET = bytes(12) + b"\x08\x00"
-_CLIENT, _BROKER = bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2))
+_CLIENT, _BROKER = "10.0.0.1", "10.0.0.2"
 _PORT, _BROKER_PORT = 40_000, 9092
 _PSH, _SYN, _ACK = 0x08, 0x02, 0x10
 PIECE = 32_000
 """Bytes of a frame in one packet; IPv4 has 64 KB."""
+
+
+class Ends(NamedTuple):
+    """Who talks on a connection; hosts that are not IPv4 addresses are shown as 127.0.0.1."""
+
+    client: str
+    client_port: int
+    broker: str
+    broker_port: int
+
 
 Numbers = list[int]
 """The next sequence numbers of the client and of the broker."""
@@ -31,9 +44,15 @@ def as_pcap(frames: Iterable[tuple[int, int, bool, bytes]]) -> bytes:
     return b"".join(pcap_parts(frames))
 
 
-def pcap_parts(frames: Iterable[tuple[int, int, bool, bytes]]) -> Iterator[bytes]:
+def _numbered(connection: int) -> Ends:
+    return Ends(_CLIENT, _PORT + connection, _BROKER, _BROKER_PORT)
+
+
+def pcap_parts(
+    frames: Iterable[tuple[int, int, bool, bytes]], ends_of: Callable[[int], Ends] = _numbered
+) -> Iterator[bytes]:
     """The same piece by piece, for captures that are larger than memory. A frame without bytes becomes a
-    packet that only acknowledges."""
+    packet that only acknowledges. ends_of: gives the ends of a connection."""
     known = dict[int, Numbers]()
     yield _GLOBAL
     for time_ns, connection, back, data in frames:
@@ -41,14 +60,23 @@ def pcap_parts(frames: Iterable[tuple[int, int, bool, bytes]]) -> Iterator[bytes
         if numbers is None:
             numbers = known[connection] = [1000, 5000]
             for answer, flags in ((False, _SYN), (True, _SYN | _ACK), (False, _ACK)):
-                yield _packet(time_ns, connection, answer, numbers, b"", flags)
+                yield _packet(time_ns, ends_of(connection), answer, numbers, b"", flags)
         for at in range(0, max(len(data), 1), PIECE):
             piece = data[at : at + PIECE]
-            yield _packet(time_ns, connection, back, numbers, piece, _ACK | _PSH if piece else _ACK)
+            yield _packet(time_ns, ends_of(connection), back, numbers, piece, _ACK | _PSH if piece else _ACK)
 
 
-def _packet(time_ns: int, connection: int, back: bool, numbers: Numbers, data: bytes, flags: int) -> bytes:
-    ports, ends = (_PORT + connection, _BROKER_PORT), (_CLIENT, _BROKER)
+@cache
+def _address(host: str) -> bytes:
+    try:
+        return ipaddress.IPv4Address(host).packed
+    except ValueError:
+        return bytes((127, 0, 0, 1))
+
+
+def _packet(time_ns: int, between: Ends, back: bool, numbers: Numbers, data: bytes, flags: int) -> bytes:
+    ports = between.client_port, between.broker_port
+    ends = _address(between.client), _address(between.broker)
     if back:
         ports, ends = ports[::-1], ends[::-1]
     seen = numbers[1 - back] if flags & _ACK else 0

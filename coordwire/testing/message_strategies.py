@@ -79,7 +79,7 @@ def versioned(
 
     def of(cls: type[M], version: int) -> st.SearchStrategy[Versioned[M]]:
         drawn = messages(cls, version=version, nan=nan, unknown_tags=unknown_tags)
-        return drawn.map(lambda message: Versioned(message, version))
+        return st.builds(Versioned[M], drawn, st.just(version))  # of which a report shows each value
 
     pairs = st.sampled_from(classes).flatmap(lambda cls: st.tuples(st.just(cls), versions_of(cls)))
     return pairs.flatmap(lambda pair: of(*pair))
@@ -200,16 +200,9 @@ def _tags(layout: VersionLayout) -> st.SearchStrategy[dict[int, bytes] | None]:
 @cached
 def _frames(cls: Any, version: int, unknown_tags: bool) -> st.SearchStrategy[bytes]:
     bodies = messages(cls, version=version, nan=True, unknown_tags=unknown_tags)
-    ids = _leaf("int32", False)
+    ids, versions = _leaf("int32", False), st.just(version)
     if cls.direction == "response":
-        return st.builds(
-            lambda body, number: encode_response(body, version=version, correlation_id=number), bodies, ids
-        )
+        return st.builds(encode_response, bodies, version=versions, correlation_id=ids)
     return st.builds(
-        lambda body, number, client: encode_request(
-            body, version=version, correlation_id=number, client_id=client
-        ),
-        bodies,
-        ids,
-        st.none() | _TEXT,
+        encode_request, bodies, version=versions, correlation_id=ids, client_id=st.none() | _TEXT
     )

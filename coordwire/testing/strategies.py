@@ -8,7 +8,7 @@
     def test_my_coordinator_answers(request): ...
 
     message_strategies.py       messages, requests, structs, frames
-    hostile_strategies.py       valid encodings, mutated
+    hostile_strategies.py       valid encodings, mutated; hostile_record_strategies.py: record sets
     record_strategies.py        records, record batches and sets, records of brokers' own logs
     conversation_strategies.py  whole lives of groups; group_conversation.py: what they consist of
     classic_script.py, consumer_script.py   the coordinators that the conversations are held with
@@ -22,7 +22,8 @@ from __future__ import annotations
 
 from coordwire.testing.conversation_strategies import group_conversations
 from coordwire.testing.group_conversation import ConversationCommit, ConversationFrame, GroupConversation
-from coordwire.testing.hostile_strategies import hostile_bytes
+from coordwire.testing.hostile_record_strategies import hostile_record_sets
+from coordwire.testing.hostile_strategies import hostile_bytes, hostile_frames
 from coordwire.testing.message_strategies import (
     Versioned,
     frames,
@@ -42,6 +43,8 @@ __all__ = [
     "frames",
     "group_conversations",
     "hostile_bytes",
+    "hostile_frames",
+    "hostile_record_sets",
     "log_records",
     "messages",
     "record_batches",

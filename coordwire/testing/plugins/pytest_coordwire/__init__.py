@@ -1,0 +1,149 @@
+"""The pytest plugin: the fixtures `kafka` and `kafka_session`, and what a failed test leaves.
+
+    @pytest.mark.kafka(topics={"orders": 6}, nodes=3)
+    def test_orders(kafka): ...
+
+Strategy: nothing but pytest is imported until a test asks for one of the fixtures. Rules: a test fails if one
+of its faults never fired, or if it has not awaited what it waits for. When a test fails, its report has the
+groups' timeline, and a capture is written: beside the test's other files, or into `--kafka-captures`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from coordwire.broker.harness import Kafka
+
+_FIXTURES = ("kafka", "kafka_session")
+_MARKER = (
+    "kafka(topics={name: partitions}, nodes=1, kafka_defaults=False, **settings): what the fixture kafka is"
+    " started with; settings are those of coordwire.broker.Broker and BrokerConfig"
+)
+_UNFIT = re.compile(r"[^\w.-]+")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("kafka", "a Kafka broker in the tests' process (coordwire)")
+    group.addoption(
+        "--kafka-defaults",
+        action="store_true",
+        help="Kafka's own delays and time-outs, not those that fit tests",
+    )
+    group.addoption(
+        "--kafka-captures",
+        metavar="DIR",
+        help="where failed tests leave their captures (default: a temporary folder of the test)",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Leave the package's own modules as they are.
+
+    pytest rewrites the assertions of everything in a distribution that has a plugin. Of a library this size
+    that takes seconds, for nothing: its assertions are not tests.
+    """
+    hook = early_config.pluginmanager.rewrite_hook
+    marked = getattr(hook, "_must_rewrite", None)
+    if isinstance(marked, set):
+        marked -= {name for name in marked if name.partition(".")[0] == "coordwire"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", _MARKER)
+
+
+@pytest.fixture
+def kafka(request: pytest.FixtureRequest) -> Generator[Kafka]:
+    """A Kafka broker for this test, as the marker `kafka` wants it."""
+    settings: dict[str, Any] = {}
+    for marker in reversed(list(request.node.iter_markers("kafka"))):  # the nearest last
+        if marker.args:
+            raise pytest.UsageError(f"the marker kafka takes names only, got {marker.args!r}")
+        settings |= marker.kwargs
+    yield from _running(request.config, settings)
+
+
+@pytest.fixture(scope="session")
+def kafka_settings() -> dict[str, Any]:
+    """What the fixture `kafka_session` is started with; to be replaced in a conftest."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def kafka_session(request: pytest.FixtureRequest, kafka_settings: dict[str, Any]) -> Generator[Kafka]:
+    """One Kafka broker for all tests of the run that ask for it."""
+    yield from _running(request.config, kafka_settings)
+
+
+def _running(config: pytest.Config, settings: dict[str, Any]) -> Generator[Kafka]:
+    from coordwire.broker.harness import Kafka
+
+    if config.getoption("--kafka-defaults"):
+        settings = {"kafka_defaults": True} | settings
+    with Kafka(**settings) as running:
+        yield running
+
+
+def _in_use(item: pytest.Item) -> list[Kafka]:
+    """The brokers of a test."""
+    values: dict[str, Any] = getattr(item, "funcargs", None) or {}
+    return [values[name] for name in _FIXTURES if name in values and hasattr(values[name], "traffic")]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    result = yield
+    for running in _in_use(item):
+        try:
+            running.check()
+        except AssertionError as error:
+            pytest.fail(str(error), pytrace=False)
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed and report.when == "call":
+        for running in _in_use(item):
+            report.sections.append(("Kafka", _story(item, running)))
+    if report.when == "call":
+        for running in _in_use(item):
+            running.faults.clear()
+    elif report.when == "teardown":
+        for running in _in_use(item):
+            running.traffic.clear()  # of a session's broker, the next test sees its own
+    return report
+
+
+def _story(item: pytest.Item, running: Kafka) -> str:
+    """What happened to groups, what became of faults, and where the capture is."""
+    from coordwire.cli.timeline.timeline_story import story_lines
+
+    try:
+        lines = list(story_lines(running.timeline()))
+        lines.extend(repr(fault) for fault in running.faults.all)
+        folder = item.config.getoption("--kafka-captures")
+        name = _UNFIT.sub("-", item.name)[:100]
+        if folder is None:
+            factory: pytest.TempPathFactory = item.config._tmp_path_factory  # type: ignore[attr-defined]
+            path = factory.mktemp(name[:30]) / f"{name}.pcap"
+        else:
+            path = Path(folder) / f"{_UNFIT.sub('-', item.nodeid)[-150:]}.pcap"
+            path.parent.mkdir(parents=True, exist_ok=True)
+        running.write_pcap(path)
+    except Exception as error:  # the test's own failure must be seen
+        return f"what went over the connections cannot be shown: {error!r}"
+    lines.append(f"capture: {path} (coordwire timeline, coordwire decode, Wireshark)")
+    if running.traffic.dropped:
+        lines.append(f"{running.traffic.dropped:,} bytes after it were not kept")
+    return "\n".join(lines)
