@@ -28,8 +28,8 @@ from coordwire.capture.tcp.reassembly import HELD, PIECE, WINDOW, FlowTable, rea
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.codec import Message
 from coordwire.errors import UnreadableRange
+from coordwire.group_events import Unanswered
 from coordwire.groups.capture_timeline import timeline
-from coordwire.groups.timeline_events import Unanswered
 from coordwire.messages import (
     HeartbeatRequest,
     HeartbeatResponse,

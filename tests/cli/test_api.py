@@ -90,8 +90,8 @@ def test_messages_headers_and_data_types(run: Run) -> None:
 def test_drafts_and_records(run: Run) -> None:
     text = run("api", "draft2ping").text
     assert text.startswith("Draft2Ping, type id 2003 (reconstructed), asked by the server, dialect draft-2")
-    assert "\nDraft2PingRequest\n" in text
-    assert "\nDraft2PingResponse\n" in text
+    assert "\nDraft2PingRequest, in coordwire.messages.draft_2\n" in text
+    assert "\nDraft2PingResponse, in coordwire.messages.draft_2\n" in text
     text = run("api", "OffsetCommitValue").text
     assert text.startswith("OffsetCommitValue, record type 1 in __consumer_offsets, versions 0-4")
     assert "[tag 0] [ignorable] Id of the topic" in text

@@ -6,7 +6,9 @@ import json
 import os
 import struct
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -375,6 +377,36 @@ def test_time_filters(run: Run, group: Path, since: str, until: str) -> None:
     low, high = "2026-11-21T02:46:21.000000Z", "2026-11-21T02:46:22.500000Z"
     assert forms == [form for form in everything if low <= form["time"] <= high]
     assert 0 < len(forms) < len(everything)
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_times_relative_to_the_input(run: Run, group: Path, apart: bool) -> None:
+    everything = run("decode", "--format", "json", group).forms
+    times = [datetime.fromisoformat(form["time"]) for form in everything]
+
+    def found(option: str, value: str) -> list[dict[str, Any]]:
+        return run(
+            "decode", "--format", "json", group, *([option, value] if apart else [f"{option}={value}"])
+        ).forms
+
+    second = timedelta(seconds=1)
+    cases = [
+        ("--since", "-1s", [time >= times[-1] - second for time in times]),
+        ("--until", "-1000ms", [time <= times[-1] - second for time in times]),
+        ("--since", "+0.5s", [time >= times[0] + second / 2 for time in times]),
+        ("--until", "+1s", [time <= times[0] + second for time in times]),
+    ]
+    for option, value, wanted in cases:
+        expected = [form for form, is_in in zip(everything, wanted, strict=True) if is_in]
+        assert found(option, value) == expected
+        assert 0 < len(expected) < len(everything)
+    assert found("--since", "-10min") == everything
+
+
+def test_relative_times_need_an_input_that_can_be_read_twice(run: Run, group: Path) -> None:
+    result = run("decode", "--format", "json", "--since", "-1s", "-", stdin=group.read_bytes())
+    assert (result.status, result.out) == (2, b"")
+    assert "standard input and live captures are read once" in result.err
 
 
 def test_what_no_filter_can_judge_is_told(run: Run) -> None:

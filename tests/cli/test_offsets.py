@@ -144,6 +144,8 @@ def test_filters(run: Run, tmp_path: Path) -> None:
     assert offsets("--group", "g", "--topic", "orders") == [1]
     assert offsets("--since", "22:13:21") == [2, 3]
     assert offsets("--until", "2023-11-14T22:13:21Z") == [1, 2]
+    assert offsets("--since", "-1s") == [2, 3]
+    assert offsets("--until", "+999ms") == [1]
     assert offsets("--latest", "--until", "22:13:20", "--group", "g") == [1]
 
 

@@ -94,6 +94,16 @@ def test_starting_imports_little() -> None:
         assert name not in loaded
 
 
+def test_a_system_without_locks_writes_no_tables(tmp_path: Path) -> None:
+    run = "from coordwire.cli.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    script = f"import sys; sys.modules['fcntl'] = None; {run}"  # as on Windows
+    command = [sys.executable, "-c", script]
+    done = subprocess.run([*command, "pipeline", str(GROUP), "--out", str(tmp_path)], capture_output=True)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"coordwire: this needs Python's module fcntl, which this system lacks\n"
+    assert b"JoinGroup" in subprocess.run([*command, "decode", str(GROUP)], capture_output=True).stdout
+
+
 def test_colours_on_a_terminal() -> None:
     """Under `script`, which gives it a terminal."""
     line = " ".join([*COMMAND, "decode", str(GROUP)])

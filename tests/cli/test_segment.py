@@ -99,6 +99,8 @@ def test_dump_batches(run: Run, orders: Path) -> None:
         (["--from-offset", "12"], range(0)),
         (["--since", str((START_MS + 4) / 1000)], range(4, 12)),
         (["--until", str((START_MS + 4) / 1000)], range(5)),
+        (["--since", "-2ms"], range(9, 12)),
+        (["--until", "+4ms"], range(5)),
         (["--limit", "2"], range(2)),
         (["--limit", "2", "--from-offset", "8"], range(8, 10)),
         (["--limit", "0"], range(0)),
@@ -225,6 +227,7 @@ def test_decode_knows_segments(run: Run, orders: Path, captures: Path) -> None:
     assert "orders" in run("decode", "--format", "tree", orders).text
     some = run("decode", "--format", "json", "--since", str((START_MS + 10) / 1000), orders)
     assert [form["offset"] for form in some.forms] == [10, 11]
+    assert run("decode", "--format", "json", "--since", "-1ms", orders).out == some.out
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coordwire import encode_request, encode_response
-from coordwire.groups.timeline_events import EVENTS
+from coordwire.group_events import EVENTS
 from coordwire.messages import HeartbeatRequest, HeartbeatResponse
 from tests.broker_sample import broker_sample
 from tests.cli.conftest import Run
@@ -24,12 +24,12 @@ KEYS = {
         "kind", "memberId", "clientId", "host", "instanceId", "topics", "protocols", "sessionTimeoutMs",
         "reason", "rejoined",
     ],
-    "memberLeft": ["memberId", "clientId", "instanceId", "how", "reason", "inferred"],
-    "rebalanceBegan": ["kind", "cause", "memberId", "inferred", "detail"],
+    "memberLeft": ["memberId", "clientId", "instanceId", "how", "reason", "inferred", "ending"],
+    "rebalanceBegan": ["kind", "cause", "memberId", "inferred", "detail", "clientId"],
     "rebalanceEnded": [
         "kind", "outcome", "cause", "memberId", "inferred", "detail", "began", "joined", "ended", "lengthMs",
         "generationBefore", "generation", "protocol", "leader", "members", "lastToJoin", "assignments",
-        "moved", "idle",
+        "moved", "idle", "clientId",
     ],
     "rebalanceCost": ["generation", "partitions", "lagBefore", "lagAfter"],
     "groupConverted": ["kindBefore", "kind", "memberId"],
@@ -93,7 +93,8 @@ def test_a_rebalance_in_json(run: Run, captures: Path) -> None:
 def test_the_story(run: Run, captures: Path) -> None:
     result = run("timeline", "--format", "story", captures / GROUP)
     assert result.status == 0
-    head, sums, *lines = result.text.splitlines()
+    span, head, sums, *lines = result.text.splitlines()
+    assert re.fullmatch(r"   .*group-range\.pcap: [-0-9]+ [:.0-9]+ to [:.0-9]+ UTC, [.0-9]+ s", span)
     assert head.startswith("── g-kpy-range classic group ──")
     assert "3 members, 3 generations, 3 commits" in sums
     assert any("is the first member" in line for line in lines)
@@ -110,6 +111,8 @@ def test_filters(run: Run, captures: Path) -> None:
     before = run("timeline", "--until", middle, path).forms
     after = run("timeline", "--since", middle, path).forms
     assert len(every) <= len(before) + len(after) < 2 * len(every)
+    assert run("timeline", "--since", "-10min", path).forms == every
+    assert 0 < len(run("timeline", "--until=+3s", path).forms) < len(every)
     wrong = run("timeline", "--errors", path).forms
     assert {form["event"] for form in wrong} == {"errorMet", "rebalanceEnded"}
 
@@ -218,3 +221,64 @@ def test_members_that_joined_before_the_times_have_short_names(run: Run, capture
     short = joined[0]["memberId"].removeprefix("kpy-m1-")[:8]
     assert f"kpy-m1-{short}…" in last
     assert joined[0]["memberId"] not in last
+
+
+def documented() -> dict[str, list[str]]:
+    """The fields that the page names, by event, in its order."""
+    page = (Path(__file__).parent.parent.parent / "docs" / "reference" / "timeline-json.md").read_text()
+    found = {}
+    for part in page.split("\n## ")[1:]:
+        rows = part.partition("`ending` has:")[0]
+        cells = re.findall(r"^\| (`[^|]*) \|", rows, re.MULTILINE)
+        found[part.split("\n", 1)[0].strip("`")] = re.findall(r"`(\w+)`", " ".join(cells))
+    return found
+
+
+def test_the_page_has_every_event_and_field(run: Run, captures: Path) -> None:
+    pages = documented()
+    assert pages.pop("What all events have") == BASE
+    (summary,) = run("timeline", "--summary", captures / GROUP).forms
+    assert ["event", *pages.pop("summary")] == list(summary)
+    assert set(pages) == set(KEYS)
+    assert {name: set(fields) for name, fields in pages.items()} == {n: set(KEYS[n]) for n in KEYS}
+    assert all(len(fields) == len(set(fields)) for fields in pages.values())
+
+
+def test_a_summary_and_the_rebalances_alone(run: Run, captures: Path) -> None:
+    every = run("timeline", captures / GROUP).forms
+    (summary,) = run("timeline", "--summary", captures / GROUP).forms
+    ended = [form for form in every if form["event"] == "rebalanceEnded"]
+    assert summary["rebalances"] == len(ended) == sum(one["times"] for one in summary["causes"])
+    assert summary["rebalancingMs"] == pytest.approx(sum(form["lengthMs"] for form in ended))
+    assert summary["inputFirst"] < summary["first"] <= every[0]["time"]
+    alone = run("timeline", "--rebalances", captures / GROUP).forms
+    assert alone == [form for form in every if form["event"].startswith("rebalance")]
+    heads = run("timeline", "--summary", "--format", "story", captures / GROUP).text.splitlines()
+    assert heads == run("timeline", "--format", "story", captures / GROUP).text.splitlines()[: len(heads)]
+    assert not any("⟳" in line for line in heads)
+
+
+STATIC = Path(__file__).parent.parent / "data" / "stories" / "classic-static.pcap.xz"
+
+
+def test_the_story_says_how_a_silent_member_ended(run: Run) -> None:
+    lines = run("timeline", "--format", "story", STATIC).text.splitlines()
+    closed = "it closed its 3 connections at 06:56:21.653 (packets 783, 784, 787)"
+    (began,) = (line for line in lines if "⟳" in line and "silent" in line)
+    (left,) = (line for line in lines if "presumably timed out" in line)
+    assert closed in began
+    assert closed in left
+    assert "packet 853 shows that it is out" in left
+
+
+def test_a_rebalance_names_the_client_before_its_member_has_an_id(run: Run) -> None:
+    forms = run("timeline", "--rebalances", STATIC).forms
+    began = [form for form in forms if form["event"] == "rebalanceBegan" and form["clientId"] is not None]
+    assert began
+    assert all(form["memberId"] is None for form in began)
+    ended = [form for form in forms if form["event"] == "rebalanceEnded"]
+    for form in began:
+        (end,) = (one for one in ended if one["began"] == form["time"])
+        assert (end["memberId"], end["clientId"]) != (None, None)
+    story = run("timeline", "--format", "story", "--rebalances", STATIC).text
+    assert not any(f"⟳ rebalance: {form['clientId']} " in story for form in began)

@@ -6,8 +6,8 @@ from typing import Any
 
 from coordwire.capture.entries import Direction, Entry, FrameEntry
 from coordwire.codec import Message
+from coordwire.group_events import GroupEvent
 from coordwire.groups.capture_timeline import timeline
-from coordwire.groups.timeline_events import GroupEvent
 from coordwire.messages import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,

@@ -12,12 +12,12 @@ import pytest
 
 from coordwire.cli.deep import embedded
 from coordwire.codec import Message
+from coordwire.group_events import MemberJoined, OffsetCommitted, RebalanceEnded
 from coordwire.groups.compaction import latest
 from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker, read_file
 from coordwire.groups.group_totals import GroupStory, stories
 from coordwire.groups.log_events import log_timeline, topic_names
 from coordwire.groups.log_files import find_files
-from coordwire.groups.timeline_events import MemberJoined, OffsetCommitted, RebalanceEnded
 from coordwire.jsonform import to_json
 from tests.broker_sample import broker_sample
 from tests.cli.conftest import Run

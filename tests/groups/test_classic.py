@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.errors import Malformed
-from coordwire.groups.capture_timeline import timeline
-from coordwire.groups.timeline_events import (
+from coordwire.group_events import (
     ErrorMet,
     MemberJoined,
     MemberLeft,
@@ -18,6 +17,7 @@ from coordwire.groups.timeline_events import (
     TopicPartition,
     Unanswered,
 )
+from coordwire.groups.capture_timeline import timeline
 from coordwire.messages import (
     JoinGroupResponse,
     LeaveGroupRequest,

@@ -19,9 +19,7 @@ import pytest
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.groups.capture_timeline import timeline
-from coordwire.groups.group_table import TopicsById
-from coordwire.groups.timeline_events import (
+from coordwire.group_events import (
     GroupConverted,
     GroupEvent,
     MemberJoined,
@@ -29,6 +27,8 @@ from coordwire.groups.timeline_events import (
     RebalanceBegan,
     RebalanceEnded,
 )
+from coordwire.groups.capture_timeline import timeline
+from coordwire.groups.group_table import TopicsById
 from coordwire.messages import MetadataResponse
 from tests.groups.script import only
 

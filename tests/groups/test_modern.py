@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.groups.capture_timeline import timeline
-from coordwire.groups.timeline_events import (
+from coordwire.group_events import (
     ErrorMet,
     MemberJoined,
     MemberLeft,
@@ -18,6 +17,7 @@ from coordwire.groups.timeline_events import (
     RebalanceEnded,
     TopicPartition,
 )
+from coordwire.groups.capture_timeline import timeline
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

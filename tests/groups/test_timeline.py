@@ -12,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.capture.reader import Capture
-from coordwire.groups.capture_timeline import timeline
-from coordwire.groups.group_totals import stories
-from coordwire.groups.timeline_events import (
+from coordwire.group_events import (
     CoordinatorFound,
     ErrorMet,
     GroupEvent,
@@ -27,6 +25,8 @@ from coordwire.groups.timeline_events import (
     TopicPartition,
     TransactionStep,
 )
+from coordwire.groups.capture_timeline import timeline
+from coordwire.groups.group_totals import stories
 from coordwire.messages import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,

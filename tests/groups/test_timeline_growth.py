@@ -13,9 +13,9 @@ import pytest
 
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.codec import Message
+from coordwire.group_events import LagMeasured
 from coordwire.groups import commits, lag
 from coordwire.groups.capture_timeline import timeline
-from coordwire.groups.timeline_events import LagMeasured
 from coordwire.messages import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from coordwire.groups.timeline_events import OffsetCommitted
+from coordwire.group_events import OffsetCommitted
 from coordwire.messages import (
     MetadataRequest,
     MetadataResponse,

@@ -54,6 +54,10 @@ class Java:
             raise Unavailable("no JDK is installed")
         self._java = [java, *_FLAGS, *flags, "-cp", f"{jars(release, project)}/*"]
 
+    def command(self, *arguments: str) -> list[str]:
+        """How a main class (or a source file) is started."""
+        return [*self._java, *arguments]
+
     def run(self, *arguments: str, folder: Path | None = None, wait: float = WAIT) -> str:
         """What a main class (or a source file) prints. Raises `BrokerError` where it fails or hangs."""
         return self.pipe(b"", *arguments, folder=folder, wait=wait).decode("utf-8", "surrogateescape")
@@ -62,7 +66,7 @@ class Java:
         """The same for bytes, with `given` for standard input."""
         try:
             run = subprocess.run(
-                [*self._java, *arguments], cwd=folder, capture_output=True, timeout=wait, input=given,
+                self.command(*arguments), cwd=folder, capture_output=True, timeout=wait, input=given,
                 check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
@@ -76,7 +80,7 @@ class Java:
         """A program that goes on, with what it says in `output`."""
         with output.open("ab") as stream:
             return subprocess.Popen(
-                [*self._java, *arguments], stdin=subprocess.DEVNULL, stdout=stream, stderr=stream
+                self.command(*arguments), stdin=subprocess.DEVNULL, stdout=stream, stderr=stream
             )
 
 
@@ -84,10 +88,12 @@ class Broker:
     """A broker whose logs are in `folder`; a context manager, and can be entered again after it was left.
 
     settings: lines of server.properties, over the defaults. That file, and what the broker says, stand beside
-    the folder.
+    the folder. voters: the quorum is in the settings, not in the folder.
     """
 
-    def __init__(self, java: Java, folder: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, java: Java, folder: Path, settings: Mapping[str, str] | None = None, *, voters: bool = False
+    ) -> None:
         self.java = java
         self.folder = folder
         self.port, controller = free_port(), free_port()
@@ -97,7 +103,11 @@ class Broker:
         lines = {
             "process.roles": "broker,controller",
             "node.id": "1",
-            "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller}",
+            **(
+                {"controller.quorum.voters": f"1@127.0.0.1:{controller}"}
+                if voters
+                else {"controller.quorum.bootstrap.servers": f"127.0.0.1:{controller}"}
+            ),
             "listeners": own,
             "advertised.listeners": own,
             "controller.listener.names": "CONTROLLER",

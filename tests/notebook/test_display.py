@@ -18,8 +18,8 @@ from coordwire.capture import Capture
 from coordwire.capture.entries import FrameEntry
 from coordwire.codec import Struct
 from coordwire.errors import Malformed, UnreadableRange
+from coordwire.group_events import Assignment, GroupEvent, Moved, RebalanceEnded, TopicPartition
 from coordwire.groups import RebalanceBegan, timeline
-from coordwire.groups.timeline_events import Assignment, GroupEvent, Moved, RebalanceEnded, TopicPartition
 from coordwire.messages import (
     AlterConfigsRequest,
     AlterUserScramCredentialsRequest,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -150,6 +149,7 @@ def test_a_part_that_is_removed_before_it_is_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(staging, "_UNNAMED", 0)
+    fcntl = pytest.importorskip("fcntl")
     lock, calls = fcntl.flock, []
 
     def late(descriptor: int, how: int) -> None:
@@ -195,3 +195,29 @@ def test_a_name_that_is_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         with files.new(name) as file:
             file.write(b"x")
         assert files.commit() == [tmp_path / name]
+
+
+def test_as_on_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staging, "_UNNAMED", 0)
+    monkeypatch.setattr(staging, "_WINDOWS", True)
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    for replace, content in ((False, b"first"), (True, b"second")):
+        with Staged(tmp_path) as files:
+            with files.new("a.log") as file:
+                file.write(content)
+            files.commit(replace=replace)
+        assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.log", content)]
+    with Staged(tmp_path) as files:
+        with files.new("0.log") as file:
+            file.write(b"taken back")
+        with files.new("a.log") as file:
+            file.write(b"never there")
+        with pytest.raises(FileExistsError):
+            files.commit()
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.log", b"second")]
+    with Staged(tmp_path) as files, files.new("b.log"):
+        (part,) = tmp_path.glob(".b.log.*.part")
+        left = part.read_bytes()
+    part.write_bytes(left)
+    remove_stale(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.log"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +13,8 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
-from coordwire import DecodeError, decode_request, decode_response
+from coordwire import CoordwireError, DecodeError, decode_request, decode_response
+from coordwire.codec import Message
 from coordwire.messages import (
     AlterClientQuotasRequest,
     ApiVersionsResponse,
@@ -27,6 +29,7 @@ from coordwire.messages import (
 )
 from coordwire.messages.fetch import ReplicaState
 from coordwire.messages.join_group import JoinGroupRequestProtocol
+from coordwire.records import batches
 from coordwire.testing import strategies
 
 FEW = settings(max_examples=30, database=None)
@@ -198,3 +201,54 @@ def test_without_hypothesis_the_error_says_what_to_install() -> None:
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "coordwire[hypothesis]" in found.stdout
+
+
+def test_what_is_drawn_is_printed_with_its_version() -> None:
+    @settings(FEW, phases=[Phase.generate, Phase.shrink])
+    @given(strategies.versioned(JoinGroupRequest))
+    def older_than_5(drawn: strategies.Versioned[JoinGroupRequest]) -> None:
+        assert drawn.version < 5
+
+    with pytest.raises(AssertionError) as caught:
+        older_than_5()
+    assert re.search(r"\b5,?\s*\)", "".join(caught.value.__notes__))
+
+
+@pytest.mark.parametrize("cls", [JoinGroupRequest, HeartbeatResponse])
+def test_hostile_frames_are_read_or_refused(cls: type[Message]) -> None:
+    seen = set()
+
+    @settings(max_examples=150, database=None)
+    @given(strategies.hostile_frames(cls, version=4))
+    def read(data: bytes) -> None:
+        try:
+            if cls.direction == "request":
+                decode_request(data)
+            else:
+                decode_response(data, api_key=12, version=4)
+            seen.add("whole")
+        except DecodeError as error:
+            seen.add(type(error).__name__)
+
+    read()
+    assert {"whole", "Malformed", "Truncated"} <= seen
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_hostile_record_sets_get_past_the_checksum(magic: int) -> None:
+    reasons = set()
+
+    @settings(max_examples=200, database=None)
+    @given(strategies.hostile_record_sets(magics=(magic,)))
+    def read(data: bytes) -> None:
+        try:
+            for batch in batches(data):
+                list(batch)
+            reasons.add("valid")
+        except CoordwireError as error:
+            reasons.add(error.reason)
+
+    read()
+    past = {one for one in reasons if "CRC" not in one and "length of" not in one and one != "valid"}
+    assert "valid" in reasons
+    assert len(past) > 2

@@ -1,0 +1,107 @@
+"""Lazy entries say what eager ones say, whatever is asked first, and decode nothing that isn't asked for."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordwire.capture import frame_decoding
+from coordwire.capture.body_text import body_text
+from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.lazy_entries import LATE, LazyEntry
+from coordwire.capture.reader import Capture
+from coordwire.testing.made_capture import as_pcap
+from tests.capture.test_sharing import CAPTURES, said, traffic, traffic_rows
+from tests.capture.test_walks import damaged
+
+
+def read(data: bytes, *, lazy: bool, strict: bool = False) -> list[Entry]:
+    return list(Capture(io.BytesIO(data), "x", lazy=lazy, strict=strict).entries())
+
+
+def is_empty(entry: FrameEntry) -> bool:
+    """Whether an entry hasn't been decoded."""
+    return isinstance(entry, LazyEntry)
+
+
+def check(data: bytes, seed: object, *, strict: bool = False) -> int:
+    """Ask the entries in any order, first for any of what is decoded late, or for the text; how many were
+    lazy."""
+    rng = random.Random(str(seed))
+    eager, lazy = (read(data, lazy=way, strict=strict) for way in (False, True))
+    pairs = list(zip(eager, lazy, strict=True))
+    rng.shuffle(pairs)
+    count = 0
+    for one, other in pairs:
+        if not isinstance(one, FrameEntry):
+            assert one == other
+            continue
+        assert isinstance(other, FrameEntry)
+        count += is_empty(other)
+        first = rng.choice([*LATE, "text"])
+        if first == "text":
+            assert body_text(one) == body_text(other)
+        else:
+            getattr(other, first)
+        assert body_text(one) == body_text(other)
+        assert said(one) == said(other)
+    return count
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_lazy_entries_of_captures(path: Path) -> None:
+    data = path.read_bytes()
+    check(data, path)
+    if len(data) < 60_000:
+        check(data, path, strict=True)
+    check(damaged(data, random.Random(path.name)), path)
+
+
+def broken(chance: random.Random, frame: bytes) -> bytes:
+    """A frame with a byte of its message changed, its size and correlation id kept."""
+    changed = bytearray(frame)
+    if len(frame) > 12 and chance.random() < 0.3:
+        changed[chance.randrange(12, len(frame))] = chance.randrange(256)
+    return bytes(changed)
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 1 << 32), strict=st.booleans())
+def test_lazy_entries_of_frames_that_are_refused(seed: int, strict: bool) -> None:
+    chance = random.Random(seed)
+    frames = [(n, c, back, broken(chance, data)) for n, c, back, data in traffic_rows(20)]
+    check(as_pcap(frames), seed, strict=strict)
+
+
+def test_nothing_is_decoded_that_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> object:
+        raise AssertionError("decoded")
+
+    entries = [one for one in read(traffic(300), lazy=True) if isinstance(one, FrameEntry)]
+    for name in ("read_request", "read_response"):
+        monkeypatch.setattr(frame_decoding, name, refuse)
+    assert sum(map(is_empty, entries)) > len(entries) - 20
+    for one in filter(is_empty, entries):
+        assert one.size
+        assert one.latency_ns is None or one.latency_ns >= 0
+        body_text(one)
+
+
+def test_what_is_asked_of_a_lazy_entry() -> None:
+    entries = [one for one in read(traffic(20), lazy=True) if isinstance(one, FrameEntry)]
+    lazy = [one for one in entries if is_empty(one)]
+    with pytest.raises(AttributeError, match="object has no attribute 'massage'"):
+        getattr(lazy[0], "massage")  # noqa: B009
+    for one in lazy[:3]:
+        for other in (copy.copy(one), pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
+            assert other == one
+    assert lazy[0].reduced().client_id == lazy[0].client_id
+    assert "HeartbeatRequest" in repr(lazy[1])
+    assert lazy[3] == lazy[3]
