@@ -33,10 +33,11 @@ from tests.coordinator.histories import Replayer
 __all__ = ["ConsumerOperations"]
 
 _GROUPS = ["g", "h"]
-_TOPICS = ["orders", "payments", "audit"]
 _INSTANCES = ["till-1", "till-2"]
 _PATTERNS = ["o.*", "orders|audit", ".*", "pay[a-z]+", "(?i)AUDIT", "", "none", "(", "a**", "[a-", "a{1001}"]
 _PATTERN_WEIGHTS = [9, 9, 9, 9, 4, 3, 3, 0.5, 0.5, 0.3, 0.3]
+
+_NOBODY = "g", "nobody", None, 1
 
 Owned = dict[UUID, list[int]]
 
@@ -58,6 +59,9 @@ class ConsumerOperations:
     """A part of the generator."""
 
     random: random.Random
+    topic_names: list[str]
+    most_partitions: int
+    most_members: int
     replayer: Replayer
 
     def begin_consumers(self) -> None:
@@ -85,6 +89,13 @@ class ConsumerOperations:
         raise NotImplementedError
 
     def _topic_id(self, name: str) -> UUID:
+        raise NotImplementedError
+
+    def _member(self) -> tuple[str, str, str | None, int] | None:
+        """A client's group, member id, instance id and generation or epoch."""
+        raise NotImplementedError
+
+    def _classic_member(self) -> tuple[str, str, str | None, int] | None:
         raise NotImplementedError
 
     def _likely(self, share: float) -> bool:
@@ -115,7 +126,7 @@ class ConsumerOperations:
             for topic, partitions in consumer.assigned.items():
                 known = consumer.reported.setdefault(topic, [])
                 known += [partition for partition in partitions if partition not in known]
-        self._consumers = [one for one in self._consumers if one is not consumer][-9:]
+        self._consumers = [one for one in self._consumers if one is not consumer][-self.most_members - 3 :]
         self._consumers.append(consumer)
 
     def _learn_sync(self, response: SyncGroupResponse) -> None:
@@ -130,7 +141,7 @@ class ConsumerOperations:
         """A classic member's subscription, with what some member was last assigned."""
         version = self.random.randint(0, 4)
         message = ConsumerProtocolSubscription(
-            topics=self.random.sample(_TOPICS, self.random.choice([1, 2, 2, 3]))
+            topics=self.random.sample(self.topic_names, self.random.choice([1, 2, 2, 3]))
         )
         known = min(version, 3)
         if known >= 1 and self._likely(0.6):
@@ -204,12 +215,12 @@ class ConsumerOperations:
         way = self.random.random()
         if way < 0.72:
             names = self.random.choice([1, 2, 2, 3, 3, 3, 0])
-            request.subscribed_topic_names = self.random.sample([*_TOPICS, "missing"], names)
+            request.subscribed_topic_names = self.random.sample([*self.topic_names, "missing"], names)
         if way > 0.65:
             (request.subscribed_topic_regex,) = self.random.choices(_PATTERNS, _PATTERN_WEIGHTS)
 
     def _join_consumer(self) -> None:
-        if len(self._consumers) >= 6 and self._likely(0.7):
+        if len(self._consumers) >= self.most_members and self._likely(0.7):
             self._beat()
             return
         instance = self.random.choice(_INSTANCES) if self._likely(0.35) else None
@@ -300,11 +311,11 @@ class ConsumerOperations:
         request = OffsetCommitRequest(
             group_id=consumer.group, member_id=consumer.member_id, generation_id_or_member_epoch=epoch
         )
-        for name in self.random.sample(_TOPICS, self.random.randint(1, 2)):
+        for name in self.random.sample(self.topic_names, self.random.randint(1, 2)):
             topic = OffsetCommitRequestTopic(name=name)
             if version >= 10:
                 topic.name, topic.topic_id = "", self._topic_id(name)
-            for index in self.random.sample(range(4), self.random.randint(1, 2)):
+            for index in self.random.sample(range(self.most_partitions), self.random.randint(1, 2)):
                 topic.partitions.append(
                     OffsetCommitRequestPartition(
                         partition_index=index, committed_offset=self.random.randint(0, 100)
@@ -318,13 +329,20 @@ class ConsumerOperations:
         if consumer is None:
             return
         epoch = self.random.choice([consumer.epoch, consumer.epoch, consumer.previous, 99, -1])
-        topics = [OffsetFetchRequestTopics(name=self.random.choice(_TOPICS), partition_indexes=[0, 1])]
+        topics = [
+            OffsetFetchRequestTopics(name=self.random.choice(self.topic_names), partition_indexes=[0, 1])
+        ]
         group = OffsetFetchRequestGroup(
             group_id=consumer.group, member_id=consumer.member_id, member_epoch=epoch,
             topics=None if self._likely(0.4) else topics,
         )  # fmt: skip
         if self._likely(0.2):
             group.member_id = None
+        elif self._likely(0.4):  # a member of either protocol, which may be in another generation by now
+            known = self._classic_member() if self._likely(0.7) else self._member()
+            group.group_id, group.member_id, _, group.member_epoch = known or _NOBODY
+            if self._likely(0.3):
+                group.member_epoch += self.random.choice([-1, 1])
         self._send(OffsetFetchRequest(groups=[group], require_stable=self._likely(0.5)), 9)
 
     def _describe_consumer(self) -> None:

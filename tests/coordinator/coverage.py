@@ -42,10 +42,16 @@ class Coverage:
             self.versions.setdefault(name, Counter())[version] += 1
             for code in set(_codes(response)):
                 self.errors.setdefault(name, Counter())[ErrorCode(code).name] += 1
-        for key, value in outcome.records:
+        for ended in outcome.ended.values():
+            self.errors.setdefault("the end of a transaction", Counter())[ended] += 1
+        for key, value, producer_id, _, marker in outcome.records:
+            if marker:
+                self.records["marker"] += 1
+                continue
             record = decode_log_record("consumer_offsets", key, value)
             kind = type(record.key).__name__.removesuffix("Key")
-            self.records[f"{kind} {'tombstone' if value is None else f'v{record.version}'}"] += 1
+            form = "tombstone" if value is None else f"v{record.version}"
+            self.records[f"{'transactional ' if producer_id != -1 else ''}{kind} {form}"] += 1
         for group in replayer.shard.groups.values():
             if isinstance(group, ConsumerGroupModel):
                 self._add_consumer_group(group)
@@ -64,9 +70,10 @@ class Coverage:
 
     def lines(self) -> Iterator[str]:
         for name, codes in sorted(self.errors.items()):
-            versions = sorted(self.versions[name])
             found = ", ".join(f"{code} {count}" for code, count in codes.most_common())
-            yield f"{name} v{versions[0]} to v{versions[-1]} ({len(versions)}): {found}"
+            versions = sorted(self.versions.get(name, ()))
+            said = f" v{versions[0]} to v{versions[-1]} ({len(versions)})" if versions else ""
+            yield f"{name}{said}: {found}"
         yield "records: " + ", ".join(f"{kind} {count}" for kind, count in sorted(self.records.items()))
         passed = sorted(self.transitions.items())
         members = sorted(self.member_states.items())

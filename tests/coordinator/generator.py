@@ -16,41 +16,49 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.codec import Message
+from coordwire.coordinator import ShardStatus
 from coordwire.messages import (
-    DeleteGroupsRequest,
-    DescribeGroupsRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupResponse,
     LeaveGroupRequest,
-    ListGroupsRequest,
-    OffsetCommitRequest,
-    OffsetDeleteRequest,
-    OffsetFetchRequest,
     SyncGroupRequest,
 )
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.leave_group import MemberIdentity
-from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from coordwire.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
-from coordwire.messages.offset_fetch import (
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
-)
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from tests.coordinator.consumer_operations import ConsumerOperations
 from tests.coordinator.coverage import Coverage
 from tests.coordinator.histories import Outcome, Replayer, request_step
-from tests.coordinator.settings import settings
+from tests.coordinator.log_changes import Log, changed, load_step
+from tests.coordinator.mutations import mutated
+from tests.coordinator.offset_operations import OffsetOperations
+from tests.coordinator.settings import Way, settings, way
+from tests.coordinator.transaction_operations import TransactionOperations
 
 __all__ = ["Generator", "history"]
 
 _GROUPS = ["g", "h", "offsets-only"]
 _TOPICS = ["orders", "payments", "audit"]
+_MORE_TOPICS = [
+    *(
+        "a",
+        "aa",
+        "o",
+        "orders-2",
+        "payments.eu",
+        "payments.us",
+        "pay",
+        "Audit",
+        "stock",
+        "refunds",
+        "returns",
+    ),
+    *("till_events", "x" * 60, "clicks", "views", "AaAa", "BBBB", "AaBB"),
+]
+"""Some of them have the same hash in Java."""
 _INSTANCES = ["till-1", "till-2", "till-3"]
 _ERRORS = ["NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "MESSAGE_TOO_LARGE", "REQUEST_TIMED_OUT"]
-_DAY = 86_400_000
 
 
 @dataclass(slots=True)
@@ -67,12 +75,18 @@ class _Client:
     protocol: str | None
 
 
-class Generator(ConsumerOperations):
+class Generator(OffsetOperations, ConsumerOperations, TransactionOperations):
     """Makes one history: of classic groups, of consumer groups, or of groups that are either in turn."""
 
     def __init__(self, seed: int, coverage: Coverage | None = None) -> None:
         self._coverage = coverage
         self.random = random.Random(seed)
+        self.way = way(seed)
+        self.topic_names, self.most_partitions, self.most_members = list(_TOPICS), 4, 6
+        if self.way is Way.WIDE:
+            more = self.random.randint(1, len(_MORE_TOPICS))
+            self.topic_names += self.random.sample(_MORE_TOPICS, more)
+            self.most_partitions, self.most_members = self.random.choice([4, 14]), 11
         self.replayer = Replayer(settings(seed))
         self.steps: list[str] = []
         self.outcomes: list[Outcome] = []
@@ -81,6 +95,8 @@ class Generator(ConsumerOperations):
         self._ticket = 0
         self._topics = 0
         self._loaded = True
+        self.changes_logs = True
+        self._readable: Log | None = None
         self._kinds: list[tuple[Callable[[], None], float]] = [
             (self._join, 30), (self._sync, 22), (self._heartbeat, 8), (self._leave, 6), (self._advance, 12),
             (self._commit, 10), (self._fetch, 5), (self._delete_offsets, 2), (self._describe, 2),
@@ -95,14 +111,28 @@ class Generator(ConsumerOperations):
             self._kinds = [
                 (kind, weight * (1 if kind in own else classic)) for kind, weight in self._kinds
             ] + self.consumer_kinds()
+        self.begin_transactions()
+        self._kinds += self.transaction_kinds()
+        if self.way is Way.HOSTILE:
+            seldom = {self._delete_offsets, self._describe, self._list, self._delete_groups, self._fetch}
+            self._kinds = [(kind, weight * (6 if kind in seldom else 1)) for kind, weight in self._kinds]
 
     def grow(self, count: int) -> None:
         self._change_topics()
+        self.grow_to(count)
+        self._step("commit")
+
+    def grow_to(self, count: int) -> None:
+        """More steps, until there are this many."""
         kinds, weights = zip(*self._kinds, strict=True)
         while len(self.steps) < count:
             (kind,) = self.random.choices(kinds, weights)
             kind()
-        self._step("commit")
+
+    def any_step(self) -> None:
+        """Anything but that the partition comes or goes."""
+        kinds = [(kind, weight) for kind, weight in self._kinds if kind != self._reload]
+        self.random.choices([kind for kind, _ in kinds], [weight for _, weight in kinds])[0]()
 
     def _step(self, step: str) -> None:
         self.steps.append(step)
@@ -115,13 +145,35 @@ class Generator(ConsumerOperations):
             if self.mixed:
                 self.learn_consumer(ticket, data)
 
+    def _next_ticket(self) -> int:
+        self._ticket += 1
+        return self._ticket
+
+    def _member(self) -> tuple[str, str, str | None, int] | None:
+        """A client's group, member id, instance id and generation or epoch."""
+        consumer = self._consumer() if self.mixed and self._chance(0.7) else None
+        if consumer is not None:
+            epoch = self.random.choice([consumer.epoch, consumer.epoch, consumer.previous])
+            return consumer.group, consumer.member_id, consumer.instance_id, epoch
+        return self._classic_member()
+
+    def _classic_member(self) -> tuple[str, str, str | None, int] | None:
+        client = self._client()
+        if client is None:
+            return None
+        return client.group, client.member_id, client.instance_id, client.generation
+
     def _send(self, message: Message, version: int) -> int:
+        if self.way is Way.HOSTILE and self._chance(0.12):
+            message = mutated(self.random, message, version)
         self._ticket += 1
         if self.mixed:
             self.note_sent(self._ticket, message, version)
         if isinstance(message, JoinGroupRequest):
             self._asked[self._ticket] = message, version
-        client = self.random.choice(["till", "till", "bar", "ü-1"])
+        client = self.random.choices(["till", "bar", "ü-1", None], [100, 50, 50, 3])[0]
+        if self.way is Way.HOSTILE and self._chance(0.01):
+            client = self.random.choice(["", "\0", "c" * 32_740])
         self._step(request_step(self._ticket, message, version, self.random.getrandbits(32), client))
         return self._ticket
 
@@ -154,7 +206,7 @@ class Generator(ConsumerOperations):
             )
         if self.mixed and self._chance(0.93):
             return self.full_subscription()
-        topics = self.random.sample(_TOPICS, self.random.randint(0, 2))
+        topics = self.random.sample(self.topic_names, self.random.randint(0, 2))
         names = b"".join(struct.pack(">h", len(name)) + name.encode() for name in topics)
         return struct.pack(">hi", self.random.randint(0, 3), len(topics)) + names + b"\xff\xff\xff\xff"
 
@@ -270,100 +322,6 @@ class Generator(ConsumerOperations):
             request.group_id = self.random.choice(["", "nowhere"])
         self._send(request, version)
 
-    # --- offsets ---
-
-    def _partitions(self) -> list[int]:
-        return self.random.sample(range(4), self.random.randint(1, 2))
-
-    def _topic_id(self, name: str) -> UUID:
-        for topic in self.replayer.topics.values():
-            if topic.name == name:
-                return topic.id
-        return UUID(int=self.random.getrandbits(128))
-
-    def _commit(self) -> None:
-        version = self.random.randint(2, 10)
-        client = self._client()
-        request = OffsetCommitRequest(group_id=self.random.choice(_GROUPS))
-        if client is not None and self._chance(0.7):
-            request.group_id, request.member_id = client.group, client.member_id
-            request.generation_id_or_member_epoch = client.generation
-            if version >= 7:
-                request.group_instance_id = client.instance_id
-        if version <= 4 and self._chance(0.2):
-            request.retention_time_ms = self.random.choice([1_000, _DAY])
-        for name in self.random.sample([*_TOPICS, "missing"], self.random.randint(1, 2)):
-            topic = OffsetCommitRequestTopic(name=name)
-            if version >= 10:
-                topic.name, topic.topic_id = "", self._topic_id(name)
-            for index in self._partitions():
-                partition = OffsetCommitRequestPartition(
-                    partition_index=index,
-                    committed_offset=self.random.randint(0, 100),
-                    committed_metadata=self.random.choices(["", "ok", None, "much too long"], [5, 5, 1, 1])[
-                        0
-                    ],
-                )
-                if version >= 6:
-                    partition.committed_leader_epoch = self.random.choice([-1, 0, 5])
-                topic.partitions.append(partition)
-            request.topics.append(topic)
-        self._spoil(request)
-        self._send(request, version)
-
-    def _fetch(self) -> None:
-        version = self.random.randint(1, 10)
-        request = OffsetFetchRequest()
-        everything = version >= 2 and self._chance(0.4)
-        if version >= 7:
-            request.require_stable = self._chance(0.5)
-        if version < 8:
-            request.group_id = self.random.choice([*_GROUPS, "nowhere"])
-            request.topics = None if everything else [
-                OffsetFetchRequestTopic(name=name, partition_indexes=self._partitions())
-                for name in self.random.sample(_TOPICS, self.random.randint(1, 2))
-            ]  # fmt: skip
-        else:
-            for group_id in self.random.sample([*_GROUPS, "nowhere"], self.random.randint(1, 2)):
-                topics = []
-                for name in self.random.sample([*_TOPICS, "missing"], self.random.randint(1, 2)):
-                    topic = OffsetFetchRequestTopics(name=name, partition_indexes=self._partitions())
-                    if version >= 10:
-                        topic.name, topic.topic_id = "", self._topic_id(name)
-                    topics.append(topic)
-                request.groups.append(
-                    OffsetFetchRequestGroup(group_id=group_id, topics=None if everything else topics)
-                )
-        self._send(request, version)
-
-    def _delete_offsets(self) -> None:
-        request = OffsetDeleteRequest(group_id=self.random.choice([*_GROUPS, "nowhere", ""]))
-        for name in self.random.sample([*_TOPICS, "missing"], self.random.randint(1, 2)):
-            partitions = [OffsetDeleteRequestPartition(partition_index=index) for index in self._partitions()]
-            request.topics.append(OffsetDeleteRequestTopic(name=name, partitions=partitions))
-        self._send(request, 0)
-
-    # --- groups as a whole ---
-
-    def _some_groups(self) -> list[str]:
-        return self.random.sample([*_GROUPS, "nowhere"], self.random.randint(1, 3))
-
-    def _describe(self) -> None:
-        self._send(DescribeGroupsRequest(groups=self._some_groups()), self.random.randint(0, 6))
-
-    def _list(self) -> None:
-        version = self.random.randint(0, 5)
-        request = ListGroupsRequest()
-        if version >= 4 and self._chance(0.6):
-            states = ["Empty", "stable", "PreparingRebalance", "Dead", "no-state"]
-            request.states_filter = self.random.sample(states, 2)
-        if version >= 5 and self._chance(0.6):
-            request.types_filter = self.random.sample(["classic", "CONSUMER", "Classic"], 1)
-        self._send(request, version)
-
-    def _delete_groups(self) -> None:
-        self._send(DeleteGroupsRequest(groups_names=self._some_groups()), self.random.randint(0, 2))
-
     # --- what happens around it ---
 
     def _advance(self) -> None:
@@ -380,22 +338,52 @@ class Generator(ConsumerOperations):
         self._step("commit")
 
     def _reload(self) -> None:
-        self._step("unload" if self._loaded else "load")
-        self._loaded = not self._loaded
-        if not self._loaded and self._chance(0.7):
-            self._reload()
+        """The partition goes, or comes: at once or slowly, with the log as it was or not quite."""
+        if self._loaded:
+            self._step("unload")
+            self._loaded = False
+            if self._chance(0.7):
+                self._reload()
+            return
+        if self._chance(0.3):
+            self._step("begin-load")
+            for _ in range(self.random.randint(0, 5)):
+                self.any_step()
+            if self._chance(0.2):
+                self._step("unload")
+                return
+        if self._readable is not None:
+            self.load(load_step(self._readable))
+        elif self.changes_logs and self._chance(0.15):
+            self.load(load_step(changed(self.random, self.replayer.whole_log)[1]))
+        else:
+            self.load("load")
+
+    def fail_over(self, step: str) -> None:
+        """Give up the partition and load this log."""
+        if self._loaded:
+            self._step("unload")
+        self.load(step)
+
+    def load(self, step: str) -> None:
+        """Load a log; after one that can't be loaded comes the one that was there before."""
+        before = self._readable or self.replayer.whole_log
+        self._step(step)
+        self._loaded = self.replayer.shard.status is ShardStatus.ACTIVE
+        self._readable = None if self._loaded else before
 
     def _change_topics(self) -> None:
         known = self.replayer.topics
         changes = []
-        for name in _TOPICS:
+        for name in self.topic_names:
             topic_id = next((key for key, topic in known.items() if topic.name == name), None)
             if topic_id is None and (not known or self._chance(0.5)):
                 self._topics += 1
-                new_id = (
-                    base64.urlsafe_b64encode(UUID(int=(self._topics << 64) + 7).bytes).decode().rstrip("=")
-                )
-                changes.append(f"+{new_id}:{self.random.randint(1, 4)}:{name}")
+                number = (self._topics << 64) + 7
+                if self.way is Way.WIDE:
+                    number = self.random.getrandbits(128)
+                new_id = base64.urlsafe_b64encode(UUID(int=number).bytes).decode().rstrip("=")
+                changes.append(f"+{new_id}:{self.random.randint(1, self.most_partitions)}:{name}")
             elif topic_id is not None and self._chance(0.3):
                 changes.append(f"-{topic_id}")
             elif topic_id is not None and self._chance(0.3):

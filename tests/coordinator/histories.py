@@ -9,15 +9,26 @@ step) are sorted on both sides.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from coordwire.codec import Message
-from coordwire.coordinator import Append, CoordinatorConfig, RequestContext, Shard, TopicImage, TopicsImage
+from coordwire.coordinator import (
+    Append,
+    CoordinatorConfig,
+    LogEntry,
+    RequestContext,
+    Shard,
+    TopicImage,
+    TopicsImage,
+    TransactionCompleted,
+    TransactionMarker,
+)
 from coordwire.enums import ErrorCode
-from coordwire.logs import decode_log_record
+from coordwire.errors import EncodeError, Malformed
+from coordwire.logs import LogRecord, decode_log_record
 from coordwire.messages import (
     ConsumerGroupDescribeResponse,
     DeleteGroupsResponse,
@@ -29,13 +40,35 @@ from coordwire.messages import (
     find_message,
 )
 
-__all__ = ["HOST", "START", "Outcome", "Replayer", "kafka_outcome", "request_step"]
+__all__ = [
+    "HOST",
+    "START",
+    "Outcome",
+    "Record",
+    "Replayer",
+    "entry_from_text",
+    "entry_text",
+    "kafka_outcome",
+    "log_entry",
+    "request_step",
+]
 
 HOST = "/127.0.0.1"
 START = 1_000
 """The oracle's first moment."""
 
-Record = tuple[bytes, bytes | None]
+
+class Record(NamedTuple):
+    """A record as the log has it. marker: whether it is the end of a transaction."""
+
+    key: bytes
+    value: bytes | None
+    producer_id: int = -1
+    producer_epoch: int = -1
+    marker: bool = False
+
+
+_COMMIT, _ABORT = (TransactionMarker(committed).encoded()[0] for committed in (True, False))
 
 _CONFIGS = {
     "consumer.session.timeout.ms": "session_timeout_ms",
@@ -46,11 +79,15 @@ _CONFIGS = {
 
 @dataclass(slots=True)
 class Outcome:
-    """What one step led to. answers: by ticket; failed: errors of appends; other: what only Kafka says."""
+    """What one step led to. answers: by ticket; failed: errors of appends; ended: transactions, by ticket.
+
+    other: what is neither; "unloadable" for a log that could not be loaded.
+    """
 
     answers: dict[int, bytes] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    ended: dict[int, str] = field(default_factory=dict)
     other: list[str] = field(default_factory=list)
 
     def sorted(self, requests: dict[int, tuple[int, int]]) -> Outcome:
@@ -59,40 +96,51 @@ class Outcome:
             ticket: _sorted_answer(data, *requests[ticket]) for ticket, data in sorted(self.answers.items())
         }
         records = sorted((_sorted_record(record) for record in self.records), key=repr)
-        return Outcome(answers, records, self.failed, self.other)
+        return Outcome(answers, records, self.failed, dict(sorted(self.ended.items())), self.other)
 
 
-def request_step(ticket: int, message: Message, version: int, new_id: int, client: str) -> str:
+def request_step(ticket: int, message: Message, version: int, new_id: int, client: str | None) -> str:
     body = message.encode(version=version).hex()
-    return f"request {ticket} {message.api_key} {version} {new_id:032x} {client.encode().hex()} {body}"
+    said = "-" if client is None else client.encode().hex()
+    return f"request {ticket} {message.api_key} {version} {new_id:032x} {said} {body}"
 
 
 def kafka_outcome(lines: Iterable[str]) -> Outcome:
     """What the oracle said about a step."""
     found = Outcome()
+    producer = (-1, -1)
     for line in lines:
         words = line.split(" ")
         if words[0] == "answer":
             found.answers[int(words[1])] = bytes.fromhex(words[2]) if len(words) > 2 else b""
-        elif words[0] == "record":
+        elif words[0] in ("record", "marker"):
             value = None if words[2] == "-" else bytes.fromhex(words[2])
-            found.records.append((bytes.fromhex(words[1]), value))
+            found.records.append(Record(bytes.fromhex(words[1]), value, *producer, words[0] == "marker"))
         elif words[0] == "failed":
             found.failed.append(words[1])
-        elif words[0] != "batch":
+        elif words[0] == "ended":
+            found.ended[int(words[1])] = words[2]
+        elif words[0] == "batch":
+            producer = (int(words[2]), int(words[3]))
+        elif words[0] == "unloadable":
+            found.other.append(words[0])
+        elif words[0] != "unknown":
             found.other.append(line)
     return found
 
 
 class Replayer:
-    """Runs steps on a shard of ours."""
+    """Runs steps on a shard of ours. new_shard: makes it; one that is watched, perhaps."""
 
-    def __init__(self, config: CoordinatorConfig | None = None) -> None:
+    def __init__(
+        self, config: CoordinatorConfig | None = None, new_shard: Callable[..., Shard] = Shard
+    ) -> None:
         self.config = config or CoordinatorConfig()
-        self.shard = Shard(now=START, config=self.config)
+        self.shard = new_shard(now=START, config=self.config)
         self.shard.load([])
         self.requests: dict[int, tuple[int, int]] = {}
-        self.log: list[Record] = []
+        self.log: list[tuple[int, Record]] = []
+        self.end_offset = 0
         self.topics: dict[str, TopicImage] = {}
         self.now = START
         self._version = 0
@@ -110,7 +158,10 @@ class Replayer:
             while not self.shard.advance(self.now):
                 self._settle(outcome)
         else:
-            getattr(self, f"_{command}")(*words)
+            try:
+                getattr(self, f"_{command.replace('-', '_')}")(*words)
+            except Malformed:
+                outcome.other.append("unloadable")
         self._settle(outcome)
         return outcome
 
@@ -118,10 +169,15 @@ class Replayer:
         for effect in self.shard.effects():
             if isinstance(effect, Append):
                 self._write(effect, outcome)
+            elif isinstance(effect, TransactionCompleted):
+                outcome.ended[self._tickets[effect.ticket]] = ErrorCode(effect.error_code).name
             else:
                 ticket = self._tickets[effect.ticket]
                 version = self.requests[ticket][1]
-                outcome.answers[ticket] = effect.response.encode(version=version)
+                try:
+                    outcome.answers[ticket] = effect.response.encode(version=version)
+                except EncodeError as error:
+                    outcome.other.append(f"unwritable {ticket}: {error}")
 
     def _write(self, append: Append, outcome: Outcome) -> None:
         if self._failure is not None:
@@ -129,9 +185,11 @@ class Replayer:
             self.shard.failed(append.number, int(ErrorCode[self._failure]))
             self._failure = None
             return
-        assert append.base_offset == len(self.log)
-        records = append.encoded()
-        self.log += records
+        assert append.base_offset == self.end_offset
+        producer, marker = (append.producer_id, append.producer_epoch), append.marker is not None
+        records = [Record(key, value, *producer, marker) for key, value in append.encoded()]
+        self.log += enumerate(records, self.end_offset)
+        self.end_offset = append.end_offset
         outcome.records += records
         if self._held:
             self._pending.append(append.number)
@@ -142,6 +200,11 @@ class Replayer:
         """When which timer of the groups is due, as the oracle says it."""
         return sorted(f"{due} {key}" for key, due in self.shard.deadlines().items())
 
+    @property
+    def whole_log(self) -> tuple[int, list[tuple[int, Record]]]:
+        """The end offset, and the records with their offsets."""
+        return self.end_offset, list(self.log)
+
     # --- steps ---
 
     def _request(self, ticket: str, api: str, version: str, new_id: str, client: str, body: str = "") -> None:
@@ -150,12 +213,21 @@ class Replayer:
         request = find_message(int(api), "request").decode(bytes.fromhex(body), version=int(version))
         ids = itertools.count(int(new_id, 16))
         context = RequestContext(
-            client_id=bytes.fromhex(client).decode(),
+            client_id=None if client == "-" else bytes.fromhex(client).decode(),
             client_host=HOST,
             new_id=lambda: str(UUID(int=next(ids), version=4)),
         )
         # Tickets count from 1, so that this one is known before an answer comes.
         self._tickets[self.shard.handle(request, version=int(version), context=context)] = number
+
+    def _end(
+        self, ticket: str, producer_id: str, producer_epoch: str, coordinator_epoch: str, how: str
+    ) -> None:
+        mine = self.shard.complete_transaction(
+            int(producer_id), int(producer_epoch), committed=how == "COMMIT",
+            coordinator_epoch=int(coordinator_epoch),
+        )  # fmt: skip
+        self._tickets[mine] = int(ticket)
 
     def _fail(self, error: str) -> None:
         self._failure = error
@@ -189,8 +261,44 @@ class Replayer:
         self._pending.clear()
         self.shard.unload()
 
-    def _load(self) -> None:
-        self.shard.load(decode_log_record("consumer_offsets", key, value) for key, value in self.log)
+    def _begin_load(self) -> None:
+        self.shard.begin_loading()
+
+    def _load(self, end_offset: str | None = None, *entries: str) -> None:
+        """Load this log, or the one that was written so far."""
+        if end_offset is not None:
+            self.log = [entry_from_text(entry) for entry in entries]
+            self.end_offset = int(end_offset)
+        self.shard.load(map(log_entry, self.log), end_offset=self.end_offset)
+
+
+def log_entry(found: tuple[int, Record]) -> LogEntry:
+    """A record of the log as a shard loads it."""
+    offset, record = found
+    content: LogRecord | TransactionMarker
+    if record.marker:
+        content = TransactionMarker(record.key == _COMMIT)
+    else:
+        content = decode_log_record("consumer_offsets", record.key, record.value, strict=False)
+    return LogEntry(offset=offset, record=content, producer_id=record.producer_id)
+
+
+def entry_text(offset: int, record: Record) -> str:
+    """A record of the log as a word of the step `load`."""
+    key = record.key.hex()
+    if record.marker:
+        key = "C" if record.key == _COMMIT else "A"
+    value = "-" if record.value is None or record.marker else record.value.hex()
+    return f"{key}:{value}:{record.producer_id}:{offset}"
+
+
+def entry_from_text(text: str) -> tuple[int, Record]:
+    key, value, producer, offset = text.split(":")
+    if key in ("C", "A"):
+        found = Record(_COMMIT if key == "C" else _ABORT, b"", int(producer), 0, True)
+    else:
+        found = Record(bytes.fromhex(key), None if value == "-" else bytes.fromhex(value), int(producer))
+    return int(offset), found
 
 
 def _uuid(text: str) -> UUID:
@@ -253,10 +361,10 @@ _SORT = {
 
 
 def _sorted_record(record: Record) -> Record:
-    key, value = record
-    if value is None or not key.startswith(b"\x00\x02"):
+    key, value, *_ = record
+    if value is None or record.marker or not key.startswith(b"\x00\x02"):
         return record
     version = int.from_bytes(value[:2], "big")
     metadata = GroupMetadataValue.decode(value[2:], version=version)
     metadata.members.sort(key=lambda member: member.member_id)
-    return key, value[:2] + metadata.encode(version=version)
+    return record._replace(value=value[:2] + metadata.encode(version=version))

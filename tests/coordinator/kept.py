@@ -13,13 +13,22 @@ from __future__ import annotations
 import lzma
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 from tests.coordinator.histories import Outcome
 
-__all__ = ["HISTORIES", "KeptHistory", "checksum", "read_kept", "write_kept"]
+__all__ = ["FAILOVERS", "FURTHER", "HISTORIES", "KeptHistory", "checksum", "read_kept", "write_kept"]
 
-HISTORIES = Path(__file__).parents[1] / "data" / "coordinator" / "histories.xz"
+_FOLDER = Path(__file__).parents[1] / "data" / "coordinator"
+HISTORIES = _FOLDER / "histories.xz"
+FURTHER = _FOLDER / "further.xz"
+"""Wide and hostile histories, those that found a defect, and those that reach what is rare."""
+
+FAILOVERS = _FOLDER / "failovers.xz"
+"""Histories in which a shard goes on from the log of Kafka's coordinator, or from one that time changed."""
+
+_ALWAYS = 3
 
 KeptHistory = tuple[int, list[tuple[int, str]]]
 """The seed that made it; steps, each after its outcome's checksum."""
@@ -27,9 +36,18 @@ KeptHistory = tuple[int, list[tuple[int, str]]]
 
 def checksum(outcome: Outcome) -> int:
     """16 bits of what came out; 0 where nothing did."""
-    if not (outcome.answers or outcome.records or outcome.failed):
+    found = [outcome.answers, _records(outcome), outcome.failed, outcome.ended, outcome.other]
+    while found and not found[-1]:
+        found.pop()
+    if not found:
         return 0
-    return crc32(repr((outcome.answers, outcome.records, outcome.failed)).encode()) & 0xFFFF
+    found += [[]] * (_ALWAYS - len(found))
+    return crc32(repr(tuple(found)).encode()) & 0xFFFF
+
+
+def _records(outcome: Outcome) -> list[tuple[Any, ...]]:
+    """The records as plain tuples; most belong to no transaction, and say nothing of one."""
+    return [tuple(one) if one.producer_id != -1 else (one.key, one.value) for one in outcome.records]
 
 
 def write_kept(path: Path, histories: Iterable[KeptHistory]) -> None:

@@ -63,13 +63,14 @@ def _compiled(release: str) -> str:
 class CoordinatorOracle:
     """One JVM; `new` begins a coordinator without state, as often as wanted."""
 
-    def __init__(self, release: str = RELEASE) -> None:
+    def __init__(self, release: str = RELEASE, flags: Sequence[str] = _FLAGS) -> None:
+        """flags: of the JVM; by default it is small and starts fast."""
         java = shutil.which("java")
         if java is None:
             raise Unavailable("no Java is installed")
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the JVM)
         self._jvm = subprocess.Popen(
-            [java, *_FLAGS, "-cp", _compiled(release), MAIN],
+            [java, *flags, "-cp", _compiled(release), MAIN],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,

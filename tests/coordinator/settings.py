@@ -1,12 +1,31 @@
-"""What an operator sets for a history: small limits, so that histories meet them; the rest by the seed."""
+"""What a seed decides of a history: its way, and what an operator sets, with small limits."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import Enum, auto
 
 from coordwire.coordinator import ConsumerGroupConfig, CoordinatorConfig, MigrationPolicy
 
-__all__ = ["kafka_settings", "settings"]
+__all__ = ["Way", "kafka_settings", "settings", "way"]
+
+
+class Way(Enum):
+    """What histories are like. WIDE: more topics, partitions and members; HOSTILE: with extreme requests."""
+
+    PLAIN = auto()
+    WIDE = auto()
+    HOSTILE = auto()
+
+
+_WAYS = [Way.PLAIN, Way.WIDE, Way.PLAIN, Way.HOSTILE]
+_ALL_PLAIN = 10_000
+"""Histories of smaller seeds are kept with the settings that they had."""
+
+
+def way(seed: int) -> Way:
+    return _WAYS[seed // 3 % len(_WAYS)] if seed >= _ALL_PLAIN else Way.PLAIN
+
 
 _BASE = CoordinatorConfig(
     group_max_size=4, consumer_group_max_size=5, offset_metadata_max_size=8, offsets_retention_ms=3_600_000
@@ -16,8 +35,11 @@ _INTERVALS = [1_000, 0, 1_000, 5_000]
 
 
 def settings(seed: int) -> CoordinatorConfig:
+    base = _BASE
+    if way(seed) is Way.WIDE:
+        base = replace(_BASE, group_max_size=8, consumer_group_max_size=14)
     return replace(
-        _BASE,
+        base,
         migration_policy=_POLICIES[seed % len(_POLICIES)],
         consumer=ConsumerGroupConfig(assignment_interval_ms=_INTERVALS[seed % len(_INTERVALS)]),
         consumer_assignors=("range", "uniform") if seed % 5 == 4 else ("uniform", "range"),

@@ -60,10 +60,11 @@ class Desk:
         for effect in self.shard.effects():
             if isinstance(effect, Answer):
                 self.answers[effect.ticket] = effect.response
-            elif self.failure:
+                continue
+            assert isinstance(effect, Append)
+            if self.failure:
                 self.shard.failed(effect.number, self.failure)
             else:
-                assert isinstance(effect, Append)
                 self.log += effect.records
                 self.shard.appended(effect.number)
 

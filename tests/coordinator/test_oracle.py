@@ -69,6 +69,6 @@ def test_a_failed_append_is_answered_and_leaves_no_group(kafka: CoordinatorOracl
 def test_it_loads_what_it_wrote(kafka: CoordinatorOracle) -> None:
     written, *_ = kafka.run([request(1, join(), 4), "unload"])
     record = written[1].split()
-    loaded, timers = kafka.run([f"load {record[1]}:{record[2]}:-1", "timers"])
+    loaded, timers = kafka.run([f"load 1 {record[1]}:{record[2]}:-1:0", "timers"])
     assert loaded == []
     assert len(timers) == 2

@@ -39,6 +39,8 @@ def test_patterns_mean_what_they_mean_to_kafka() -> None:
         (r"\bpay\b", "pay", True),
         ("a|b|", "", True),
         (r"\p{Lu}.*", "Orders", True),
+        ("y" * 32_767, "orders", False),
+        ("|".join(["(o.*)"] * 5_000), "orders", True),
     ],
 )
 def test_a_pattern_matches_whole_names(text: str, name: str, matches: bool) -> None:

@@ -14,14 +14,17 @@ from coordwire.coordinator.hash_order import capacity_for, in_hash_order
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
 from coordwire.messages import (
+    ConsumerGroupHeartbeatRequest,
     HeartbeatRequest,
     JoinGroupRequest,
+    LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
     ShareGroupHeartbeatRequest,
     SyncGroupRequest,
 )
 from coordwire.messages.join_group import JoinGroupRequestProtocol
+from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from coordwire.messages.offset_fetch import OffsetFetchRequestGroup
 
@@ -36,6 +39,7 @@ class Desk:
         self.shard.set_topics(TopicsImage([ORDERS]))
         self.shard.load([])
         self.answers: dict[int, Any] = {}
+        self.ended: dict[int, int] = {}
         self.appends: list[Append] = []
         self.log: list[LogRecord] = []
         self._ids = itertools.count()
@@ -52,8 +56,10 @@ class Desk:
         for effect in self.shard.effects():
             if isinstance(effect, Answer):
                 self.answers[effect.ticket] = effect.response
-            else:
+            elif isinstance(effect, Append):
                 self.appends.append(effect)
+            else:
+                self.ended[effect.ticket] = effect.error_code
 
     def confirm(self) -> None:
         while self.appends:
@@ -140,6 +146,80 @@ def beat(desk: Desk, member_id: str) -> int:
     request = HeartbeatRequest(group_id="payments", generation_id=1, member_id=member_id)
     found: int = desk.ask(request, 3).error_code
     return found
+
+
+@pytest.mark.parametrize("how", ["fails", "is too late"])
+def test_a_static_member_may_be_gone_when_its_replacement_fails(how: str) -> None:
+    desk = Desk()
+
+    def joins() -> JoinGroupRequest:
+        request = join()
+        request.group_instance_id = "till"
+        return request
+
+    ticket = desk.send(joins(), 9)
+    desk.confirm()
+    desk.advance(3_000)
+    member_id = desk.answers[ticket].member_id
+    sync = SyncGroupRequest(
+        group_id="payments", generation_id=1, member_id=member_id, group_instance_id="till"
+    )
+    sync.protocol_type, sync.protocol_name = "consumer", "range"
+    assert desk.ask(sync, 5).error_code == 0
+    ticket = desk.send(joins(), 9)
+    leaving = LeaveGroupRequest(
+        group_id="payments", members=[MemberIdentity(member_id="", group_instance_id="till")]
+    )
+    desk.send(leaving, 5)
+    assert not desk.shard.groups["payments"].members
+    if how == "fails":
+        desk.shard.failed(desk.appends[0].number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
+    else:
+        desk.shard.advance(9_000)
+    desk.take()
+    assert desk.answers[ticket].error_code in (
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+    )
+
+
+def test_topics_have_the_ids_of_the_time_of_the_answer() -> None:
+    desk = Desk()
+    desk.ask(commit(5), 8)
+    desk.send(commit(6), 8)
+    asked = OffsetFetchRequestGroup(group_id="simple", topics=None)
+    ticket = desk.send(OffsetFetchRequest(groups=[asked], require_stable=True), 10)
+    desk.shard.set_topics(TopicsImage([]))
+    desk.take()
+    desk.confirm()
+    assert desk.answers[ticket].groups[0].topics == []
+
+
+def test_a_refused_group_keeps_its_error_where_others_wait_too_long() -> None:
+    desk = Desk()
+    joining = ConsumerGroupHeartbeatRequest(
+        group_id="new", member_id="m", rebalance_timeout_ms=9, subscribed_topic_names=["orders"]
+    )
+    joining.topic_partitions = []
+    assert desk.ask(joining, 1).error_code == 0
+    desk.send(commit(6), 8)
+    waiting = OffsetFetchRequestGroup(group_id="simple", topics=None)
+    refused = OffsetFetchRequestGroup(group_id="new", member_id="nobody", member_epoch=1, topics=None)
+    ticket = desk.send(OffsetFetchRequest(groups=[waiting, refused], require_stable=True), 9)
+    desk.shard.advance(6_000)
+    desk.take()
+    errors = [group.error_code for group in desk.answers[ticket].groups]
+    assert errors == [ErrorCode.NOT_COORDINATOR, ErrorCode.UNKNOWN_MEMBER_ID]
+
+
+def test_time_limits_of_writes_leave_nothing_behind() -> None:
+    desk = Desk()
+    ticket = desk.send(commit(5), 8)
+    for second in range(1, 9 * 60):  # before the first look for what has expired
+        desk.shard.advance(second * 1_000)
+    desk.take()
+    assert desk.answers[ticket].topics[0].partitions[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert len(desk.shard._writes._waiting) == 1
 
 
 def test_another_shard_goes_on_from_the_log() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from coordwire.coordinator.timers import Timers
 
 
@@ -40,18 +42,47 @@ def test_renewals_leave_no_more_behind_than_there_are_timers() -> None:
     assert len(timers._heap) <= 2 * 10 + 65
 
 
-def test_any_sequence_comes_out_as_from_a_sorted_list() -> None:
-    chosen = random.Random(7)
+def test_a_renewal_moves_nothing_in_the_heap_until_it_comes_up() -> None:
     timers: Timers[str] = Timers()
-    known: dict[str, tuple[int, int]] = {}
+    timers.set("a", 100, lambda: "a")
+    assert not timers.renew("a", 99)
+    assert not timers.renew("b", 200)
+    for now in range(1_000):
+        assert timers.renew("a", 100 + now)
+    assert len(timers._heap) == 1
+    assert drained(timers) == [(1_099, "a")]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_sequence_comes_out_as_from_a_sorted_list(seed: int) -> None:
+    """Set, renewed, cancelled and due, against a list that is sorted each time."""
+    chosen = random.Random(seed)
+    timers: Timers[str] = Timers()
+    known: dict[str, tuple[int, int, str]] = {}
+    now = 0
     for number in range(2_000):
         key = f"k{chosen.randrange(50)}"
-        if chosen.random() < 0.3:
-            timers.cancel(key)
-            known.pop(key, None)
-        else:
-            deadline = chosen.randrange(100)
-            timers.set(key, deadline, lambda key=key: key)  # type: ignore[misc]
-            known[key] = deadline, number
-    expected = sorted((deadline, number, key) for key, (deadline, number) in known.items())
-    assert drained(timers) == [(deadline, key) for deadline, _, key in expected]
+        deadline = now + chosen.randrange(100)
+        match chosen.choice(["cancel", "set", "set", "renew", "renew", "due"]):
+            case "cancel":
+                timers.cancel(key)
+                known.pop(key, None)
+            case "set":
+                timers.set(key, deadline, lambda key=key: key)  # type: ignore[misc]
+                known[key] = deadline, number, key
+            case "renew":
+                if timers.renew(key, deadline):
+                    known[key] = deadline, number, key
+                else:
+                    assert key not in known or deadline < known[key][0]
+            case "due":
+                first = min(known.values(), default=None)
+                assert timers.next_deadline() == (None if first is None else first[0])
+                if first is not None:
+                    now = max(now, first[0])
+                    assert timers.pop()() == first[2]
+                    del known[first[2]]
+        assert len(timers) == len(known)
+        assert len(timers._heap) <= 2 * 50 + 65
+    assert timers.deadlines() == {key: deadline for key, (deadline, _, _) in known.items()}
+    assert drained(timers) == [(deadline, key) for deadline, _, key in sorted(known.values())]

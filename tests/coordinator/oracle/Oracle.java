@@ -63,13 +63,16 @@ import java.util.concurrent.TimeUnit;
  * fail ERROR                               the next append fails
  * hold / commit                            hold back the high watermark / let it reach the end, and follow it again
  * topics [+ID:PARTITIONS:NAME|-ID]...      the image of the topics changes
- * end PRODUCER EPOCH COMMIT|ABORT          a transaction ends
- * unload / load [KEY:VALUE:PRODUCER...]    give up the partition / take it, with this log if one is given
+ * end TICKET PRODUCER EPOCH COORDINATOR-EPOCH COMMIT|ABORT    a transaction ends
+ * unload                                   give up the partition
+ * load [END KEY:VALUE:PRODUCER:OFFSET...]  take it, with this log if one is given; the key C or A ends a transaction
+ * begin-load                               take it, but be loading until `load`
+ * repeat COUNT API VERSION UUID CLIENT BODY...  requests in turn, each so many times: "took NANOSECONDS ANSWERS" of the processor
  * timers                                   the deadlines of the coordinator's timers
  * config GROUP [CONFIG=VALUE...]           an operator sets a group's own configuration, or takes it back
  * assign ...                               an assignor by itself: OracleAssignors
  *
- * answer TICKET HEX; batch OFFSET PRODUCER EPOCH, then record KEY VALUE or marker KEY VALUE; failed ERROR; timer TIME KEY
+ * answer TICKET HEX; ended TICKET ERROR; batch OFFSET PRODUCER EPOCH, then record KEY VALUE or marker KEY VALUE; failed ERROR; timer TIME KEY
  */
 public final class Oracle {
     private static final TopicPartition PARTITION = new TopicPartition("__consumer_offsets", 0);
@@ -132,13 +135,20 @@ public final class Oracle {
                 log.commit();
             }
             case "topics" -> topics(words);
-            case "end" -> runtime.scheduleTransactionCompletion("end", PARTITION, Long.parseLong(words[1]),
-                Short.parseShort(words[2]), 0, TransactionResult.valueOf(words[3]), (short) 0);
+            case "end" -> runtime.scheduleTransactionCompletion("end", PARTITION, Long.parseLong(words[2]),
+                Short.parseShort(words[3]), Integer.parseInt(words[4]), TransactionResult.valueOf(words[5]), (short) 0)
+                .whenComplete((none, error) -> output.append("ended ").append(words[1]).append(' ')
+                    .append(error == null ? Errors.NONE : Errors.forException(error)).append('\n'));
             case "unload" -> {
+                log.stopLoading();
                 runtime.scheduleUnloadOperation(PARTITION, OptionalInt.of(epoch++));
                 clock.beginTerm();
             }
             case "load" -> load(words);
+            case "begin-load" -> {
+                log.slow = true;
+                runtime.scheduleLoadOperation(PARTITION, epoch++);
+            }
             case "config" -> {
                 Properties properties = new Properties();
                 for (int index = 2; index < words.length; index++) {
@@ -147,6 +157,7 @@ public final class Oracle {
                 }
                 groups.updateGroupConfig(words[1], properties);
             }
+            case "repeat" -> repeat(Integer.parseInt(words[1]), words);
             case "assign" -> OracleAssignors.assign(words, topics, output);
             case "timers" -> clock.forEach((time, key) ->
                 output.append("timer ").append(time).append(' ').append(key).append('\n'));
@@ -164,20 +175,51 @@ public final class Oracle {
         byte[] body = words.length > 6 ? HEX.parseHex(words[6]) : new byte[0];
         AbstractRequest request =
             AbstractRequest.parseRequest(api, version, new ByteBufferAccessor(ByteBuffer.wrap(body))).request;
-        RequestContext context = new RequestContext(
-            new RequestHeader(api, version, client, 0), "1", InetAddress.getByAddress(new byte[] {127, 0, 0, 1}),
-            KafkaPrincipal.ANONYMOUS, new ListenerName("PLAINTEXT"), SecurityProtocol.PLAINTEXT,
-            ClientInformation.EMPTY, false);
+        RequestContext context = context(api, version, client);
         requests.handle(context, request).whenComplete((response, error) -> {
             if (error != null) {
                 output.append("thrown ").append(ticket).append(' ').append(error.toString().replace('\n', ' ')).append('\n');
                 return;
             }
-            ByteBuffer bytes = MessageUtil.toByteBufferAccessor(response.data(), version).buffer();
+            ByteBuffer bytes;
+            try {
+                bytes = MessageUtil.toByteBufferAccessor(response.data(), version).buffer();
+            } catch (RuntimeException unwritable) {  // as KafkaApis answers what it can't write
+                bytes = MessageUtil.toByteBufferAccessor(
+                    request.getErrorResponse(0, unwritable).data(), version).buffer();
+            }
             byte[] found = new byte[bytes.remaining()];
             bytes.get(found);
             output.append("answer ").append(ticket).append(' ').append(hex(found)).append('\n');
         });
+    }
+
+    private void repeat(int count, String[] words) throws Exception {
+        ApiKeys api = ApiKeys.forId(Integer.parseInt(words[2]));
+        short version = Short.parseShort(words[3]);
+        AbstractRequest[] bodies = new AbstractRequest[words.length - 6];
+        for (int index = 0; index < bodies.length; index++) {
+            byte[] body = HEX.parseHex(words[6 + index]);
+            bodies[index] =
+                AbstractRequest.parseRequest(api, version, new ByteBufferAccessor(ByteBuffer.wrap(body))).request;
+        }
+        RequestContext context = context(api, version, new String(HEX.parseHex(words[5]), StandardCharsets.UTF_8));
+        java.lang.management.ThreadMXBean threads = java.lang.management.ManagementFactory.getThreadMXBean();
+        long begun = threads.getCurrentThreadCpuTime();
+        int answers = 0;
+        for (int turn = 0; turn < count; turn++) {
+            for (AbstractRequest request : bodies) {
+                answers += requests.handle(context, request).isDone() ? 1 : 0;
+            }
+        }
+        output.append("took ").append(threads.getCurrentThreadCpuTime() - begun).append(' ').append(answers).append('\n');
+    }
+
+    private static RequestContext context(ApiKeys api, short version, String client) throws Exception {
+        return new RequestContext(
+            new RequestHeader(api, version, client, 0), "1", InetAddress.getByAddress(new byte[] {127, 0, 0, 1}),
+            KafkaPrincipal.ANONYMOUS, new ListenerName("PLAINTEXT"), SecurityProtocol.PLAINTEXT,
+            ClientInformation.EMPTY, false);
     }
 
     private void topics(String[] words) {
@@ -204,17 +246,22 @@ public final class Oracle {
     private void load(String[] words) {
         if (words.length > 1) {
             log.entries.clear();
-            for (int index = 1; index < words.length; index++) {
+            log.endOffset = Long.parseLong(words[1]);
+            for (int index = 2; index < words.length; index++) {
                 String[] parts = words[index].split(":", -1);
                 long producer = Long.parseLong(parts[2]);
                 short producerEpoch = (short) (producer < 0 ? -1 : 0);
                 TransactionResult end = parts[0].equals("C") ? TransactionResult.COMMIT
                     : parts[0].equals("A") ? TransactionResult.ABORT : null;
-                log.entries.add(new OracleLog.Entry(producer, producerEpoch, end,
+                log.entries.add(new OracleLog.Entry(Long.parseLong(parts[3]), producer, producerEpoch, end,
                     end == null ? HEX.parseHex(parts[0]) : null, parts[1].equals("-") ? null : HEX.parseHex(parts[1])));
             }
         }
-        runtime.scheduleLoadOperation(PARTITION, epoch++);
+        if (log.slow) {
+            log.finishLoading();
+        } else {
+            runtime.scheduleLoadOperation(PARTITION, epoch++);
+        }
     }
 
     static String hex(byte[] bytes) {
@@ -227,7 +274,7 @@ public final class Oracle {
         PrintStream out = new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), false, "UTF-8");
         Oracle oracle = null;
         for (String line = input.readLine(); line != null; line = input.readLine()) {
-            String[] words = line.split(" ");
+            String[] words = line.split(" ", -1);
             String said = "";
             try {
                 if (words[0].equals("new")) {

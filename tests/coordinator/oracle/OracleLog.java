@@ -25,13 +25,15 @@ import java.util.concurrent.CompletableFuture;
 final class OracleLog implements PartitionWriter, CoordinatorLoader<CoordinatorRecord> {
     /** A record, or the end of a transaction. */
     static final class Entry {
+        final long offset;
         final long producerId;
         final short producerEpoch;
         final TransactionResult end;
         final byte[] key;
         final byte[] value;
 
-        Entry(long producerId, short producerEpoch, TransactionResult end, byte[] key, byte[] value) {
+        Entry(long offset, long producerId, short producerEpoch, TransactionResult end, byte[] key, byte[] value) {
+            this.offset = offset;
             this.producerId = producerId;
             this.producerEpoch = producerEpoch;
             this.end = end;
@@ -43,6 +45,9 @@ final class OracleLog implements PartitionWriter, CoordinatorLoader<CoordinatorR
     private static final LogConfig CONFIG = new LogConfig(Map.of());
 
     final List<Entry> entries = new ArrayList<>();
+    long endOffset = 0;
+    boolean slow = false;
+    private Runnable loading = null;
     private final StringBuilder output;
     private final List<Listener> listeners = new ArrayList<>();
     private TopicPartition partition;
@@ -56,8 +61,8 @@ final class OracleLog implements PartitionWriter, CoordinatorLoader<CoordinatorR
 
     /** Let the high watermark reach the end of the log. */
     void commit() {
-        if (highWatermark < entries.size()) {
-            highWatermark = entries.size();
+        if (highWatermark < endOffset) {
+            highWatermark = endOffset;
             List.copyOf(listeners).forEach(listener -> listener.onHighWatermarkUpdated(partition, highWatermark));
         }
     }
@@ -87,7 +92,7 @@ final class OracleLog implements PartitionWriter, CoordinatorLoader<CoordinatorR
             throw error.exception();
         }
         for (MutableRecordBatch batch : records.batches()) {
-            output.append("batch ").append(entries.size()).append(' ').append(batch.producerId()).append(' ')
+            output.append("batch ").append(endOffset).append(' ').append(batch.producerId()).append(' ')
                 .append(batch.producerEpoch()).append('\n');
             for (Record record : batch) {
                 TransactionResult end = null;
@@ -97,7 +102,7 @@ final class OracleLog implements PartitionWriter, CoordinatorLoader<CoordinatorR
                     end = ControlRecordType.parse(record.key()) == ControlRecordType.COMMIT
                         ? TransactionResult.COMMIT : TransactionResult.ABORT;
                 }
-                entries.add(new Entry(batch.producerId(), batch.producerEpoch(), end, key, value));
+                entries.add(new Entry(endOffset++, batch.producerId(), batch.producerEpoch(), end, key, value));
                 output.append(end == null ? "record " : "marker ").append(Oracle.hex(key)).append(' ')
                     .append(Oracle.hex(value)).append('\n');
             }
@@ -105,7 +110,7 @@ final class OracleLog implements PartitionWriter, CoordinatorLoader<CoordinatorR
         if (!held) {
             commit();
         }
-        return entries.size();
+        return endOffset;
     }
 
     @Override
@@ -120,11 +125,41 @@ final class OracleLog implements PartitionWriter, CoordinatorLoader<CoordinatorR
         return CompletableFuture.completedFuture(null);
     }
 
+    /** Go on with a load that was to be slow. */
+    void finishLoading() {
+        Runnable rest = loading;
+        loading = null;
+        slow = false;
+        if (rest != null) {
+            rest.run();
+        }
+    }
+
+    /** Forget a load that has not been gone on with. */
+    void stopLoading() {
+        loading = null;
+        slow = false;
+    }
+
     @Override
     public CompletableFuture<LoadSummary> load(TopicPartition tp, CoordinatorPlayback<CoordinatorRecord> coordinator) {
+        if (!slow) {
+            return loadNow(coordinator);
+        }
+        CompletableFuture<LoadSummary> future = new CompletableFuture<>();
+        loading = () -> loadNow(coordinator).whenComplete((summary, error) -> {
+            if (error == null) {
+                future.complete(summary);
+            } else {
+                future.completeExceptionally(error);
+            }
+        });
+        return future;
+    }
+
+    private CompletableFuture<LoadSummary> loadNow(CoordinatorPlayback<CoordinatorRecord> coordinator) {
         GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
         try {
-            long offset = 0;
             for (Entry entry : entries) {
                 if (entry.end != null) {
                     coordinator.replayEndTransactionMarker(entry.producerId, entry.producerEpoch, entry.end);
@@ -132,17 +167,16 @@ final class OracleLog implements PartitionWriter, CoordinatorLoader<CoordinatorR
                     try {
                         CoordinatorRecord record = serde.deserialize(
                             ByteBuffer.wrap(entry.key), entry.value == null ? null : ByteBuffer.wrap(entry.value));
-                        coordinator.replay(offset, entry.producerId, entry.producerEpoch, record);
+                        coordinator.replay(entry.offset, entry.producerId, entry.producerEpoch, record);
                     } catch (Deserializer.UnknownRecordTypeException unknown) {
                         output.append("unknown ").append(unknown.unknownType()).append('\n');
                     }
                 }
-                offset++;
             }
-            highWatermark = offset;
-            if (offset > 0) {
-                coordinator.updateLastWrittenOffset(offset);
-                coordinator.updateLastCommittedOffset(offset);
+            highWatermark = endOffset;
+            if (endOffset > 0) {
+                coordinator.updateLastWrittenOffset(endOffset);
+                coordinator.updateLastCommittedOffset(endOffset);
             }
             return CompletableFuture.completedFuture(null);
         } catch (RuntimeException error) {

@@ -1,0 +1,55 @@
+"""`python -m tests.coordinator.diagrams` draws the state diagrams of the coordinator's page from the tables.
+
+Each is a Mermaid block between two comments that name it; the rest of the page is as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import TypeVar
+
+from coordwire.coordinator.model.classic_states import CLASSIC_TRANSITIONS, GroupState
+from coordwire.coordinator.model.consumer_states import CONSUMER_TRANSITIONS, MEMBER_TRANSITIONS
+
+__all__ = ["DIAGRAMS", "PAGE", "drawn"]
+
+S = TypeVar("S", bound=Enum)
+
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "coordinator.md"
+
+
+def _name(state: Enum) -> str:
+    """As its group's description says it; members' states have numbers, and names of their own."""
+    return state.value if isinstance(state.value, str) else state.name
+
+
+def _diagram(transitions: Mapping[tuple[S, S], str]) -> str:
+    lines = ["```mermaid", "stateDiagram-v2"]
+    for (before, after), reason in transitions.items():
+        if after is not GroupState.DEAD:
+            lines.append(f"    {_name(before)} --> {_name(after)}: {reason}")
+    return "\n".join([*lines, "```"])
+
+
+DIAGRAMS: Mapping[str, str] = {
+    "classic": _diagram(CLASSIC_TRANSITIONS),
+    "consumer": _diagram(CONSUMER_TRANSITIONS),
+    "member": _diagram(MEMBER_TRANSITIONS),
+}
+
+
+def drawn(page: str) -> str:
+    """The page with its diagrams as the code has them. Raises `ValueError` where it has no place for one."""
+    for name, diagram in DIAGRAMS.items():
+        place = re.compile(rf"(<!-- diagram {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        page, count = place.subn(lambda found, diagram=diagram: f"{found[1]}{diagram}\n{found[2]}", page)  # type: ignore[misc]
+        if count != 1:
+            raise ValueError(f"expected one place for the diagram {name}, found {count}")
+    return page
+
+
+if __name__ == "__main__":
+    PAGE.write_text(drawn(PAGE.read_text()))

@@ -1,0 +1,76 @@
+"""`python -m tests.coordinator.stories SEED COUNT`: how the stories of random histories differ.
+
+Prints the differences of each history, with its seed, how many there were of which kind, and how often
+something was not asked for, since no frame shows it (`compare.EXCUSES`). With COUNT 1 both stories are
+printed, and what was done.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable
+
+from coordwire.group_events import GroupEvent, LagMeasured, OffsetCommitted
+from coordwire.groups import timeline
+from tests.coordinator.stories.compare import EXCUSES
+from tests.coordinator.stories.scripts import Story, play
+
+_FIELDS = (
+    "member_id", "instance_id", "how", "cause", "outcome", "generation", "kind", "members", "inferred",
+    "detail", "reason", "api", "error_code",
+)  # fmt: skip
+
+
+def _lines(events: Iterable[GroupEvent]) -> Iterable[str]:
+    for event in events:
+        if isinstance(event, OffsetCommitted | LagMeasured):
+            continue
+        told = [
+            f"{name}={value}" for name in _FIELDS if (value := getattr(event, name, None)) not in (None, "")
+        ]
+        began = getattr(event, "began_ns", None)
+        since = "" if began is None else f" since {began / 1e9 % 10_000:.3f}"
+        yield f"{(event.time_ns or 0) / 1e9 % 10_000:9.3f} {type(event).__name__} {' '.join(told)}{since}"
+
+
+def _show(story: Story, told: list[GroupEvent]) -> None:
+    print(story.kind, story.world.config)
+    for line in story.done:
+        time, text = line.split(" ", 1)
+        print(f"{int(time) / 1e3 % 10_000:9.3f} {text}")
+    for name, events in (("coordinator", story.world.events), ("timeline", told)):
+        print(f"--- {name}")
+        print("\n".join(_lines(events)))
+
+
+def main(first: int, count: int) -> int:
+    kinds: Counter[str] = Counter()
+    excused: Counter[str] = Counter()
+    without = 0
+    wrong = entries = 0
+    for seed in range(first, first + count):
+        story = play(seed)
+        told = list(timeline(story.world.entries))
+        entries += len(story.world.entries)
+        compared = story.compare(told)
+        found = list(compared.differences())
+        excused.update(compared.excused)
+        without += not found and not compared.excused
+        wrong += bool(found)
+        kinds.update(one.what for one in found)
+        if count == 1:
+            _show(story, told)
+        if found:
+            print(f"## {seed} {story.kind}")
+            for one in found:
+                print(f"   {one.what}: {one.text}")
+    print(f"{count} histories, {entries} frames, {wrong} with differences: {dict(kinds.most_common())}")
+    print(f"{without} histories without a difference and without an excuse; excused:")
+    for why in EXCUSES:
+        print(f"{excused[why]:6} {why}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))

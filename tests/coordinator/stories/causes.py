@@ -1,0 +1,86 @@
+"""Whether a generation's cause and its begin are as the coordinator has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from coordwire.group_events import Cause, RebalanceBegan, RebalanceEnded
+from tests.coordinator.stories.events import MS, at
+from tests.coordinator.stories.excuses import UNWRITTEN
+
+__all__ = ["BEGIN_MS", "CAUSE_OF", "JOINS", "Difference", "begin_of", "cause_of"]
+
+BEGIN_MS = 400
+"""How near a rebalance's begin is told, where a member caused it."""
+
+SHOWN_MS = 7_000
+"""The coordinator's own doing shows with a member's next heartbeat."""
+
+JOINS: set[Cause] = {"first_member", "new_member", "static_member_returned", "member_rejoined"}
+
+ALIKE: dict[Cause, set[Cause]] = {
+    "first_member": {"first_member"},
+    "new_member": {"new_member"},
+    "static_member_returned": {"static_member_returned"},
+    "member_left": {"member_left"},
+    "session_timeout": {"session_timeout"},
+    "member_removed": {"member_removed", "session_timeout"},
+    "subscription_changed": {"subscription_changed"},
+    "assignment_changed": {"assignment_changed", "unknown"},
+    "leader_rejoined": {"leader_rejoined", "coordinator_moved"},
+    "member_rejoined": {"member_rejoined", "coordinator_moved"},
+    "partitions_revoked": {"partitions_revoked"},
+    "unknown": {"unknown", "leader_rejoined", "member_rejoined", "assignment_changed"},
+}
+"""What may be told of each true cause."""
+
+CAUSE_OF: dict[str, Cause] = {
+    "left": "member_left", "session_timeout": "session_timeout", "not_rejoined": "member_removed",
+}  # fmt: skip
+
+
+class Difference(NamedTuple):
+    """what: its kind; text: what differs."""
+
+    what: str
+    text: str
+
+
+def cause_of(
+    name: str,
+    passed: Sequence[RebalanceBegan],
+    found: Sequence[RebalanceEnded],
+    who: set[str],
+    also: set[Cause],
+    excuse: Callable[[str], bool],
+) -> Iterator[Difference]:
+    """also: causes that the coordinator took together with those that passed."""
+    allowed = {cause for one in passed for cause in ALIKE.get(one.cause, {one.cause})} | also
+    told = found[-1]
+    unknown = any(one.cause == "unknown" for one in passed)
+    if allowed and not any(one.cause in allowed for one in found) and told.cause in JOINS and unknown:
+        excuse(UNWRITTEN)  # a write failed, and a member came before anybody was told so
+        return
+    if allowed and not any(one.cause in allowed for one in found):
+        yield Difference("cause", f"{name}: told {told.cause} {told.member_id}; {_causes(passed)}")
+        return
+    named = {one.member_id for one in found if one.member_id}
+    known = all(one.cause != "unknown" for one in passed)
+    if known and who and named and not who & named:
+        yield Difference("by whom", f"{name}: told {told.cause} {sorted(named)}; {_causes(passed)}")
+
+
+def begin_of(
+    name: str, passed: Sequence[RebalanceBegan], begins: Sequence[int], first: RebalanceEnded
+) -> Iterator[Difference]:
+    if not passed or first.began_ns is None:
+        return
+    own = any(one.cause in ("assignment_changed", "unknown") for one in passed)
+    late = SHOWN_MS if own else BEGIN_MS
+    if not min(begins) - BEGIN_MS * MS <= first.began_ns <= max(begins) + late * MS:
+        yield Difference("begin", f"{name}: told from {first.began_ns / 1e9 % 10_000:.3f}; {_causes(passed)}")
+
+
+def _causes(passed: Sequence[RebalanceBegan]) -> str:
+    return "true: " + ", ".join(f"{one.cause} {one.member_id} {at(one)}" for one in passed)

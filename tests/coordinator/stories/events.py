@@ -1,0 +1,71 @@
+"""A group's story, by its events: who came and went, and the generations that became steady."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from coordwire.group_events import GroupEvent, MemberJoined, MemberLeft, RebalanceBegan, RebalanceEnded
+
+__all__ = ["MS", "GroupStory", "apart", "at", "ns", "story"]
+
+MS = 1_000_000
+
+
+@dataclass(slots=True)
+class _Steady:
+    """A generation that became steady. passed: the causes since the last one, with who caused them."""
+
+    ended: RebalanceEnded
+    passed: list[RebalanceBegan] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class GroupStory:
+    joined: list[MemberJoined] = field(default_factory=list)
+    left: list[MemberLeft] = field(default_factory=list)
+    steady: list[_Steady] = field(default_factory=list)
+    ended: list[RebalanceEnded] = field(default_factory=list)
+    members: set[str] = field(default_factory=set)
+    instances: dict[str, str] = field(default_factory=dict)
+    open: list[RebalanceBegan] = field(default_factory=list)
+
+
+def story(events: Iterable[GroupEvent], reloaded: Sequence[tuple[int, set[str]]] = ()) -> GroupStory:
+    """reloaded: when a coordinator loaded the group, and who is in by the log."""
+    found = GroupStory()
+    loads = list(reversed(reloaded))
+    for event in events:
+        while loads and loads[-1][0] <= ns(event):
+            found.members = set(loads.pop()[1])
+        if isinstance(event, MemberJoined):
+            found.joined.append(event)
+            if event.instance_id is not None:
+                before = found.instances.get(event.instance_id, event.member_id)
+                found.members.discard(before)
+                found.instances[event.instance_id] = event.member_id
+            found.members.add(event.member_id)
+        elif isinstance(event, MemberLeft):
+            found.left.append(event)
+            if event.how != "left_for_now":
+                found.members.discard(event.member_id)
+        elif isinstance(event, RebalanceBegan):
+            found.open.append(event)
+        elif isinstance(event, RebalanceEnded):
+            found.ended.append(event)
+            if event.outcome in ("steady", "empty"):
+                found.steady.append(_Steady(event, found.open))
+                found.open = []
+    return found if not loads else replace(found, members=set(loads[0][1]))
+
+
+def ns(event: GroupEvent) -> int:
+    return event.time_ns or 0
+
+
+def apart(one: GroupEvent, other: GroupEvent) -> float:
+    return abs(ns(one) - ns(other)) / MS
+
+
+def at(event: GroupEvent) -> str:
+    return f"{ns(event) / 1e9 % 10_000:.3f}"

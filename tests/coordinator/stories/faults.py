@@ -1,0 +1,208 @@
+"""`python -m tests.coordinator.stories.faults SEED COUNT`: faults that are planted, and how many are found.
+
+Strategy: each fault changes one event of a timeline, or one rule of the inference; the comparison of the
+history must find a difference then. Prints of each fault in how many histories it was planted, and is found;
+in the others its event may be excused. A rule may have nothing to do with most histories. Rules: an event is
+changed in the first half of a history, which is compared to its end, and of a member that was answered.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Literal
+from unittest.mock import patch
+
+from coordwire.group_events import Cause, GroupEvent, MemberJoined, MemberLeft, RebalanceEnded
+from coordwire.groups import timeline
+from coordwire.groups.classic import ClassicGroup
+from coordwire.groups.group import Group
+from coordwire.groups.mixed import ConsumerGroup
+from coordwire.groups.modern_silence import ModernSilence
+from coordwire.groups.rebalance import Why
+from coordwire.groups.reconciliation import Reconciliation
+from tests.coordinator.stories.compare import KEEPS_GENERATION
+from tests.coordinator.stories.scripts import LENGTH, Story, play
+from tests.coordinator.stories.world import MS, START
+
+__all__ = ["EVENT_FAULTS", "RULE_FAULTS", "found_by_event", "found_by_rule"]
+
+SECOND = 1_000 * MS
+
+Verdict = Literal["found", "excused", "not seen", "not planted"]
+
+Changed = Sequence[GroupEvent]
+"""What takes an event's place."""
+
+
+def _steady(event: GroupEvent) -> bool:
+    """A generation that is looked for: a static member that is back forms none."""
+    steady = isinstance(event, RebalanceEnded) and event.outcome == "steady"
+    return steady and getattr(event, "cause", "") not in KEEPS_GENERATION
+
+
+def _left(*how: str) -> Callable[[GroupEvent], bool]:
+    return lambda event: isinstance(event, MemberLeft) and event.how in how
+
+
+def _later(event: Any) -> Changed:
+    return [replace(event, time_ns=event.time_ns + 3 * SECOND)]
+
+
+def _other_cause(event: Any) -> Changed:
+    cause: Cause = "subscription_changed" if event.cause != "subscription_changed" else "member_left"
+    return [replace(event, cause=cause)]
+
+
+def _fewer_partitions(event: Any) -> Changed:
+    first, *others = [one for one in event.assignments if one.partitions]
+    without = [one for one in event.assignments if not one.partitions]
+    return [replace(event, assignments=(first._replace(partitions=first.partitions[1:]), *others, *without))]
+
+
+EVENT_FAULTS: dict[str, tuple[Callable[[GroupEvent], bool], Callable[[Any], Changed]]] = {
+    "a member is never seen joining": (lambda event: isinstance(event, MemberJoined), lambda event: []),
+    "a member that left never goes": (_left("left"), lambda event: []),
+    "a member that fell silent never goes": (_left("session_timeout", "not_rejoined"), lambda event: []),
+    "a member that fell silent goes 3 s later": (_left("session_timeout", "not_rejoined"), _later),
+    "a member that fell silent is said to leave": (
+        _left("session_timeout"), lambda event: [replace(event, how="left")],
+    ),
+    "a member that left is said to fall silent": (
+        _left("left"), lambda event: [replace(event, how="session_timeout")],
+    ),
+    "a member goes that stays": (
+        lambda event: isinstance(event, MemberJoined),
+        lambda event: [event, MemberLeft(
+            group=event.group, time_ns=(event.time_ns or 0) + 2 * SECOND, source="", number=0, packet=None,
+            member_id=event.member_id, client_id=None, instance_id=None, how="left", reason=None,
+            inferred=False,
+        )],
+    ),
+    "a generation isn't told": (_steady, lambda event: []),
+    "a generation has the next number": (
+        _steady, lambda event: [replace(event, generation=event.generation + 1)],
+    ),
+    "a rebalance has another cause": (_steady, _other_cause),
+    "a rebalance begins 20 s too early": (
+        _steady, lambda event: [replace(event, began_ns=event.began_ns - 20 * SECOND)],
+    ),
+    "a rebalance is steady 20 s later": (
+        _steady, lambda event: [replace(event, time_ns=event.time_ns + 20 * SECOND)],
+    ),
+    "a generation is told twice": (
+        _steady,
+        lambda event: [event, replace(event, time_ns=event.time_ns + SECOND)],
+    ),
+    "a generation has a member less": (
+        lambda event: _steady(event) and len(getattr(event, "members", ())) > 1,
+        lambda event: [replace(event, members=event.members[1:])],
+    ),
+    "a generation's member has a partition less": (
+        lambda event: _steady(event) and any(one.partitions for one in getattr(event, "assignments", ())),
+        _fewer_partitions,
+    ),
+}  # fmt: skip
+"""By what it does: which events it may change, and to what."""
+
+
+def found_by_event(name: str, story: Story) -> Verdict:
+    """What becomes of this fault in a history's comparison."""
+    may_change, change = EVENT_FAULTS[name]
+    told = list(timeline(story.world.entries))
+    compared = story.compare(told)
+    answered = compared.answered
+    middle = range((START + LENGTH // 10) * MS, (START + LENGTH // 2) * MS)
+    places = [
+        number for number, event in enumerate(told)
+        if may_change(event) and (event.time_ns or 0) in middle
+        and getattr(event, "member_id", None) in {*answered, None, ""}
+    ]  # fmt: skip
+    if not places or not compared.whole:
+        return "not planted"
+    place = random.Random(story.seed).choice(places)
+    changed = story.compare([*told[:place], *change(told[place]), *told[place + 1 :]])
+    if next(iter(changed.differences()), None) is not None:
+        return "found"
+    list(compared.differences())
+    return "excused" if changed.excused != compared.excused else "not seen"
+
+
+def _differs(story: Story, told: Sequence[GroupEvent]) -> bool:
+    return next(iter(story.compare(told).differences()), None) is not None
+
+
+# --- rules ---
+
+
+def _nothing(*args: Any, **named: Any) -> None:
+    return None
+
+
+def _unknown(*args: Any, **named: Any) -> Why:
+    return Why("unknown", inferred=True)
+
+
+RULE_FAULTS: dict[str, tuple[object, str, Any]] = {
+    "causes of JoinGroups are forgotten": (
+        sys.modules["coordwire.groups.classic_joins"], "of_join", _unknown,
+    ),
+    "causes of first heartbeats are forgotten": (
+        sys.modules["coordwire.groups.modern"], "of_first_heartbeat", _unknown,
+    ),
+    "a classic member that is unknown stays": (ClassicGroup, "_unknown", _nothing),
+    "members that a generation doesn't list stay": (ClassicGroup, "_drop_missing", _nothing),
+    "sessions of KIP-848 never end": (ModernSilence, "over", _nothing),
+    "a move begins no session anew": (Group, "unavailable", _nothing),
+    "timers are not replayed": (ClassicGroup, "_departures", lambda *args: {}),
+    "a group that converts keeps who is out": (ClassicGroup, "over_by", _nothing),
+    "a member that leaves isn't taken out": (ConsumerGroup, "_leaves", _nothing),
+    "a session that ends begins nothing": (ModernSilence, "departed", _nothing),
+    "partitions without an owner don't count": (
+        Reconciliation, "is_complete", property(lambda self: self.even_since is not None),
+    ),
+    "members needn't report what they took up": (
+        Reconciliation, "is_confirmed", property(lambda self: True),
+    ),
+}  # fmt: skip
+"""By what it does: where a name is that gets another value."""
+
+
+@contextmanager
+def _planted(name: str) -> Iterator[None]:
+    where, attribute, value = RULE_FAULTS[name]
+    with patch.object(where, attribute, value):
+        yield
+
+
+def found_by_rule(name: str, story: Story) -> bool:
+    """Whether the comparison finds this fault in a history, which it may have nothing to do with."""
+    with _planted(name):
+        return _differs(story, list(timeline(story.world.entries)))
+
+
+def main(first: int, count: int) -> int:
+    events: Counter[tuple[str, Verdict]] = Counter()
+    rules: Counter[str] = Counter()
+    for seed in range(first, first + count):
+        story = play(seed)
+        events.update((name, found_by_event(name, story)) for name in EVENT_FAULTS)
+        rules.update(name for name in RULE_FAULTS if found_by_rule(name, story))
+    for name in EVENT_FAULTS:
+        found, excused, unseen = (events[name, one] for one in ("found", "excused", "not seen"))
+        print(f"{found:5} of {found + excused + unseen:5}, {excused:4} excused, {unseen:4} not seen: {name}")
+    for name in RULE_FAULTS:
+        print(f"{rules[name]:5} of {count:5} histories: {name}")
+    missed = [name for name in EVENT_FAULTS if not events[name, "found"]]
+    missed += [name for name in RULE_FAULTS if not rules[name]]
+    planted = len(EVENT_FAULTS) + len(RULE_FAULTS)
+    print(f"{planted - len(missed)} of {planted} faults are found")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,91 @@
+"""What frames show of a group: who was answered, who asked when, what could not be written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.enums import ErrorCode
+from coordwire.versions import ApiKey
+from tests.coordinator.stories.events import MS
+
+__all__ = ["answered", "asked", "failures", "refused_leaving", "subscribed", "synced"]
+
+_ASK = ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.CONSUMER_GROUP_HEARTBEAT
+
+
+def answered(entries: Iterable[Entry]) -> set[str]:
+    """Members that were answered as such: others nobody can know."""
+    found = set()
+    for entry in entries:
+        if not isinstance(entry, FrameEntry) or entry.request is None:
+            continue
+        message, request = entry.message, entry.request.message
+        code = getattr(message, "error_code", -1)
+        beaten = entry.api_key == ApiKey.HEARTBEAT and code == ErrorCode.REBALANCE_IN_PROGRESS
+        if code and not beaten:
+            continue
+        for one in (message, request):
+            member_id = getattr(one, "member_id", None)
+            if member_id:
+                found.add(member_id)
+    return found
+
+
+def failures(entries: Iterable[Entry]) -> Iterator[int]:
+    """When an answer said that the log could not be written, in milliseconds."""
+    for entry in entries:
+        if isinstance(entry, FrameEntry) and ErrorCode.COORDINATOR_NOT_AVAILABLE in _codes(entry):
+            yield (entry.time_ns or 0) // MS
+
+
+def _codes(entry: FrameEntry) -> Iterator[int]:
+    message: Any = entry.message
+    yield getattr(message, "error_code", 0)
+    if entry.api_key == ApiKey.OFFSET_COMMIT and entry.request is not None:
+        yield from (one.error_code for topic in message.topics for one in topic.partitions)
+
+
+def refused_leaving(entries: Iterable[Entry]) -> Iterator[tuple[str, tuple[int, bool]]]:
+    """Whom a failed write refused to leave, when, and whether by KIP-848: no timer ever takes it out then."""
+    for entry in entries:
+        if not isinstance(entry, FrameEntry) or entry.request is None:
+            continue
+        request: Any = entry.request.message
+        if getattr(entry.message, "error_code", 0) != ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            continue
+        if getattr(request, "member_epoch", 0) < 0:
+            yield request.member_id, (entry.time_ns or 0, True)
+        elif entry.api_key == ApiKey.LEAVE_GROUP:
+            for one in (request, *request.members):
+                yield getattr(one, "member_id", ""), (entry.time_ns or 0, False)
+
+
+def asked(entries: Iterable[Entry]) -> dict[str, list[int]]:
+    """When each member sent such requests."""
+    found: dict[str, list[int]] = {}
+    for entry in entries:
+        if isinstance(entry, FrameEntry) and entry.request is None and entry.api_key in _ASK:
+            found.setdefault(getattr(entry.message, "member_id", ""), []).append(entry.time_ns or 0)
+    return found
+
+
+def subscribed(entries: Iterable[Entry]) -> Iterator[tuple[int, str]]:
+    """When members of a consumer group said what they subscribe to, and who."""
+    for entry in entries:
+        if isinstance(entry, FrameEntry) and entry.request is None:
+            message: Any = entry.message
+            said = getattr(message, "subscribed_topic_names", None) is not None
+            if said or entry.api_key == ApiKey.JOIN_GROUP:
+                yield entry.time_ns or 0, message.member_id
+
+
+def synced(entries: Iterable[Entry]) -> dict[int | None, int]:
+    """When the last member had its assignment, by generation."""
+    found: dict[int | None, int] = {}
+    for entry in entries:
+        if isinstance(entry, FrameEntry) and entry.api_key == ApiKey.SYNC_GROUP and entry.request is not None:
+            request: Any = entry.request.message
+            found[request.generation_id] = entry.time_ns or 0
+    return found

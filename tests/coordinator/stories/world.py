@@ -1,0 +1,250 @@
+"""A shard in virtual time, its clients' connections, and the frames that a capture at the broker would hold.
+
+Rules: everything comes from one random generator. A connection has one request at a time; requests and
+answers take a few milliseconds, as does an append, which now and then fails. A frame's time is the broker's.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from coordwire.capture.entries import Direction, Entry, FrameEntry
+from coordwire.codec import Message
+from coordwire.coordinator import (
+    Answer,
+    Append,
+    CoordinatorConfig,
+    RequestContext,
+    Shard,
+    TopicImage,
+    TopicsImage,
+)
+from coordwire.enums import ErrorCode
+from coordwire.group_events import GroupEvent
+from coordwire.logs import LogRecord
+from coordwire.messages import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+from coordwire.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsResult
+from coordwire.messages.metadata import MetadataResponseTopic
+
+__all__ = ["MS", "START", "Connection", "World"]
+
+MS = 1_000_000
+START = 1_700_000_000_000
+"""The first moment, in milliseconds."""
+
+_GROUP_RESOURCE = 32
+_METADATA_VERSION = 12
+_CONFIGS_VERSION = 4
+
+
+@dataclass(eq=False)
+class Connection:
+    """A client's. open: whether the client's machine still takes what comes."""
+
+    client_id: str
+    address: str
+    open: bool = True
+    busy: bool = False
+
+
+@dataclass(slots=True)
+class _Asked:
+    connection: Connection
+    entry: FrameEntry
+    then: Callable[[Any], None]
+
+
+@dataclass
+class World:
+    """What happens is in `entries` and, by the shard itself, in `events`. loaded: when the shard got its
+    partition; reloaded: and who was in by its log, in nanoseconds; failed: when writes failed."""
+
+    random: random.Random
+    config: CoordinatorConfig
+    failures: float = 0.0
+    now: int = START
+    entries: list[Entry] = field(default_factory=list)
+    events: list[GroupEvent] = field(default_factory=list)
+    topics: dict[str, TopicImage] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.shard = Shard(now=self.now, config=self.config, events=True)
+        self.shard.load([])
+        self._log: list[LogRecord] = []
+        self._numbers = itertools.count()
+        self._queue: list[tuple[int, int, Callable[[], None]]] = []
+        self._asked: dict[int, _Asked] = {}
+        self._durable = self.now
+        self._version = 0
+        self._term = 0
+        self.loaded: list[int] = []
+        self.reloaded: list[tuple[int, set[str]]] = []
+        self.failed: list[int] = []
+
+    # --- time ---
+
+    def after(self, delay: int, action: Callable[[], None]) -> None:
+        heapq.heappush(self._queue, (self.now + delay, next(self._numbers), action))
+
+    def run(self, until: int) -> None:
+        while True:
+            due = min(self._queue[0][0] if self._queue else until, until)
+            deadline = self.shard.next_deadline()
+            if deadline is not None and deadline <= due:
+                self.now = max(self.now, deadline)
+                self.shard.advance(self.now)
+                self.take()
+                continue
+            self.now = due
+            self.shard.advance(due)
+            self.take()
+            if not self._queue or self._queue[0][0] > until:
+                return
+            heapq.heappop(self._queue)[2]()
+
+    # --- requests ---
+
+    def ask(
+        self, connection: Connection, request: Message, version: int, then: Callable[[Any], None]
+    ) -> None:
+        connection.busy = True
+        self.after(self.random.randint(1, 4), lambda: self._arrive(connection, request, version, then))
+
+    def _arrive(
+        self, connection: Connection, request: Message, version: int, then: Callable[[Any], None]
+    ) -> None:
+        read = type(request).decode(request.encode(version=version), version=version)
+        entry = self._frame(connection, read, version, "request")
+        context = RequestContext(
+            client_id=connection.client_id, client_host=f"/{connection.address}", new_id=self.new_id
+        )
+        handled = type(request).decode(request.encode(version=version), version=version)
+        ticket = self.shard.handle(handled, version=version, context=context)
+        self._asked[ticket] = _Asked(connection, entry, then)
+        self.take()
+
+    def new_id(self) -> str:
+        return str(UUID(int=self.random.getrandbits(128), version=4))
+
+    def take(self) -> None:
+        """Do what the shard wants done."""
+        for effect in self.shard.effects():
+            if isinstance(effect, Append):
+                self._append(effect)
+            elif isinstance(effect, Answer):
+                self._answer(self._asked.pop(effect.ticket), effect.response)
+        self.events.extend(self.shard.events())
+
+    def _append(self, append: Append) -> None:
+        self._durable = max(self._durable, self.now + self.random.randint(1, 5))
+        fails, term = self.random.random() < self.failures, self._term
+
+        def done() -> None:
+            if term != self._term:
+                return
+            if fails:
+                self.failed.append(self.now)
+                self.shard.failed(append.number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
+            elif append.base_offset == len(self._log):  # else it built on one that failed
+                self._log.extend(append.records)
+                self.shard.appended(append.number)
+            self.take()
+
+        self.after(self._durable - self.now, done)
+
+    def _answer(self, asked: _Asked, response: Message) -> None:
+        connection, version = asked.connection, asked.entry.api_version or 0
+        if not connection.open:
+            return
+        read = type(response).decode(response.encode(version=version), version=version)
+        self._frame(connection, read, version, "response", asked.entry)
+
+        def arrives() -> None:
+            connection.busy = False
+            asked.then(read)
+
+        self.after(self.random.randint(1, 4), arrives)
+
+    def _frame(
+        self,
+        connection: Connection,
+        message: Message,
+        version: int,
+        direction: Direction,
+        request: FrameEntry | None = None,
+    ) -> FrameEntry:
+        ends = f"{connection.address}:1", "broker:9092"
+        flow = " > ".join(ends if direction == "request" else ends[::-1])
+        entry = FrameEntry(
+            capture="run", number=len(self.entries) + 1, flow=flow, time_ns=self.now * MS,
+            direction=direction, body=b"", api_key=type(message).api_key, api_version=version,
+            body_version=version, correlation_id=1, client_id=connection.client_id, message=message,
+            request=request,
+        )  # fmt: skip
+        self.entries.append(entry)
+        return entry
+
+    # --- the cluster ---
+
+    def set_topics(self, partitions: dict[str, int]) -> None:
+        """Topics by their numbers of partitions; a client asks for them, so that their ids are known."""
+        for name, count in partitions.items():
+            known = self.topics.get(name)
+            topic_id = UUID(int=self.random.getrandbits(128), version=4) if known is None else known.id
+            self.topics[name] = TopicImage(topic_id, name, count)
+        self._version += 1
+        self.shard.set_topics(TopicsImage(self.topics.values(), version=self._version))
+        self.take()
+        found = [MetadataResponseTopic(name=one.name, topic_id=one.id) for one in self.topics.values()]
+        self._tell(MetadataRequest(topics=None), MetadataResponse(topics=found), _METADATA_VERSION)
+
+    def show_session_timeout(self, group_id: str) -> None:
+        """An operator looks at a group's configuration."""
+        value = str(self.config.consumer.session_timeout_ms)
+        config = DescribeConfigsResourceResult(name="consumer.session.timeout.ms", value=value)
+        found = DescribeConfigsResult(resource_type=_GROUP_RESOURCE, resource_name=group_id, configs=[config])
+        self._tell(DescribeConfigsRequest(), DescribeConfigsResponse(results=[found]), _CONFIGS_VERSION)
+
+    def _tell(self, request: Message, response: Message, version: int) -> None:
+        operator = Connection("operator", "192.0.2.9")
+        asked = self._frame(operator, request, version, "request")
+        self._frame(operator, response, version, "response", asked)
+
+    def fail_over(self, away: int, loading: int) -> None:
+        """The partition goes, and comes back with what was durable."""
+        self.shard.unload()
+        self._term += 1
+        self.take()
+
+        term = self._term
+
+        def load() -> None:
+            if term != self._term:
+                return  # it went once more meanwhile
+            self.shard.load(self._log)
+            self.loaded.append(self.now)
+            members = {name for group in self.shard.groups.values() for name in group.members}
+            self.reloaded.append((self.now * MS, members))
+            self.take()
+
+        self.after(away, self.shard.begin_loading)
+        self.after(away + loading, load)
+
+
+def names(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """Partitions by topic."""
+    found: dict[str, list[int]] = {}
+    for topic, number in sorted(partitions):
+        found.setdefault(topic, []).append(number)
+    return found

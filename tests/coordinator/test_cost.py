@@ -1,0 +1,57 @@
+"""What a steady heartbeat costs, in calls: few, and the same for any number of groups and members."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.bench.coordinator import Bench
+
+KINDS = [("classic", 4, 12), ("consumer", 1, 15)]
+"""The kind of group, a version, and how many calls of Python functions a heartbeat may take."""
+
+
+def calls(bench: Bench, requests: list[Any], version: int) -> Counter[str]:
+    found: Counter[str] = Counter()
+
+    def count(frame: Any, event: str, _: Any) -> None:
+        if event == "call":
+            found[frame.f_code.co_name] += 1
+
+    run = bench.beats(requests, version)
+    gc.disable()  # what a collection calls would be counted
+    sys.setprofile(count)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+        gc.enable()
+    return found
+
+
+@pytest.mark.parametrize(("kind", "version", "limit"), KINDS)
+def test_a_steady_heartbeat_takes_few_calls(kind: str, version: int, limit: int) -> None:
+    bench = Bench()
+    requests = getattr(bench, kind)("payments", 8)
+    found = calls(bench, requests, version)
+    beats = found["handle"]
+    assert beats == 400
+    assert found.total() <= limit * beats
+    # Nothing is queued, no timer is pushed, nothing waits.
+    assert found["_run_queue"] == found["_push"] == found["_wait"] == 0
+
+
+@pytest.mark.parametrize(("kind", "version", "limit"), KINDS)
+def test_the_number_of_groups_changes_nothing(kind: str, version: int, limit: int) -> None:
+    totals = []
+    for count in (10, 20, 40):
+        bench = Bench(1 << 30)
+        requests = [one for number in range(count) for one in getattr(bench, kind)(f"group-{number}", 1)]
+        found = calls(bench, requests, version)
+        found.pop("run")
+        totals.append(found.total() / found["handle"])
+    assert totals[0] == totals[1] == totals[2]

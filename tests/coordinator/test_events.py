@@ -1,0 +1,345 @@
+"""A shard's events: each change once, when it is durable, and never one that was taken back."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from coordwire.coordinator import Shard, TopicsImage
+from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
+from coordwire.coordinator.model.classic_states import GroupState
+from coordwire.coordinator.model.consumer_states import ConsumerGroupState
+from coordwire.enums import ErrorCode
+from coordwire.group_events import (
+    GroupConverted,
+    GroupEvent,
+    MemberJoined,
+    MemberLeft,
+    OffsetCommitted,
+    RebalanceBegan,
+    RebalanceEnded,
+    TransactionStep,
+)
+from coordwire.messages import (
+    ConsumerGroupHeartbeatRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitKey,
+    TxnOffsetCommitRequest,
+)
+from coordwire.messages.join_group import JoinGroupRequestProtocol
+from coordwire.messages.leave_group import MemberIdentity
+from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
+from tests.coordinator.histories import START, Replayer
+from tests.coordinator.kept import read_kept
+from tests.coordinator.settings import settings
+from tests.coordinator.test_shard import ORDERS, Desk, commit, stable_group
+from tests.groups.script import subscription
+
+MS = 1_000_000
+HISTORIES = 45
+
+REBALANCING = (GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE)
+
+
+class Witness(Desk):
+    """A desk whose shard reports its events."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shard = Shard(events=True)
+        self.shard.set_topics(TopicsImage([ORDERS]))
+        self.shard.load([])
+
+    def told(self) -> list[GroupEvent]:
+        return list(self.shard.events())
+
+    def beat(self, member_id: str, epoch: int, **said: Any) -> Any:
+        request = ConsumerGroupHeartbeatRequest(
+            group_id="payments", member_id=member_id, member_epoch=epoch, **said
+        )
+        return self.ask(request, 1)
+
+    def come(self, member_id: str, **said: Any) -> Any:
+        return self.beat(
+            member_id, 0, rebalance_timeout_ms=60_000, topic_partitions=[],
+            subscribed_topic_names=["orders"], **said,
+        )  # fmt: skip
+
+
+def kinds(events: list[GroupEvent]) -> list[str]:
+    """The events in short."""
+    return [_short(event) for event in events]
+
+
+def _short(event: GroupEvent) -> str:
+    match event:
+        case MemberJoined():
+            return f"joined {event.member_id}"
+        case MemberLeft():
+            return f"{event.how} {event.member_id}"
+        case RebalanceBegan():
+            return f"began {event.cause} {event.member_id}"
+        case RebalanceEnded():
+            return f"{event.outcome} {event.generation} {len(event.members)}"
+        case GroupConverted():
+            return f"{event.kind_before} > {event.kind}"
+        case OffsetCommitted():
+            return f"offset {event.topic} {event.offset}"
+    raise AssertionError(event)
+
+
+def test_a_classic_group_tells_of_its_member_from_joining_to_its_session_s_end() -> None:
+    desk = Witness()
+    member_id = stable_group(desk)
+    assert kinds(desk.told()) == [f"joined {member_id}", f"began first_member {member_id}", "steady 1 1"]
+    desk.advance(3_000 + 10_000)
+    desk.confirm()
+    events = desk.told()
+    assert kinds(events) == [
+        f"session_timeout {member_id}", f"began session_timeout {member_id}", "empty 2 0"
+    ]  # fmt: skip
+    assert {event.time_ns for event in events} == {13_000 * MS}
+
+
+def test_a_member_that_leaves_is_told_with_its_reason() -> None:
+    desk = Witness()
+    member_id = stable_group(desk)
+    desk.told()
+    gone = MemberIdentity(member_id=member_id, reason="the shop is closed")
+    desk.ask(LeaveGroupRequest(group_id="payments", members=[gone]), 5)
+    left, *_ = events = desk.told()
+    assert kinds(events) == [f"left {member_id}", f"began member_left {member_id}", "empty 2 0"]
+    assert isinstance(left, MemberLeft)
+    assert left.reason == "the shop is closed"
+
+
+def test_a_consumer_group_tells_of_epochs_by_their_causes() -> None:
+    desk = Witness()
+    desk.come("a")
+    assert kinds(desk.told()) == ["joined a", "began first_member a", "steady 2 1"]
+    desk.come("b")
+    assert kinds(desk.told()) == [
+        "joined b",
+        "began new_member b",
+    ]  # the target comes a second after the last
+    desk.advance(1_000)
+    epoch = desk.beat("a", 2, topic_partitions=[]).member_epoch
+    desk.beat("b", 2, topic_partitions=[])
+    for member in "ab":
+        epoch = max(epoch, desk.beat(member, epoch, topic_partitions=[]).member_epoch)
+    events = desk.told()
+    assert kinds(events) == ["steady 3 2"]
+    (ended,) = events
+    assert isinstance(ended, RebalanceEnded)
+    assert {part.topic for one in ended.assignments for part in one.partitions} == {"orders"}
+    desk.beat("b", -1)
+    desk.advance(2_000)
+    desk.beat("a", epoch, topic_partitions=[])
+    assert kinds(desk.told()) == ["left b", "began member_left b", "steady 4 1"]
+    desk.advance(2_000 + 45_000)
+    desk.confirm()
+    assert kinds(desk.told()) == ["session_timeout a", "began session_timeout a", "empty 5 0"]
+
+
+def test_nothing_is_told_before_it_is_durable() -> None:
+    desk = Witness()
+    desk.send(commit(5), 8)
+    assert not desk.told()
+    desk.confirm()
+    assert kinds(desk.told()) == ["offset orders 5"]
+
+
+@pytest.mark.parametrize("joins", [True, False], ids=["classic", "consumer"])
+def test_what_a_failed_append_takes_back_is_never_told(joins: bool) -> None:
+    desk = Witness()
+    if joins:
+        protocol = JoinGroupRequestProtocol(name="range", metadata=subscription("orders"))
+        request: Any = JoinGroupRequest(
+            group_id="payments", session_timeout_ms=10_000, rebalance_timeout_ms=60_000,
+            protocol_type="consumer", protocols=[protocol],
+        )  # fmt: skip
+        desk.send(request, 3)
+    else:
+        request = ConsumerGroupHeartbeatRequest(
+            group_id="payments", member_id="a", rebalance_timeout_ms=60_000, topic_partitions=[],
+            subscribed_topic_names=["orders"],
+        )  # fmt: skip
+        desk.send(request, 1)
+    desk.shard.failed(desk.appends.pop().number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
+    desk.take()
+    desk.advance(100_000)
+    assert not desk.told()
+    assert not desk.shard.groups
+
+
+def test_a_steady_heartbeat_makes_no_event() -> None:
+    desk = Witness()
+    member_id = stable_group(desk)
+    desk.told()
+    for _ in range(3):
+        desk.ask(HeartbeatRequest(group_id="payments", generation_id=1, member_id=member_id), 3)
+    assert not desk.told()
+
+
+def test_a_shard_tells_nothing_unless_it_is_asked_to() -> None:
+    desk = Desk()
+    stable_group(desk)
+    assert not list(desk.shard.events())
+
+
+def test_what_was_loaded_is_not_told_again_and_goes_on() -> None:
+    desk = Witness()
+    desk.come("a")
+    desk.told()
+    log = list(desk.log)
+    desk.shard.unload()
+    desk.shard.load(log)
+    assert not desk.told()
+    desk.beat("a", -1)
+    assert kinds(desk.told()) == ["left a", "began member_left a", "empty 3 0"]
+
+
+def test_a_rebalance_that_was_loaded_goes_on() -> None:
+    desk = Witness()
+    desk.come("a")
+    desk.come("b")
+    desk.told()
+    log = list(desk.log)
+    desk.shard.unload()
+    assert kinds(desk.told()) == ["unfinished 3 0"]
+    desk.shard.load(log)
+    (began,) = desk.told()
+    assert isinstance(began, RebalanceBegan)
+    assert (began.cause, began.detail) == (
+        "unknown", "it was under way when the coordinator loaded the group"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_transaction_tells_of_its_commits_and_of_its_end(committed: bool) -> None:
+    desk = Witness()
+    member_id = stable_group(desk)
+    desk.told()
+    desk.ask(in_transaction(member_id), 3)
+    (event,) = desk.told()
+    assert isinstance(event, OffsetCommitted)
+    assert (event.member_id, event.generation, event.transactional_id) == (member_id, 1, "shop")
+    desk.shard.complete_transaction(9, 3, committed=committed)
+    desk.take()
+    assert not desk.told()  # the marker is not durable
+    desk.confirm()
+    (step,) = desk.told()
+    assert isinstance(step, TransactionStep)
+    assert (step.group, step.transactional_id, step.step) == (
+        "payments", "shop", "commit" if committed else "abort"
+    )  # fmt: skip
+    assert (step.producer_id, step.producer_epoch, step.error_code) == (9, 3, 0)
+    end_transaction(desk)
+    assert not desk.told()  # there was no other
+
+
+def test_a_transaction_that_was_loaded_has_no_name() -> None:
+    desk = Witness()
+    member_id = stable_group(desk)
+    desk.ask(in_transaction(member_id), 3)
+    log = [
+        LogEntry(offset=n, record=record, producer_id=9 if isinstance(record.key, OffsetCommitKey) else -1)
+        for n, record in enumerate(desk.log)
+    ]
+    for entries, expected in ((log, [("", "commit")]), ([*log, end_of(log)], [])):
+        desk.shard.unload()
+        desk.shard.load(entries)
+        desk.told()
+        end_transaction(desk)
+        steps = [one for one in desk.told() if isinstance(one, TransactionStep)]
+        assert [(one.transactional_id, one.step) for one in steps] == expected
+
+
+def in_transaction(member_id: str) -> TxnOffsetCommitRequest:
+    one = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=7, committed_metadata="")
+    return TxnOffsetCommitRequest(
+        transactional_id="shop", group_id="payments", producer_id=9, producer_epoch=3, member_id=member_id,
+        generation_id_or_member_epoch=1,
+        topics=[TxnOffsetCommitRequestTopic(name="orders", partitions=[one])],
+    )  # fmt: skip
+
+
+def end_transaction(desk: Desk) -> None:
+    desk.shard.complete_transaction(9, 3, committed=True)
+    desk.take()
+    desk.confirm()
+
+
+def end_of(log: list[LogEntry]) -> LogEntry:
+    return LogEntry(offset=len(log), record=TransactionMarker(True), producer_id=9)
+
+
+# --- random histories, with failed and slow appends ---
+
+
+class WitnessedReplayer(Replayer):
+    """Knows who is in, by events only."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(settings(seed))
+        self.shard = Shard(now=START, config=self.config, events=True)
+        self.shard.load([])
+        self.members: dict[str, set[str]] = {}
+        self.steady: dict[str, bool] = {}
+
+    def take(self) -> None:
+        for event in self.shard.events():
+            members = self.members.setdefault(event.group, set())
+            if isinstance(event, MemberJoined):
+                assert event.member_id not in members, event
+                members.add(event.member_id)
+            elif isinstance(event, MemberLeft) and event.how != "left_for_now":
+                assert event.member_id in members, event
+                members.discard(event.member_id)
+            elif isinstance(event, RebalanceBegan):
+                assert self.steady.get(event.group, True), event
+                self.steady[event.group] = False
+            elif isinstance(event, RebalanceEnded):
+                assert not self.steady[event.group], event
+                self.steady[event.group] = True
+
+    def known(self) -> dict[str, set[str]]:
+        """Who is in, as the shard has it; a group that no record has made yet may still be lost."""
+        new = self.shard._state.groups.is_new
+        found = {name: set(group.members) for name, group in self.shard.groups.items() if not new(name)}
+        return {name: members for name, members in found.items() if members}
+
+
+def _settled(group: Any) -> bool:
+    return group.state in (GroupState.STABLE, ConsumerGroupState.STABLE)
+
+
+def _runs() -> Iterator[tuple[int, list[str]]]:
+    for seed, steps in itertools.islice(read_kept(), HISTORIES):
+        yield seed, [step for _, step in steps]
+
+
+def test_events_of_random_histories_add_up_to_the_state() -> None:
+    for seed, steps in _runs():
+        replayer = WitnessedReplayer(seed)
+        for step in steps:
+            replayer.run(step)
+            command = step.split(" ", 1)[0]
+            replayer.take()
+            if command in ("load", "unload"):
+                # What was not durable is gone, and who was in goes on without an event.
+                replayer.members = replayer.known()
+                replayer.steady.clear()
+            if not replayer._held and not replayer._pending:
+                told = {name: who for name, who in replayer.members.items() if who}
+                assert told == replayer.known(), (seed, step)
+                for name, group in replayer.shard.groups.items():
+                    if _settled(group):
+                        assert replayer.steady.get(name, True), (seed, step, name)
+                    if group.state in REBALANCING and name in told:
+                        assert not replayer.steady.get(name), (seed, step, name)

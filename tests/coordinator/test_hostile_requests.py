@@ -1,0 +1,354 @@
+"""Arbitrary requests against a live shard: nothing raises, refusals change nothing, memory is bounded.
+
+Strategy: requests of every type and version with random values, mixed with values that a shard knows (group,
+member and topic names), so that they get past the first check. Rules: objects are counted, never bytes or
+time; growth is compared for n, 2n and 4n requests.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from coordwire.codec import Message
+from coordwire.coordinator import (
+    Answer,
+    Append,
+    CoordinatorConfig,
+    RequestContext,
+    Shard,
+    TopicImage,
+    TopicsImage,
+)
+from coordwire.coordinator.model.classic_group import ClassicGroupModel
+from coordwire.coordinator.requests import REQUESTS
+from coordwire.enums import ErrorCode
+from coordwire.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+    DescribeGroupsRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    SyncGroupRequest,
+)
+from coordwire.messages.join_group import JoinGroupRequestProtocol
+from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from coordwire.testing.message_strategies import messages, versions_of
+
+ORDERS = TopicImage(UUID(int=7), "orders", 3)
+CONFIG = CoordinatorConfig(group_max_size=5, consumer_group_max_size=5, offset_metadata_max_size=16)
+CLASSES = sorted(REQUESTS, key=lambda cls: cls.__name__)
+SUBSCRIPTION = b"\0\0\0\0\0\1\0\6orders\xff\xff\xff\xff"
+
+TEXTS = st.one_of(
+    st.sampled_from(["", " ", "g", "c", "m", "orders", "till-0", "consumer", "range", "uniform", "o.*", "("]),
+    st.text(max_size=8),
+    st.just("y" * 32_767),
+)
+NUMBERS = st.sampled_from([-(2**31), -3, -2, -1, 0, 1, 2, 3, 6_000, 45_000, 2**31 - 1])
+BYTES = st.sampled_from([b"", b"\0", SUBSCRIPTION, b"\0\1\x7f\xff\xff\xff", SUBSCRIPTION[:-2], b"\xff" * 9])
+
+
+class Desk:
+    """A shard whose appends are durable at once; each answer is written and read in its version."""
+
+    def __init__(self) -> None:
+        self.shard = Shard(config=CONFIG)
+        self.shard.set_topics(TopicsImage([ORDERS]))
+        self.shard.load([])
+        self.now = 0
+        self._ids = itertools.count(1)
+        self._asked: dict[int, tuple[type[Message], int]] = {}
+
+    def send(self, request: Any, version: int, client_id: str | None = "till") -> list[Any]:
+        number = next(self._ids)
+        context = RequestContext(
+            client_id=client_id, client_host="/127.0.0.1", new_id=lambda: str(UUID(int=number, version=4))
+        )
+        # The ticket is known before an answer comes: tickets count from 1.
+        self._asked[number] = type(request).response_class, version
+        assert self.shard.handle(request, version=version, context=context) == number
+        return self.drain()
+
+    def drain(self) -> list[Any]:
+        found: list[Any] = []
+        while effects := list(self.shard.effects()):
+            for effect in effects:
+                if isinstance(effect, Append):
+                    effect.encoded()
+                    self.shard.appended(effect.number)
+                elif isinstance(effect, Answer):
+                    cls, version = self._asked.pop(effect.ticket)
+                    assert type(effect.response) is cls
+                    data = effect.response.encode(version=version)
+                    assert cls.decode(data, version=version).encode(version=version) == data
+                    found.append(effect.response)
+        return found
+
+    def advance(self, by: int) -> list[Any]:
+        self.now += by
+        found: list[Any] = []
+        while not self.shard.advance(self.now):
+            found += self.drain()
+        return found + self.drain()
+
+    def sizes(self) -> dict[str, int]:
+        """What a client could make grow."""
+        state, writes = self.shard._state, self.shard._writes
+        groups = state.groups.values()
+        classic = [group for group in groups if isinstance(group, ClassicGroupModel)]
+        return {
+            "groups": len(groups),
+            "members": sum(len(group.members) for group in groups),
+            "pending": sum(len(group.pending_joins) for group in classic),
+            "offsets": sum(len(offsets) for offsets in state.offsets.groups.values()),
+            "timers": len(state.timers),
+            "timers' places": len(state.timers._heap),
+            "waiting": len(writes._waiting) + len(writes.pending) + len(writes._queue),
+            "changes kept": sum(len(changed) for _, changed in state.snapshots._changed),
+            "unanswered": len(self._asked),
+        }
+
+
+def begun() -> Desk:
+    """With a stable classic group "g" and a consumer group "c" of a member "m"."""
+    desk = Desk()
+    ((answer,)) = desk.send(join("g"), 4)
+    desk.send(join("g", answer.member_id), 4)
+    (answer,) = desk.advance(3_000)
+    desk.send(SyncGroupRequest(group_id="g", generation_id=1, member_id=answer.member_id), 3)
+    consumer = ConsumerGroupHeartbeatRequest(
+        group_id="c", member_id="m", rebalance_timeout_ms=9_000, subscribed_topic_names=["orders"],
+        topic_partitions=[],
+    )  # fmt: skip
+    assert desk.send(consumer, 1)[0].member_epoch == 2
+    return desk
+
+
+def join(group_id: str, member_id: str = "", session_timeout_ms: int = 30_000) -> JoinGroupRequest:
+    return JoinGroupRequest(
+        group_id=group_id, session_timeout_ms=session_timeout_ms, rebalance_timeout_ms=60_000,
+        member_id=member_id, protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIPTION)],
+    )  # fmt: skip
+
+
+def _replaced(draw: st.DrawFn, value: Any) -> Any:
+    """The same with what a coordinator knows, here and there, and lists that say the same twice."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return draw(NUMBERS) if -(2**31) <= value < 2**31 else value
+    if isinstance(value, str):
+        return draw(TEXTS)
+    if isinstance(value, bytes):
+        return draw(st.one_of(BYTES, st.just(value)))
+    if isinstance(value, list):
+        found = [_replaced(draw, one) for one in value[:3]]
+        return found * draw(st.sampled_from([1, 1, 2]))
+    if hasattr(value, "__dataclass_fields__"):
+        for name in value.__dataclass_fields__:
+            if name != "tags":
+                setattr(value, name, _replaced(draw, getattr(value, name)))
+    return value
+
+
+CLIENTS = st.sampled_from(["till", "till", "", None, "c" * 32_767])
+
+
+@st.composite
+def hostile_requests(draw: st.DrawFn) -> tuple[bytes, type[Message], int]:
+    """As bytes, so that what a version can't say is not in it."""
+    cls = draw(st.sampled_from(CLASSES))
+    version = draw(versions_of(cls))
+    request = draw(messages(cls, version=version, unknown_tags=False))
+    if draw(st.booleans()):
+        altered = _replaced(draw, cls.decode(request.encode(version=version), version=version))
+        try:
+            return altered.encode(version=version), cls, version
+        except Exception:
+            pass  # a number that the field has no room for
+    return request.encode(version=version), cls, version
+
+
+STEPS = st.lists(st.one_of(st.tuples(hostile_requests(), CLIENTS), st.integers(0, 700_000)), max_size=8)
+
+
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+@given(STEPS)
+def test_nothing_that_a_client_sends_raises(steps: list[Any]) -> None:
+    desk = begun()
+    for step in steps:
+        if isinstance(step, int):
+            desk.advance(step)
+            continue
+        (data, cls, version), client_id = step
+        desk.send(cls.decode(data, version=version), version, client_id)
+        sizes = desk.sizes()
+        assert sizes["waiting"] == 0
+        assert sizes["members"] <= 5 * sizes["groups"]
+        assert sizes["timers' places"] <= 2 * sizes["timers"] + 65
+
+
+def hostile_round(desk: Desk, number: int) -> None:
+    """Requests that are all refused, or answered without a trace; each round has other names."""
+    name = f"x{number}"
+    refused: list[tuple[Any, int]] = [
+        (join("g", name), 5),
+        (join("", name), 5),
+        (join(name, session_timeout_ms=1), 5),
+        (join(name, name), 5),
+        (SyncGroupRequest(group_id="g", generation_id=1, member_id=name), 3),
+        (SyncGroupRequest(group_id=name, generation_id=1, member_id=name), 3),
+        (HeartbeatRequest(group_id=name, generation_id=1, member_id=name), 4),
+        (HeartbeatRequest(group_id="g", generation_id=1, member_id=name), 4),
+        (LeaveGroupRequest(group_id=name, member_id=name), 0),
+        (DescribeGroupsRequest(groups=[name]), 5),
+        (consumer("c", name, member_epoch=7), 1),
+        (consumer(name, name, member_epoch=7), 1),
+        (consumer(name, name, subscribed_topic_regex="(" * 9), 1),
+        (consumer(name, name, server_assignor=name), 1),
+        (consumer(name, name, member_epoch=-1), 1),
+        (commit(name, generation=3), 8),
+        (commit("g", generation=1, member_id=name), 8),
+        (commit("g", metadata="y" * 17), 8),
+    ]
+    for request, version in refused:
+        desk.send(request, version)
+
+
+def consumer(group_id: str, member_id: str, **more: Any) -> ConsumerGroupHeartbeatRequest:
+    known = {"rebalance_timeout_ms": 9_000, "subscribed_topic_names": ["orders"], "topic_partitions": []}
+    return ConsumerGroupHeartbeatRequest(group_id=group_id, member_id=member_id, **{**known, **more})
+
+
+def commit(group_id: str, generation: int = -1, member_id: str = "", metadata: str = "") -> Any:
+    partition = OffsetCommitRequestPartition(
+        partition_index=1, committed_offset=5, committed_metadata=metadata
+    )
+    topic = OffsetCommitRequestTopic(name="orders", partitions=[partition])
+    return OffsetCommitRequest(
+        group_id=group_id, generation_id_or_member_epoch=generation, member_id=member_id, topics=[topic]
+    )
+
+
+def test_refused_requests_leave_nothing_behind() -> None:
+    """Neither state nor timers: after n, 2n and 4n of them the shard is as it was."""
+    desk = begun()
+    before, deadlines = desk.sizes(), desk.shard.deadlines()
+    for count in (10, 20, 40):
+        for number in range(count):
+            hostile_round(desk, number + count)
+        assert desk.sizes() == before
+        assert desk.shard.deadlines() == deadlines
+
+
+def test_ids_that_were_given_out_and_never_used_end_with_their_session() -> None:
+    """MEMBER_ID_REQUIRED keeps an id for the session time-out that was asked for, which is limited."""
+    desk = begun()
+    before = desk.sizes()
+    for count in (10, 20, 40):
+        for _ in range(count):
+            (answer,) = desk.send(join("pool", session_timeout_ms=6_000), 5)
+            assert answer.error_code in (ErrorCode.MEMBER_ID_REQUIRED, ErrorCode.GROUP_MAX_SIZE_REACHED)
+        # A limit of a group's size counts them too.
+        assert desk.sizes()["pending"] <= max(count, CONFIG.group_max_size)
+        desk.advance(6_000)
+        after = desk.sizes()
+        assert after["pending"] == before["pending"]
+        assert after["timers' places"] <= 2 * after["timers"] + 65
+
+
+def test_renewals_and_rejoins_leave_no_timer_behind() -> None:
+    desk = begun()
+    sizes = []
+    for count in (50, 100, 200):
+        for _ in range(count):
+            desk.send(consumer("c", "m", member_epoch=0), 1)
+            desk.advance(1)
+        sizes.append(desk.sizes())
+    assert sizes[0] == sizes[1] == sizes[2]
+
+
+def test_a_group_takes_no_more_members_than_it_may() -> None:
+    desk = begun()
+    answers = [desk.send(consumer("c", f"m{number}"), 1)[0] for number in range(20)]
+    assert {one.error_code for one in answers[4:]} == {ErrorCode.GROUP_MAX_SIZE_REACHED}
+    assert len(desk.shard.groups["c"].members) == 5
+
+
+def test_groups_of_commits_that_were_refused_end_at_the_next_check() -> None:
+    """Apache Kafka makes a group for a commit before it looks at what is committed; here too."""
+    desk = begun()
+    desk.send(LeaveGroupRequest(group_id="g", member_id=next(iter(desk.shard.groups["g"].members))), 0)
+    for count in (10, 20, 40):
+        for number in range(count):
+            (answer,) = desk.send(commit(f"simple-{count}-{number}", metadata="y" * 17), 8)
+            assert answer.topics[0].partitions[0].error_code == ErrorCode.OFFSET_METADATA_TOO_LARGE
+        assert desk.sizes()["groups"] >= count
+        desk.advance(CONFIG.offsets_retention_check_interval_ms)
+        after = desk.sizes()
+        assert (after["groups"], after["offsets"], after["changes kept"]) == (0, 0, 0)
+
+
+LONGEST = "y" * 32_767
+
+
+def test_a_message_that_would_be_too_long_to_write_is_left_out() -> None:
+    """As the limit of a string has it; Apache Kafka fails to write it, and answers so."""
+    desk = begun()
+    for group_id, member_id in ((LONGEST, "m"), ("c", LONGEST), ("c", "\u4e00" * 10_922)):
+        (answer,) = desk.send(consumer(group_id, member_id, member_epoch=7), 1)
+        assert (answer.error_code, answer.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
+    (answer,) = desk.send(consumer("c", "n" * 9_000, member_epoch=7), 1)
+    assert answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert "n" * 9_000 in answer.error_message
+    for request, version in (
+        (DescribeGroupsRequest(groups=[LONGEST, "g"]), 6),
+        (ConsumerGroupDescribeRequest(group_ids=[LONGEST, "c"]), 1),
+    ):
+        (answer,) = desk.send(request, version)
+        assert [one.error_code for one in answer.groups] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
+
+
+def test_a_member_id_that_would_be_too_long_to_write_is_an_error() -> None:
+    """It is made of the client's id, which a request has room for, and a UUID."""
+    desk = begun()
+    before = desk.sizes()
+    (answer,) = desk.send(join("g2"), 5, LONGEST)
+    assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_SERVER_ERROR, "")
+    assert desk.send(join("g3"), 0, LONGEST) == []
+    answers = desk.advance(120_000)
+    assert [one.error_code for one in answers if isinstance(one, JoinGroupResponse)] == [
+        ErrorCode.UNKNOWN_SERVER_ERROR
+    ]
+    desk.advance(CONFIG.offsets_retention_check_interval_ms)
+    assert desk.sizes()["members"] <= before["members"]
+
+
+def test_a_commits_time_to_live_wraps_as_64_bits_do() -> None:
+    desk = begun()
+    desk.send(LeaveGroupRequest(group_id="g", member_id=next(iter(desk.shard.groups["g"].members))), 0)
+    for version, retention in ((2, 2**63 - 1), (3, -(2**63)), (4, -5)):
+        request = commit(f"lives-{version}")
+        request.retention_time_ms = retention
+        (answer,) = desk.send(request, version)
+        assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_an_empty_request_of_every_version_is_answered(cls: type[Message]) -> None:
+    desk = begun()
+    for version in cls.versions:
+        found = desk.send(cls.decode(cls().encode(version=version), version=version), version)
+        assert len(found) == 1

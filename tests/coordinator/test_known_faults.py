@@ -1,0 +1,70 @@
+"""Kafka's known fault is excused where it can be, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from coordwire.messages import (
+    DeleteGroupsRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from tests.coordinator.histories import Outcome, Replayer, request_step
+from tests.coordinator.known_faults import without_known_faults
+from tests.coordinator.settings import settings
+
+TOPICS = "topics +AAAAAAAAAAEAAAAAAAAABw:3:audit +AAAAAAAAAAIAAAAAAAAABw:3:orders"
+COMMIT = OffsetCommitRequest(
+    group_id="simple",
+    topics=[
+        OffsetCommitRequestTopic(
+            name=name, partitions=[OffsetCommitRequestPartition(partition_index=1, committed_offset=5)]
+        )
+        for name in ("audit", "orders")
+    ],
+)
+SEED = 0
+
+
+def fetched(*between: str) -> tuple[list[str], Outcome]:
+    """Steps up to a fetch of all offsets, and its outcome."""
+    asked = OffsetFetchRequest(group_id="simple", topics=None)
+    steps = [TOPICS, request_step(1, COMMIT, 8, 1, "till"), *between, request_step(9, asked, 7, 9, "till")]
+    replayer = Replayer(settings(SEED))
+    outcomes = [replayer.run(step) for step in steps]
+    return steps, outcomes[-1].sorted(replayer.requests)
+
+
+def lacking(outcome: Outcome, *, offset: int = 5) -> Outcome:
+    """The same answer without its first topic, and with another offset in what is left, perhaps."""
+    response = OffsetFetchResponse.decode(outcome.answers[9], version=7)
+    del response.topics[0]
+    response.topics[0].partitions[0].committed_offset = offset
+    return replace(outcome, answers={9: response.encode(version=7)})
+
+
+REMOVAL = ("hold", request_step(2, DeleteGroupsRequest(groups_names=["simple"]), 2, 2, "till"))
+
+
+def test_an_offset_that_is_being_removed_may_be_missing() -> None:
+    steps, ours = fetched(*REMOVAL)
+    theirs = lacking(ours)
+    assert theirs != ours
+    assert without_known_faults(SEED, steps, ours, theirs) == ours
+
+
+@pytest.mark.parametrize("between", [(), ("hold",)])
+def test_an_offset_that_stays_may_not(between: tuple[str, ...]) -> None:
+    steps, ours = fetched(*between)
+    theirs = lacking(ours)
+    assert without_known_faults(SEED, steps, ours, theirs) == theirs
+
+
+def test_another_offset_is_a_difference() -> None:
+    steps, ours = fetched(*REMOVAL)
+    theirs = lacking(ours, offset=6)
+    assert without_known_faults(SEED, steps, ours, theirs) == theirs
