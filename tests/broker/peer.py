@@ -1,0 +1,83 @@
+"""A client for tests: coordwire's own connection over a socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from coordwire import Connection, Response
+from coordwire.broker import Broker
+from coordwire.codec import Request
+from coordwire.events import ResponseReceived
+
+__all__ = ["Peer", "run"]
+
+R = TypeVar("R", bound=Response)
+T = TypeVar("T")
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """Run a test's coroutine; what it leaves fails the test."""
+
+    async def watched() -> T:
+        async with asyncio.timeout(20):
+            result = await main
+        await asyncio.sleep(0)
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not left
+        return result
+
+    return asyncio.run(watched())
+
+
+class Peer:
+    """One connection to a node."""
+
+    def __init__(self, broker: Broker, node: int = 1, client_id: str = "peer") -> None:
+        self._address = broker.addresses[node - 1]
+        self.connection = Connection("client", client_id=client_id)
+        self.reader: asyncio.StreamReader
+        self.writer: asyncio.StreamWriter
+
+    async def __aenter__(self) -> Self:
+        self.reader, self.writer = await asyncio.open_connection(*self._address)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.writer.close()
+        with suppress(ConnectionError):
+            await self.writer.wait_closed()
+
+    def send(self, request: Request[Any], version: int) -> None:
+        self.writer.write(self.connection.send(request, version=version))
+
+    async def receive(self) -> Any:
+        """The next answer."""
+        while (event := self.connection.next_event()) is None:
+            data = await self.reader.read(1 << 16)
+            if not data:
+                raise ConnectionResetError("the broker has closed the connection")
+            self.connection.receive_data(data)
+        assert isinstance(event, ResponseReceived)
+        assert not event.deviations
+        return event.response
+
+    async def ask(self, request: Request[R], version: int) -> R:
+        """The answer to a request."""
+        self.send(request, version)
+        response: R = await self.receive()
+        return response
+
+    async def is_closed(self) -> bool:
+        """Whether the broker has ended the connection, after what it may have sent."""
+        try:
+            while await self.reader.read(1 << 16):
+                pass
+        except ConnectionError:
+            pass
+        return True

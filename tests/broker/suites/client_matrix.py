@@ -1,0 +1,155 @@
+"""Eight clients of five languages: classic groups, KIP-848's, transactions; a table at the end.
+
+Strategy: a program for each client does the same (`clients/python_clients.py` says what): it produces, two
+processes share a group, a transactional producer commits, aborts, puts offsets into a transaction and is
+fenced. The broker judges, not the client alone: what is in its logs, which members its coordinator had, with
+which protocol, what was committed. Rule: a cell that a client does not know is named with its cause.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from coordwire.broker.harness import Kafka
+from coordwire.messages import ConsumerGroupHeartbeatRequest, JoinGroupRequest
+from tests.broker.suites.checks import Checks
+from tests.broker.suites.client_programs import CLIENTS, MatrixClient
+from tests.interop.maven import Unavailable
+
+__all__ = ["run"]
+
+_PARTITIONS, _COUNT = 6, 300
+_WAIT = 60
+_MODES = ("classic", "consumer", "transactions")
+
+
+def run(checks: Checks, only: tuple[str, ...] = ()) -> None:
+    """`only`: clients' names, or modes."""
+    names = {client.name for client in CLIENTS} & set(only)
+    rows: list[list[str]] = []
+    for client in CLIENTS:
+        if names and client.name not in names:
+            continue
+        row = [client.name, client.language]
+        try:
+            command = client.command()
+        except Unavailable as reason:
+            print(f"    {client.name}: not to be had here: {reason}")
+            rows.append([*row, *["?"] * len(_MODES)])
+            continue
+        for mode in _MODES:
+            row.append(_cell(checks, client, command, mode, set(only) - names))
+        rows.append(row)
+    for row in [["client", "language", "classic", "KIP-848", "transactions"], ["---"] * 5, *rows]:
+        print(f"    | {' | '.join(row)} |")
+
+
+def _cell(checks: Checks, client: MatrixClient, command: list[str], mode: str, modes: set[str]) -> str:
+    if modes and mode not in modes:
+        return "?"
+    if mode == "consumer" and client.no_kip_848:
+        return client.no_kip_848
+    name = f"{client.name} {mode}"
+    judged = _transactions if mode == "transactions" else _group
+    return "passes" if checks.run(name, lambda: judged(command, mode)) else checks.failures[name]
+
+
+class _Program:
+    """A client's process, with what it prints."""
+
+    def __init__(self, command: list[str], folder: Path, *arguments: str) -> None:
+        self._output = folder / f"{time.monotonic_ns()}.txt"
+        self._errors = self._output.with_suffix(".errors")
+        with self._output.open("wb") as output, self._errors.open("wb") as errors:
+            self._process = subprocess.Popen(
+                [*command, *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=errors, cwd=folder
+            )
+
+    def lines(self) -> list[str]:
+        return self._output.read_text().splitlines()
+
+    def wait(self) -> list[str]:
+        """What it printed until its end, which must be in order."""
+        try:
+            status = self._process.wait(_WAIT)
+        except subprocess.TimeoutExpired:
+            status = None
+        errors = self._errors.read_text(errors="replace")[-1500:]
+        assert status == 0, f"status {status}; it said {self.lines()[-3:]} {errors}"
+        return self.lines()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+@contextmanager
+def _started(command: list[str], *topics: str) -> Iterator[tuple[Kafka, Callable[..., _Program]]]:
+    with (
+        tempfile.TemporaryDirectory() as work,
+        Kafka(topics=dict.fromkeys(topics, _PARTITIONS), nodes=3) as kafka,
+        ExitStack() as ended,
+    ):
+
+        def start(*arguments: str) -> _Program:
+            program = _Program(command, Path(work), *arguments)
+            ended.callback(program.kill)
+            return program
+
+        yield kafka, start
+
+
+def _group(command: list[str], protocol: str) -> None:
+    """Two members share what a producer wrote."""
+    with _started(command, "orders") as (kafka, start):
+        start("produce", kafka.bootstrap, "orders", str(_COUNT)).wait()
+        consume = ("consume", protocol, kafka.bootstrap, "orders", "readers", "read_uncommitted")
+        members = [start(*consume, str(_PARTITIONS // 2)) for _ in range(2)]
+        group = kafka.group("readers").wait(
+            lambda group: group.is_stable and [len(one.partitions) for one in group.members] == [3, 3],
+            "two members with three partitions each",
+            timeout=_WAIT,
+        )
+        assert group.value.kind == protocol, f"the group is {group.value}"
+        for partition in range(_PARTITIONS):
+            kafka.produce("orders", "stop", partition=partition)
+        read = {tuple(line.split(" ", 2)) for member in members for line in member.wait()}
+        records = kafka.records("orders")
+        numbers = sorted(int(one.value or b"") for one in records if one.value != b"stop")
+        assert numbers == list(range(_COUNT)), f"{len(numbers)} records in the log, expected {_COUNT}"
+        kept = {(str(one.partition), str(one.offset), (one.value or b"").decode()) for one in records}
+        assert read == kept, f"{len(kept - read)} records were not read"
+        ends = {("orders", index): 0 for index in range(_PARTITIONS)}
+        for one in records:
+            ends["orders", one.partition] = max(ends["orders", one.partition], one.offset + 1)
+        assert kafka.committed("readers") == ends, f"committed {kafka.committed('readers')}, expected {ends}"
+        kafka.group("readers").empty(timeout=_WAIT)
+        asked = JoinGroupRequest if protocol == "classic" else ConsumerGroupHeartbeatRequest
+        assert kafka.exchange.all(asked), f"the client sent no {asked.__name__}"
+
+
+def _transactions(command: list[str], mode: str) -> None:
+    """What is committed is read, with its offsets; what is aborted is not; the older producer is fenced."""
+    with _started(command, "ledger", "input") as (kafka, start):
+        kafka.produce("input", *("given" for _ in range(5)))
+        said = start("transact", kafka.bootstrap, "ledger", "input", "bookkeeper", "books").wait()
+        fenced = said[-1].partition("fenced: ")[2]
+        assert fenced not in ("", "no"), f"the older producer was not fenced: {said}"
+        expected = sorted(value for value in (b"one", b"two") for _ in range(_PARTITIONS))
+        found = sorted(one.value or b"" for one in kafka.records("ledger", committed=True))
+        assert found == expected, f"committed: {found}"
+        everything = [one.value for one in kafka.records("ledger")]
+        assert everything.count(b"lost") == _PARTITIONS, f"all records: {everything}"
+        committed = kafka.committed("books")
+        assert committed == {("input", 0): 5}, f"the transaction's offsets are {committed}"
+        for partition in range(_PARTITIONS):
+            kafka.produce("ledger", "stop", partition=partition)
+        consume = ("consume", "classic", kafka.bootstrap, "ledger", "readers", "read_committed")
+        read = [line.split(" ", 2)[2] for line in start(*consume, str(_PARTITIONS)).wait()]
+        values = sorted(text.decode() for text in [*expected, *[b"stop"] * _PARTITIONS])
+        assert sorted(read) == values, f"a reader of committed records got {sorted(read)}"

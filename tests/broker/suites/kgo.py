@@ -1,0 +1,93 @@
+"""franz-go's own tests of its client kgo: groups with every balancer, KIP-848, exactly-once transactions.
+
+Strategy: the Go proxy's module has the tests; they are compiled once into the cache, and find the broker by
+KGO_SEEDS. Rules: tests of share groups are left out, as the broker has none. Each round has a broker of its
+own. Test848RegexBrokerResolves waits until it has read of as many topics as it looks for, and counts
+`__consumer_offsets`, which it reads too, as one of them unless the broker is kfake: it fails where that topic
+comes first. If it alone has failed, it is run once more alone, and that is said.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from coordwire.broker import Broker, BrokerConfig
+from tests.broker.suites.checks import Checks
+from tests.interop.maven import Unavailable, cache
+
+__all__ = ["run"]
+
+VERSION = "v1.22.2"
+_MODULE = f"github.com/twmb/franz-go@{VERSION}"
+GROUPS = (
+    "^(TestGroupETL|TestTxnEtl|Test848RegexBrokerResolves|TestGroupSimple|TestUnknownGroupOffsetFetchPinned)$"
+)
+CLIENT = (
+    "^(TestAddRemovePartitions|TestClient_Produce.*|TestConsume.*|TestDirectPartitionPurge|TestHookPollStart.*"
+    "|TestIssue.*|TestLookbackMilli|TestMaxVersions|TestPause.*|TestPing|TestPooling|TestProcessHooks.*)$"
+)
+_WAIT = 540
+_RECORDS = 20_000
+_RACES = "Test848RegexBrokerResolves"
+
+
+def _go(*arguments: str, folder: Path | None = None) -> str:
+    go = shutil.which("go")
+    if go is None:
+        raise Unavailable("Go isn't installed")
+    done = subprocess.run([go, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Unavailable(f"go {arguments[0]}: {(done.stderr or done.stdout).strip()[-500:]}")
+    return done.stdout
+
+
+def _compiled() -> Path:
+    """The tests as a program. Raises `Unavailable`."""
+    program = cache() / f"kgo-{VERSION}.test"
+    if not program.exists():
+        cache().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache()) as work:
+            (Path(work) / "go.mod").write_text("module fetch\n")
+            said = _go("mod", "download", "-json", _MODULE, folder=Path(work))
+            found = re.search(r'"Dir": "([^"]+)"', said)
+            if found is None:
+                raise Unavailable(f"the Go proxy gave no {_MODULE}")
+            made = Path(work) / "made"
+            _go("test", "-c", "-o", str(made), "./pkg/kgo", folder=Path(found[1]))
+            made.rename(program)
+    return program
+
+
+def run(checks: Checks, only: tuple[str, ...] = ()) -> None:
+    """One round; `only`: "groups", "client", or tests' names. KGO_TEST_RECORDS says how many records."""
+    program = _compiled()
+    patterns = {"groups": GROUPS, "client": CLIENT}
+    for name in only or ("groups", "client"):
+        checks.run(name, lambda name=name: _round(program, patterns.get(name, f"^{name}$")))  # type: ignore[misc]
+
+
+def _round(program: Path, pattern: str) -> None:
+    config = BrokerConfig(auto_create_topics=False)
+    with tempfile.TemporaryDirectory() as work, Broker.in_thread(nodes=3, config=config) as broker:
+        environment = os.environ | {"KGO_SEEDS": broker.bootstrap, "KGO_TEST_RF": "1"}
+        environment.setdefault("KGO_TEST_RECORDS", str(_RECORDS))
+        done = subprocess.run(
+            [str(program), "-test.run", pattern, "-test.v", f"-test.timeout={_WAIT}s"],
+            env=environment, cwd=work, capture_output=True, text=True, errors="replace", check=False,
+        )  # fmt: skip
+    said = done.stdout + done.stderr
+    ended = re.findall(r"(?m)^ *--- (PASS|FAIL): (\S+)", said)
+    failed = [test for outcome, test in ended if outcome == "FAIL"]
+    print(f"    {len(ended) - len(failed)} tests and subtests passed, {len(failed)} failed")
+    if failed == [_RACES] and pattern != f"^{_RACES}$":
+        print(f"    {_RACES} failed, and is run again: {' '.join(re.findall('did not .*', said))}")
+        _round(program, f"^{_RACES}$")
+    elif done.returncode or failed or not ended:
+        kept = Path(tempfile.gettempdir()) / "kgo-failed.txt"
+        kept.write_text(said)
+        raise AssertionError(f"{', '.join(failed) or f'status {done.returncode}'}; what it said is in {kept}")

@@ -1,0 +1,289 @@
+"""Logs on disk: a restart goes on, `Segment.verify` finds nothing wrong, and nothing foreign is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordwire.broker.broker_config import BrokerConfig
+from coordwire.broker.cluster_state import ClusterState
+from coordwire.broker.disk_logs import DiskLogs, open_cluster
+from coordwire.broker.log.data_folder import DataFolder, DataFolderError
+from coordwire.broker.log.disk import DiskRules, DiskStorage
+from coordwire.broker.log.disk_loading import create_log, load_log
+from coordwire.broker.log.partition_log import PartitionLog
+from coordwire.broker.log.validation import AppendRules, one_batch
+from coordwire.records import Record, encode_batch
+from coordwire.segments import Segment, read_snapshot
+from coordwire.segments.names import log_name
+from coordwire.segments.partition import logs
+from tests.broker.core import batch, records_of
+
+NOW = 1_700_000_000_000
+SMALL = DiskRules(segment_bytes=1_000, index_interval=200)
+CONFIG = BrokerConfig(offsets_partitions=2)
+
+
+def clock() -> int:
+    return NOW
+
+
+def opened(path: Path, nodes: tuple[int, ...] = (1,)) -> ClusterState:
+    return open_cluster(path, clock=clock, config=CONFIG, nodes=nodes)
+
+
+def killed(cluster: ClusterState) -> None:
+    """End as a process that was killed does."""
+    assert isinstance(cluster.logs, DiskLogs)
+    cluster.logs.abandon()
+
+
+def closed(cluster: ClusterState) -> None:
+    cluster.close()
+
+
+ENDS: list[Callable[[ClusterState], None]] = [killed, closed]
+
+
+def append(log: PartitionLog, data: bytes) -> int:
+    return log.append(one_batch(data, 13), AppendRules(), NOW).base_offset
+
+
+def verified(folder: Path) -> None:
+    """No segment under a folder has a fault, nor has anything beside it."""
+    for path in logs(folder):
+        with Segment(path) as segment:
+            assert list(segment.verify()) == []
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_restart_goes_on(tmp_path: Path, end: Callable[[ClusterState], None]) -> None:
+    cluster = opened(tmp_path)
+    topic = cluster.create_topic("orders", 3, settings={"retention.ms": "5", "segment.bytes": "1048576"})
+    for partition in topic.partitions:
+        for number in range(5):
+            data = batch(b"%d" % number, producer_id=7, producer_epoch=0, base_sequence=number)
+            append(partition.log, data)
+    topic.partitions[1].log.delete_before(2)
+    cluster.logs.started(topic.partitions[1])
+    cluster.add_partitions(topic, 4)
+    gone = cluster.create_topic("gone", 1)
+    cluster.delete_topic(gone)
+    first_id = cluster.new_producer_id()
+    end(cluster)
+    verified(tmp_path)
+
+    again = opened(tmp_path)
+    assert again.cluster_id == cluster.cluster_id
+    assert list(again.topics) == ["orders"]
+    found = again.topics["orders"]
+    assert (found.id, len(found.partitions)) == (topic.id, 4)
+    assert found.settings.own == {"retention.ms": "5", "segment.bytes": "1048576"}
+    assert [one.log.end_offset for one in found.partitions] == [5, 5, 5, 0]
+    assert [one.log.start_offset for one in found.partitions] == [0, 2, 0, 0]
+    log = found.partitions[0].log
+    assert list(records_of(log.read(0, 1 << 20).data)) == [(n, b"%d" % n) for n in range(5)]
+    repeated = batch(b"4", producer_id=7, producer_epoch=0, base_sequence=4)
+    assert append(log, repeated) == 4
+    assert append(log, batch(b"5", producer_id=7, producer_epoch=0, base_sequence=5)) == 5
+    assert again.new_producer_id() > first_id
+    closed(again)
+    verified(tmp_path)
+
+
+sizes = st.lists(st.integers(1, 400), min_size=1, max_size=25)
+
+
+@settings(max_examples=12, deadline=None)
+@given(sizes, sizes, st.booleans(), st.integers(0, 30))
+def test_a_log_on_disk_is_the_one_in_memory(
+    tmp_path_factory: pytest.TempPathFactory, before: list[int], after: list[int], kill: bool, start: int
+) -> None:
+    folder = tmp_path_factory.mktemp("log") / "orders-0"
+    from uuid import UUID
+
+    disk, memory = create_log(folder, UUID(int=5), SMALL), PartitionLog()
+
+    def write(log: PartitionLog, numbers: list[int]) -> None:
+        for size in numbers:
+            records = [Record(timestamp=NOW - size, value=b"v" * size), Record(timestamp=NOW + size)]
+            append(log, encode_batch(records, base_offset=0))
+
+    for log in (disk, memory):
+        write(log, before)
+        if start <= log.end_offset:
+            log.delete_before(start)
+    verified_start = disk.start_offset
+    if kill:
+        disk.let_go()
+    else:
+        disk.close()
+    verified(folder)
+    disk = load_log(folder, SMALL, verified_start)
+    for log in (disk, memory):
+        write(log, after)
+    assert (disk.start_offset, disk.end_offset) == (memory.start_offset, memory.end_offset)
+    assert disk.epochs.entries == memory.epochs.entries
+    for offset in range(memory.start_offset, memory.end_offset + 1):
+        assert disk.read(offset, 700).data == memory.read(offset, 700).data
+    for time in (NOW - 200, NOW, NOW + 150):
+        assert disk.find_time(time, disk.end_offset) == memory.find_time(time, memory.end_offset)
+    assert all(path.stat().st_size <= 1_000 for path in folder.glob("*.log"))
+    disk.close()
+    verified(folder)
+
+
+def test_a_segment_that_is_full_is_followed_by_another_with_a_snapshot(tmp_path: Path) -> None:
+    from uuid import UUID
+
+    folder = tmp_path / "orders-0"
+    log = create_log(folder, UUID(int=5), SMALL)
+    for number in range(12):
+        append(log, batch(b"v" * 100, producer_id=3, producer_epoch=0, base_sequence=number))
+    bases = sorted(int(path.stem) for path in folder.glob("*.log"))
+    assert bases == [0, 5, 10]
+    for base in bases[1:]:
+        snapshot = read_snapshot((folder / log_name(base, "snapshot")).read_bytes())
+        assert [(one.producer_id, one.last_sequence) for one in snapshot.producer_entries] == [(3, base - 1)]
+    log.delete_before(11)
+    assert sorted(int(path.stem) for path in folder.glob("*.log")) == [10]
+    assert next(records_of(log.read(11, 1 << 20).data))[0] == 11
+    log.close()
+
+
+# --- what a process that was killed leaves, and damage ---
+
+
+def log_of(tmp_path: Path) -> tuple[Path, list[bytes]]:
+    """A log of three batches, closed."""
+    from uuid import UUID
+
+    folder = tmp_path / "orders-0"
+    log = create_log(folder, UUID(int=5), DiskRules())
+    for number in range(3):
+        append(log, batch(b"value %d" % number))
+    stored = [log.read(number, 1).data for number in range(3)]
+    log.let_go()
+    return folder, stored
+
+
+def test_an_unfinished_batch_at_the_end_is_cut_off(tmp_path: Path) -> None:
+    folder, stored = log_of(tmp_path)
+    path = folder / log_name(0)
+    whole = path.read_bytes()
+    first_two = len(stored[0]) + len(stored[1])
+    for cut in range(first_two, len(whole), 5):
+        path.write_bytes(whole[:cut])
+        log = load_log(folder, DiskRules())
+        assert log.end_offset == 2
+        assert path.stat().st_size == first_two
+        assert append(log, batch(b"after")) == 2
+        log.close()
+        verified(folder)
+        path.write_bytes(whole)
+    assert load_log(folder, DiskRules()).end_offset == 3
+
+
+def test_damage_before_sound_batches_is_not_touched(tmp_path: Path) -> None:
+    folder, stored = log_of(tmp_path)
+    path = folder / log_name(0)
+    whole = bytearray(path.read_bytes())
+    whole[len(stored[0]) + 70] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(DataFolderError, match=rf"damaged at byte {len(stored[0])} .*segment recover"):
+        load_log(folder, DiskRules())
+    assert path.read_bytes() == whole
+
+
+# --- folders ---
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("all my work")
+    with pytest.raises(DataFolderError, match="not a broker's folder"):
+        opened(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "thesis.txt"]
+
+
+def test_a_folder_has_one_broker_and_its_node(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path, cluster_id="c", node_id=1)
+    folder.close({})
+    with pytest.raises(DataFolderError, match="folder of node 1, expected node 2"):
+        DataFolder(tmp_path, cluster_id="c", node_id=2)
+    again = DataFolder(tmp_path, cluster_id="other", node_id=1)
+    assert (again.cluster_id, again.was_clean) == ("c", True)
+    again.abandon()
+    last = DataFolder(tmp_path, cluster_id="other", node_id=1)
+    assert not last.was_clean
+    last.close({})
+
+
+def test_deleting_a_topic_leaves_what_is_not_kafkas(tmp_path: Path) -> None:
+    cluster = opened(tmp_path)
+    topic = cluster.create_topic("orders", 2)
+    append(topic.partitions[0].log, batch(b"v"))
+    (tmp_path / "orders-0" / "notes.txt").write_text("mine")
+    (tmp_path / "orders-0" / "00000000000000000009.log").symlink_to(tmp_path / "meta.properties")
+    cluster.delete_topic(topic)
+    left = [path for path in tmp_path.iterdir() if path.name.startswith("orders")]
+    (kept,) = left
+    assert kept.name.endswith("-delete")
+    assert sorted(path.name for path in kept.iterdir()) == ["00000000000000000009.log", "notes.txt"]
+    assert (tmp_path / "meta.properties").exists()
+    closed(cluster)
+
+
+def test_several_nodes_have_folders_of_their_own(tmp_path: Path) -> None:
+    cluster = opened(tmp_path, (1, 2, 3))
+    topic = cluster.create_topic("orders", 6, replication_factor=2)
+    for number, partition in enumerate(topic.partitions):
+        append(partition.log, batch(b"%d" % number))
+    closed(cluster)
+    places = {path.parent.name: path.name for path in tmp_path.glob("node-*/orders-*")}
+    assert set(places) == {"node-1", "node-2", "node-3"}
+    again = opened(tmp_path, (1, 2, 3))
+    assert [(one.leader, one.log.end_offset) for one in again.topics["orders"].partitions] == [
+        (partition.leader, 1) for partition in topic.partitions
+    ]
+    closed(again)
+
+
+def test_an_append_that_the_system_refuses_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import os
+    from uuid import UUID
+
+    from coordwire.broker.log.refused_records import RefusedRecords
+    from coordwire.enums import ErrorCode
+
+    folder = tmp_path / "orders-0"
+    log = create_log(folder, UUID(int=5), DiskRules())
+    append(log, batch(b"first"))
+    size = (folder / log_name(0)).stat().st_size
+    real = os.pwrite
+
+    def half(descriptor: int, data: bytes, at: int) -> int:
+        real(descriptor, data[: len(data) // 2], at)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", half)
+    with pytest.raises(RefusedRecords) as caught:
+        append(log, batch(b"second"))
+    assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    monkeypatch.undo()
+    assert (folder / log_name(0)).stat().st_size == size
+    assert append(log, batch(b"third")) == 1
+    log.close()
+    verified(folder)
+
+
+def test_a_storage_never_takes_over_a_file(tmp_path: Path) -> None:
+    (tmp_path / log_name(0)).write_bytes(b"somebody's")
+    with pytest.raises(FileExistsError):
+        DiskStorage(tmp_path, SMALL)
+    assert (tmp_path / log_name(0)).read_bytes() == b"somebody's"

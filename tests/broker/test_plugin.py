@@ -1,0 +1,165 @@
+"""The pytest plugin, in runs of pytest of their own: fixtures, markers, options, and what a failure leaves.
+
+Two runs serve all tests here, as each of them imports a broker.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+SUITE = """
+import asyncio
+import pytest
+from coordwire.messages import MetadataRequest
+from tests.broker.blocking_peer import BlockingPeer
+
+pytestmark = pytest.mark.kafka(topics={"orders": 2})
+
+def test_of_the_module(kafka):
+    kafka.produce("orders", "one")
+    with BlockingPeer(kafka.bootstrap) as peer:
+        answer = peer.ask(MetadataRequest(topics=None), 12)
+    assert [len(topic.partitions) for topic in answer.topics] == [2]
+
+@pytest.mark.kafka(nodes=3, kafka_defaults=True)
+def test_a_broker_each(kafka):
+    assert kafka.records("orders") == []
+    assert kafka.bootstrap.count(",") == 2
+    assert kafka.broker.broker.config.coordinator.initial_rebalance_delay_ms == 3000
+
+class TestClass:
+    def test_quick(self, kafka, kafka_session):
+        assert kafka.broker.broker.config.coordinator.initial_rebalance_delay_ms == 0
+        kafka_session.create_topic("kept")
+
+    def test_session(self, kafka_session):
+        assert kafka_session.records("kept") == []
+        with BlockingPeer(kafka_session.bootstrap) as peer:
+            peer.ask(MetadataRequest(topics=None), 12)
+        assert kafka_session.exchange.one(MetadataRequest).topics is None
+
+def test_modules_are_not_rewritten(kafka_session):
+    import coordwire.broker.broker as module
+    assert "Rewriting" not in type(module.__spec__.loader).__name__
+
+def test_optional(kafka_session):
+    kafka_session.faults.add_text("Fetch lose optional")
+
+def test_never_fired(kafka):
+    kafka.faults.add("Fetch", topic="orders", lose=True)
+
+def test_never_fired_in_a_session(kafka_session):
+    kafka_session.faults.add_text("Produce lose")
+
+def test_the_next_of_the_session(kafka_session):
+    assert kafka_session.exchange.all(MetadataRequest) == []
+    assert kafka_session.faults.all == []
+
+async def waits(kafka):
+    kafka.group("g").stable()
+
+def test_never_awaited(kafka):
+    asyncio.run(waits(kafka))
+
+@pytest.mark.parametrize("name", ["a/b"])
+def test_of_a_group(kafka, name):
+    kafka.faults.add("Heartbeat", group="g", error="REBALANCE_IN_PROGRESS")
+    with BlockingPeer(kafka.bootstrap, "client-1") as peer:
+        member = peer.join("g", "orders", 2)
+        assert peer.beat(member) == 0
+
+@pytest.mark.kafka(3)
+def test_marker(kafka):
+    pass
+"""
+
+SETTINGS = """
+import pytest
+@pytest.fixture(scope='session')
+def kafka_settings():
+    return {'nodes': 2}
+"""
+
+WITH_OPTIONS = """
+def test_one(kafka_session, kafka):
+    assert kafka_session.bootstrap.count(",") == 1
+    assert kafka_session.broker.broker.config == kafka.broker.broker.config
+    assert kafka.broker.broker.config.coordinator.initial_rebalance_delay_ms == 3000
+
+def test_two(kafka):
+    assert kafka.records("none") == []
+"""
+
+
+def run(folder: Path, source: str, *options: str) -> str:
+    """The output of a run of pytest."""
+    (folder / "test_it.py").write_text(source)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--strict-markers", *options]
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": paths}
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=folder, timeout=120, env=environment, check=False
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return run(tmp_path_factory.mktemp("suite"), SUITE)
+
+
+def test_fixtures_and_markers(output: str) -> None:
+    failed = re.findall(r"^(?:FAILED|ERROR) test_it.py::(\S+)", output, re.MULTILINE)
+    assert sorted(failed) == [
+        "test_marker",
+        "test_never_awaited",
+        "test_never_fired",
+        "test_never_fired_in_a_session",
+        "test_of_a_group[a/b]",
+    ]
+    assert "4 failed, 7 passed, 1 error in" in output
+    assert "the marker kafka takes names only, got (3,)" in output
+
+
+def test_a_fault_that_never_fired_fails_its_test(output: str) -> None:
+    assert "\nnever fired: Fetch topic=orders lose (0 requests matched)" in output
+    assert "\nnever fired: Produce lose (0 requests matched)" in output
+    assert "\nnever awaited: <the group g to be stable: not there yet>" in output
+
+
+def test_what_a_failed_test_leaves(output: str) -> None:
+    report = output[output.index("__ test_of_a_group[a/b] __") :]
+    assert re.search(r"^── g .*classic group", report, re.MULTILINE)
+    assert "client-1" in report
+    assert "<fault Heartbeat group=g error=REBALANCE_IN_PROGRESS: it had 1, of 1 requests" in report
+    found = re.search(r"^capture: (\S+\.pcap) ", report, re.MULTILINE)
+    assert found is not None
+    assert Path(found[1]).read_bytes()[:4] == b"\x4d\x3c\xb2\xa1"
+
+
+def test_options_and_settings_of_the_session(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(SETTINGS)
+    output = run(tmp_path, WITH_OPTIONS, "--kafka-defaults", "--kafka-captures", "kept")
+    assert "1 failed, 1 passed in" in output
+    assert "expected a topic of the broker, got 'none'; there are: none" in output
+    (capture,) = (tmp_path / "kept").iterdir()
+    assert capture.name == "test_it.py-test_two.pcap"
+    assert f"capture: kept/{capture.name}" in output
+
+
+def test_other_runs_import_nothing(tmp_path: Path) -> None:
+    """A run that uses none of the fixtures loads the plugin's one module, and no other of this package."""
+    (tmp_path / "conftest.py").write_text(
+        "import sys\n"
+        "def pytest_unconfigure():\n"
+        "    print(sorted(name for name in sys.modules if 'coordwire' in name and name[0] != '_'))\n"
+    )
+    assert run(tmp_path, "def test_one(): pass\n").splitlines()[-1] == "['pytest_coordwire']"
