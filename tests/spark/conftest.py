@@ -1,18 +1,23 @@
-"""One Spark session for all tests of this folder; every Java starts quickly."""
+"""One Spark session for all tests of this folder, whose workers know a store; every Java starts quickly."""
 
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 
 from tests.spark.class_archive import OPTIONS, make_archive
+from tests.spark.moto_s3 import environment_of, local_s3
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from tests.spark.moto_s3 import LocalS3
 
 CAPTURE = Path(__file__).parents[1] / "data" / "captures" / "kpy__tansu__group-range.pcap"
 
@@ -27,12 +32,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def store_socket() -> Iterator[socket.socket]:
+    """Where `spark_s3` is going to listen: Spark's Java has the address from its start."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening
+
+
+@pytest.fixture
+def spark_s3(spark: SparkSession, store_socket: socket.socket) -> Iterator[LocalS3]:
+    """A local S3 that the session's workers know, and this process."""
+    pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire[test]'")
+    with local_s3(store_socket) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def spark(store_socket: socket.socket) -> Iterator[SparkSession]:
     pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
     from coordwire.spark.session import session
 
     small = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
-    spark = session("local[2]", name="tests", config=small)
+    with mock.patch.dict("os.environ", environment_of(store_socket)):
+        spark = session("local[2]", name="tests", config=small)
     yield spark
     spark.stop()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -26,10 +27,10 @@ class Request:
 
 
 class LocalS3:
-    """The server. denied: buckets that nobody may use. before: is called with method and path ahead of each
-    request, if it is set."""
+    """The server. listening: a socket of its own; by default a new one. denied: buckets that nobody may use.
+    before: is called with method and path ahead of each request, if it is set."""
 
-    def __init__(self) -> None:
+    def __init__(self, listening: socket.socket | None = None) -> None:
         from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
         from werkzeug.serving import WSGIRequestHandler, make_server
 
@@ -41,9 +42,12 @@ class LocalS3:
         self.denied = {DENIED}
         self.before: Callable[[str, str], None] | None = None
         self._app = DomainDispatcherApplication(create_backend_app)
-        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=Quiet)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self.environment = SECRETS | {"AWS_ENDPOINT_URL": self.url, "AWS_EC2_METADATA_DISABLED": "true"}
+        listening = listening or socket.create_server(("127.0.0.1", 0))
+        self.environment = environment_of(listening)
+        self._server = make_server(
+            "127.0.0.1", 0, self._answer, threaded=True, request_handler=Quiet, fd=listening.fileno()
+        )
+        self._listening = listening  # open as long as the server is
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def _answer(self, environ: dict[str, Any], start: Any) -> Iterable[bytes]:
@@ -87,12 +91,19 @@ class LocalS3:
 
     def stop(self) -> None:
         self._server.shutdown()
+        self._server.server_close()
+
+
+def environment_of(listening: socket.socket) -> dict[str, str]:
+    """What a process needs to know of the server that listens there, now or later."""
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    return SECRETS | {"AWS_ENDPOINT_URL": url, "AWS_EC2_METADATA_DISABLED": "true"}
 
 
 @contextmanager
-def local_s3() -> Iterator[LocalS3]:
+def local_s3(listening: socket.socket | None = None) -> Iterator[LocalS3]:
     """The server, and this process's environment set up for it."""
-    server = LocalS3()
+    server = LocalS3(listening)
     try:
         with mock.patch.dict("os.environ", server.environment):
             yield server

@@ -1,7 +1,8 @@
-"""The streams of docs/table-formats.md, as a command: python -m tests.spark.stream_job FORMAT FOLDER.
+"""The streams of docs/how-to/table-formats.md, as a command: python -m tests.spark.stream_job FORMAT FOLDER.
 
-It runs the page's example again and again, until there is a file FOLDER/stop; then once more, and the
-partition and offset of each row of the table go to FOLDER/rows.json.
+It runs the page's example again and again, until there is a file FOLDER/stop; then twice more, since the
+first may only finish what was under way when the query was killed, and the partition and offset of each row
+of the table go to FOLDER/rows.json.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from tests.spark.table_jars import session_settings
 
-PAGE = Path(__file__).parents[2] / "docs" / "table-formats.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "table-formats.md"
 
 
 def example(table_format: str, folder: Path) -> str:
@@ -35,14 +36,14 @@ def main(table_format: str, folder: Path) -> None:
     spark = session("local[2]", name="stream", config=settings)
     code = compile(example(table_format, folder), str(PAGE), "exec")
     names: dict[str, Any] = {"spark": spark}
-    stop = False
-    while not stop:
-        stop = (folder / "stop").exists()
+    while not (folder / "stop").exists():
         exec(code, names)
-    if table_format == "delta":
-        table = spark.read.format("delta").load(f"{folder}/lake/records")
-    else:
+    for _ in range(2):
+        exec(code, names)
+    if table_format == "iceberg":
         table = spark.table("lake.db.records")
+    else:
+        table = spark.read.format(table_format).load(f"{folder}/lake/records")
     rows = [[row.partition, row.offset] for row in table.select("partition", "offset").collect()]
     (folder / "rows.json").write_text(json.dumps(rows))
     spark.stop()

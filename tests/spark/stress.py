@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -126,6 +127,18 @@ def one_run(engine: Engine, logs: Path, out: Path, counts: Counter[str]) -> None
             counts["refused"] += 1
 
 
+def wait_for_late_attempts(out: Path, counts: Counter[str]) -> bool:
+    """Whether an attempt outlived its run, as a second one of a task that was held up may: it publishes
+    nothing and removes its files itself, unless it is killed, after which the next run does."""
+    if not plain.leftovers(out):
+        return False
+    counts["late attempts"] += 1
+    until = time.monotonic() + 60
+    while plain.leftovers(out) and time.monotonic() < until:
+        time.sleep(0.2)
+    return True
+
+
 def check(out: Path, wanted: int) -> None:
     """That each record is there once, and that the files are those of the manifest."""
     keys = plain.record_keys(out)
@@ -185,6 +198,8 @@ def main() -> None:
                 thread.join()
             trouble.end()
             pipeline.run(engine, [str(logs)], str(out), options=OPTIONS, report=False)
+            if wait_for_late_attempts(out, counts):
+                pipeline.run(engine, [str(logs)], str(out), options=OPTIONS, report=False)
             check(out, wanted)
             print(run, dict(counts), flush=True)
         if options.engine == "spark":

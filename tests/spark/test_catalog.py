@@ -67,6 +67,10 @@ def test_by_name_and_each_record_once(
     pipeline.run(engine, [str(inputs)], str(out), tables=tables, report=False)
     with pytest.raises(CoordwireError, match="has no tables"):
         pipeline.register(spark, str(tmp_path / "nothing"), DATABASE)
+    with pytest.raises(CoordwireError, match="has no tables"):
+        pipeline.table(spark, str(tmp_path / "nothing"), "records")
+    with pytest.raises(CoordwireError, match="views need a Hadoop file system for gs://"):
+        pipeline.register(spark, "gs://bucket/tables", DATABASE)
     names = pipeline.register(spark, str(out), DATABASE)
     assert {f"{DATABASE}.records", f"{DATABASE}.records_once", f"{DATABASE}.lag"} <= set(names)
 

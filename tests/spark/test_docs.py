@@ -1,4 +1,4 @@
-"""The PySpark example of docs/spark.md runs as it is, on the sample's files in the place of its paths."""
+"""The PySpark example of docs/reference/spark.md runs as it is, on the sample's files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
-(EXAMPLE,) = re.findall(r"^```py\n(.*?)^```$", (ROOT / "docs/spark.md").read_text(), re.MULTILINE | re.DOTALL)
+(EXAMPLE,) = re.findall(
+    r"^```py\n(.*?)^```$", (ROOT / "docs/reference/spark.md").read_text(), re.MULTILINE | re.DOTALL
+)
 CAPTURE = "aio__rdmock__admin.pcap"
 
 
@@ -35,5 +37,5 @@ def test_the_example(spark: SparkSession, tmp_path: Path) -> None:
         code = code.replace(written, str(meant))
     code = code.replace("frames.selectExpr", "found = frames.selectExpr")
     names: dict[str, Any] = {}
-    exec(compile(code, "docs/spark.md, example", "exec"), names)
+    exec(compile(code, "docs/reference/spark.md, example", "exec"), names)
     assert any(row.group_id == "g-aio-admin" for row in names["found"].collect())

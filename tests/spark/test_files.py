@@ -110,9 +110,13 @@ def test_options() -> None:
         ("strict", "yes"),
         ("log", "x"),
         ("nmae", ""),
+        ("paths", "a,b"),
+        ("paths", '"a"'),
     ]:
         with pytest.raises(CoordwireError, match=name):
             parse_options({name: text})
+    with pytest.raises(CoordwireError, match=r"there are batchSize, .*startingOffset"):
+        parse_options({"nmae": ""})
 
 
 @pytest.mark.parametrize("name", SOURCES)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import coordwire
 from coordwire._speedups import native
@@ -26,8 +30,11 @@ from coordwire.messages.fetch import (
     PartitionData,
 )
 from coordwire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from coordwire.spark.columns import FRAMES
-from coordwire.spark.readers.frame_rows import ErrorRows, FrameRows
+from coordwire.spark.columns import FRAMES, arrow_schema
+from coordwire.spark.readers import frame_rows
+from coordwire.spark.readers import rows as batches
+from coordwire.spark.readers.frame_rows import ErrorRows, FrameRows, row_size
+from coordwire.spark.readers.rows import Builder
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "captures").glob("*.pcap"))
 NAMES = [column.name for column in FRAMES]
@@ -139,3 +146,76 @@ def test_a_client_id_that_may_hide_a_secret_is_null() -> None:
         assert row["client_id"] is None
         row = dict(zip(names, FrameRows(names, show_secrets=True).row(entry), strict=True))
         assert row["client_id"] == "a\0password"
+
+
+# --- columns ---
+
+FEW_FRAMES = [
+    entry
+    for path in CAPTURES
+    for entry in list(Capture(path.open("rb"), path.name, lazy=True).entries())[:40]
+    if isinstance(entry, FrameEntry)
+]
+
+
+def one_by_one(entries: list[FrameEntry], most: int, *, secrets: bool) -> list[pyarrow.RecordBatch | None]:
+    rows, builder = FrameRows(NAMES, show_secrets=secrets), Builder(arrow_schema(FRAMES), most)
+    found = [builder.add(rows.row(entry), row_size(entry)) for entry in entries]
+    return [one for one in (*found, builder.take()) if one is not None]
+
+
+def by_columns(
+    entries: list[FrameEntry], most: int, cuts: list[int], *, secrets: bool
+) -> list[pyarrow.RecordBatch | None]:
+    rows, builder = FrameRows(NAMES, show_secrets=secrets), Builder(arrow_schema(FRAMES), most)
+    edges = [0, *sorted(cuts), len(entries)]
+    parts = [entries[first:last] for first, last in pairwise(edges)]
+    found = [batch for part in parts for batch in rows.add(part, builder)]
+    return [one for one in (*found, builder.take()) if one is not None]
+
+
+@pytest.mark.parametrize("secrets", [False, True])
+def test_columns_hold_what_rows_hold(secrets: bool) -> None:
+    for path in CAPTURES:
+        with path.open("rb") as stream:
+            found = [one for one in Capture(stream, path.name).entries() if isinstance(one, FrameEntry)]
+        cuts = list(range(0, len(found), 64))
+        expected = one_by_one(found, 1 << 20, secrets=secrets)
+        assert by_columns(found, 1 << 20, cuts, secrets=secrets) == expected
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    chosen=st.lists(st.integers(0, len(FEW_FRAMES) - 1), min_size=1, max_size=60),
+    cuts=st.lists(st.integers(0, 60), max_size=6),
+    long=st.lists(st.integers(0, 60), max_size=4),
+    times=st.dictionaries(st.integers(0, 60), st.sampled_from([None, -1, 0, 1 << 62]), max_size=3),
+    most=st.sampled_from([1, 2_000, 20_000, 1 << 22]),
+    rows=st.sampled_from([1, 7, 20_000]),
+    secrets=st.booleans(),
+)
+def test_columns_of_any_frames_hold_what_rows_hold(
+    chosen: list[int], cuts: list[int], long: list[int], times: dict[int, int | None], most: int, rows: int,
+    secrets: bool,
+) -> None:  # fmt: skip
+    """Frames without a text, or without a time that can be, among others; batches that end anywhere."""
+    entries = [FEW_FRAMES[one] for one in chosen]
+    before = [(entry, entry.text, entry.time_ns) for entry in entries]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches, "MOST_ROWS", rows)
+        patch.setattr(frame_rows, "FEW", 0)
+        for at in long:
+            if at < len(entries):
+                assert entries[at].deviations is not None  # it is decoded
+                entries[at].text = NO_TEXT
+        for at, time_ns in times.items():
+            if at < len(entries):
+                entries[at].time_ns = time_ns
+        cuts = [one for one in cuts if one <= len(entries)]
+        try:
+            assert by_columns(entries, most, cuts, secrets=secrets) == one_by_one(
+                entries, most, secrets=secrets
+            )
+        finally:
+            for entry, text, time_ns in reversed(before):
+                entry.text, entry.time_ns = text, time_ns

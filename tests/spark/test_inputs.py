@@ -15,7 +15,7 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 
 from coordwire.spark.options import Options
 from coordwire.spark.pipeline import units
-from coordwire.spark.readers import dispatch, segments
+from coordwire.spark.readers import dispatch, segment_records
 from coordwire.spark.readers.dispatch import SOURCES, plan, plan_files, read
 from coordwire.spark.readers.files import find_files, open_bytes, open_stream
 from tests.spark import plain
@@ -164,14 +164,14 @@ def test_files_that_change_after_they_were_listed(tmp_path: Path, how: str) -> N
 def test_a_reader_that_fails_ends_no_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain.put_segment(tmp_path / "in", "bad", 0, range(5))
     plain.put_segment(tmp_path / "in", "good", 0, range(5))
-    sound = segments.read_records
+    sound = segment_records.read_records
 
     def broken(part: Any, *arguments: Any) -> Iterator[Any]:
         if part.topic == "bad":
             raise ValueError("not foreseen")
         return sound(part, *arguments)
 
-    monkeypatch.setattr(segments, "read_records", broken)
+    monkeypatch.setattr(segment_records, "read_records", broken)
     assert plain.run(tmp_path / "in", tmp_path / "out", tables=ALL).records == 5
     [row] = plain.table_rows(tmp_path / "out", "quarantine")
     assert row["reason"] == "the reader failed: ValueError: not foreseen"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -22,11 +23,12 @@ pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire
 
 from coordwire.records import Record, batches, encode_batch
 from coordwire.spark.options import Options
-from coordwire.spark.readers import object_ranges, segments
+from coordwire.spark.readers import object_ranges, segment_places
 from coordwire.spark.readers.dispatch import SOURCES, SourceDefinition, plan, read
 from coordwire.spark.readers.parts import Part
 from coordwire.spark.readers.rows import Bad
-from coordwire.spark.readers.segments import read_batches, read_records
+from coordwire.spark.readers.segment_batches import read_batches
+from coordwire.spark.readers.segment_records import read_records
 from coordwire.spark.readers.stores import RemoteStream, StoreError
 from tests.spark.data import START, partition, segment
 from tests.spark.moto_s3 import LocalS3, Request, local_s3
@@ -102,7 +104,7 @@ def test_the_rows_of_local_files_by_any_split(
         for name, value in zip(("LEAST", "MOST", "IN_TURN"), tuning, strict=True):
             stack.enter_context(mock.patch.object(object_ranges, name, value))
         stack.enter_context(mock.patch.object(object_ranges, "SMALLEST", 1))
-        stack.enter_context(mock.patch.object(segments, "LEAD", 600))
+        stack.enter_context(mock.patch.object(segment_places, "LEAD", 600))
         whole = rows_of(str(place), options)
         assert rows_of("memory://logs", options) == whole
         assert rows_of("memory://logs", replace(options, split_size=size)) == whole
@@ -132,9 +134,9 @@ def test_a_stream_goes_on_where_it_would_in_a_local_file(
     found = []
     for place in (str(local), "memory://grown"):
         index = f"{place}/{INDEX}" if indexed else None
-        with mock.patch.object(segments, "LEAD", 64):
+        with mock.patch.object(segment_places, "LEAD", 64):
             part = Part("segment", f"{place}/{LOG}", len(data), 0, len(data), index=index)
-            found.append(segments.resume_position(part, read))
+            found.append(segment_places.resume_position(part, read))
     store.rm("/grown", recursive=True)
     assert found[0] == found[1] <= read
     assert found[0] == max(end for end in ends if end <= read)
@@ -172,7 +174,7 @@ def cost(found: list[Request]) -> tuple[int, int]:
 def test_the_last_of_a_segment_and_its_headers(
     s3: LocalS3, size: int, total: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segments, "LEAD", total // 100)
+    monkeypatch.setattr(segment_places, "LEAD", total // 100)
     count = total // size
     data = batches_of(count, size)
     bucket = f"sized-{size}"
@@ -219,8 +221,53 @@ def test_headers_without_an_index(s3: LocalS3) -> None:
     assert requests < 30
 
 
+def misleading(count: int, size: int) -> bytes:
+    """Batches whose values are batches, damaged here and there, and bytes that are none between them."""
+    rng, nested = random.Random(7), batches_of(4, size // 8, 1)
+    data = b""
+    for number in range(count):
+        value = nested + rng.randbytes(size - len(nested))
+        batch = bytearray(encode_batch([Record(timestamp=START, value=value)], base_offset=number))
+        if number % 37 == 5:
+            batch[rng.choice([8, 9, 11, 16, len(batch) - 3])] ^= 1 << rng.randrange(8)
+        data += bytes(batch) + rng.randbytes(3 * size if number % 41 == 7 else 0)
+    return data
+
+
+@pytest.mark.parametrize("size", [2000, 6000])
+def test_headers_that_scouts_find(
+    s3: LocalS3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """Without an index, one after the other they would take too long; whatever looks like one, rows are
+    those of local files."""
+    for name, value in {"SCOUTED": 20, "STRETCH": 8, "SMALLEST": 64, "LEAST": 4096}.items():
+        monkeypatch.setattr(object_ranges, name, value)
+    plain, odd = batches_of(150, size), misleading(80, size)
+    bucket = f"scouted-{size}"
+    s3.put(bucket, {f"plain-0/{LOG}": plain, f"odd-0/{LOG}": odd})
+    for name, data in (("plain", plain), ("odd", odd)):
+        (tmp_path / f"{name}-0").mkdir()
+        (tmp_path / f"{name}-0" / LOG).write_bytes(data)
+        for options in (Options(), Options(starting_offset=60)):
+            found = rows_of(f"s3://{bucket}/{name}-0", options)
+            assert found == rows_of(str(tmp_path / f"{name}-0"), options)
+    alone: list[int] = []
+    fetch = object_ranges.Ranges._fetch
+
+    def fetched(self: object_ranges.Ranges, start: int, end: int) -> None:
+        alone.append(start)
+        fetch(self, start, end)
+
+    monkeypatch.setattr(object_ranges.Ranges, "_fetch", fetched)
+    with s3.counted() as requests:
+        assert len(read_source("kafka-segment-batches", f"s3://{bucket}/plain-0")) == 150
+    spent, _ = cost(requests)
+    assert spent < 0.25 * len(plain) + 4096  # a scout of 8 headers looks at the whole of more than one batch
+    assert len(alone) < 30  # the first ones, the last ones, for which no scout is sent, and the file's end
+
+
 def test_bytes_grow_as_the_file_does(s3: LocalS3, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "LEAD", 50_000)
+    monkeypatch.setattr(segment_places, "LEAD", 50_000)
     spent = []
     for times in (1, 2, 4):
         data = bytearray(batches_of(40 * times, 20_000))

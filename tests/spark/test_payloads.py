@@ -1,4 +1,4 @@
-"""Schema ids, GUIDs and message indexes as columns, beside a plain decoder; the recipes of docs/audits.md."""
+"""Schema ids, GUIDs and message indexes as columns, beside a plain decoder; the recipes of docs."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_columns_are_those_of_a_plain_decoder(spark: SparkSession) -> None:
 
 
 AVRO, PROTOBUF = re.findall(
-    r"^```py\n(.*?)^```$", (ROOT / "docs/audits.md").read_text(), re.MULTILINE | re.DOTALL
+    r"^```py\n(.*?)^```$", (ROOT / "docs/how-to/audits.md").read_text(), re.MULTILINE | re.DOTALL
 )[-2:]
 PROGRAM = """
 import sys
@@ -179,16 +179,16 @@ def field(number, data):
 def number(number, value):
     return bytes([number << 3, value])
 
-# message Outer { message Inner { int64 id = 1; string name = 2; } } in orders.proto
+# message Other {} message Order { int64 id = 1; string name = 2; } in orders.proto
 fields = [field(2, field(1, b"id") + number(3, 1) + number(4, 1) + number(5, 3)),
           field(2, field(1, b"name") + number(3, 2) + number(4, 1) + number(5, 9))]
-inner = field(1, b"Inner") + b"".join(fields)
-file = field(1, b"orders.proto") + field(4, field(1, b"Outer") + field(3, inner)) + field(12, b"proto3")
+messages = field(4, field(1, b"Other")) + field(4, field(1, b"Order") + b"".join(fields))
+file = field(1, b"orders.proto") + messages + field(12, b"proto3")
 Path("orders.desc").write_bytes(field(1, file))
 SCHEMA = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}, '
 SCHEMA += '{"name": "name", "type": "string"}]}'
 avro = b"\\0" + (7).to_bytes(4, "big") + bytes([2 * 42, 2 * 3]) + b"tea"
-proto = b"\\0" + (8).to_bytes(4, "big") + bytes([4, 0, 0]) + number(1, 42) + field(2, b"tea")
+proto = b"\\0" + (8).to_bytes(4, "big") + bytes([2, 2]) + number(1, 42) + field(2, b"tea")
 header = [{"key": "__value_schema_id", "value": b"\\1" + bytes(16)}]
 rows = [("orders", avro, []), ("orders", avro[5:], header), ("orders", b"no", []), ("protos", proto, [])]
 names = ["topic", "value", "headers"]

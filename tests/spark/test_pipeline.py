@@ -255,7 +255,7 @@ def test_a_second_run_adds_nothing(
     theirs.write_bytes(b"a user's")
     again = pipeline.run(spark, [str(inputs)], str(out), options=Options(split_size=3000))
     assert (again.reused, again.units) == (first.units, first.units)
-    assert (again.records, again.frames, again.errors) == (first.records, first.frames, first.errors)
+    assert (again.records, again.frames, again.unread) == (first.records, first.frames, first.unread)
     [notice] = again.notices
     assert notice.endswith("this pipeline did not write were left alone: records/theirs.parquet")
     assert pipeline.table(spark, str(out), "records").count() == first.records

@@ -1,4 +1,4 @@
-"""The queries of docs/questions.md run as they are, and their answers are those of plain loops."""
+"""The queries of docs/how-to/questions.md run as they are, and their answers are those of plain loops."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
 TOPICS = ("several.segments-0", "several.segments-1", "codec-none-0", "transactions-0")
 TABLES = ("batches", "errors", "frames", "groups", "lag")
-PAGE = (ROOT / "docs/questions.md").read_text()
+PAGE = (ROOT / "docs/how-to/questions.md").read_text()
 QUERIES = [
     (heading, query)
     for part in PAGE.split("\n## ")[1:]

@@ -20,7 +20,8 @@ from coordwire.records import Record, batches, encode_batch
 from coordwire.spark.options import Options, parse_options
 from coordwire.spark.readers.dispatch import SOURCES, plan, read
 from coordwire.spark.readers.rows import Bad
-from coordwire.spark.readers.segments import read_batches, read_records
+from coordwire.spark.readers.segment_batches import read_batches
+from coordwire.spark.readers.segment_records import read_records
 from tests.broker_sample import OLD_FORMATS, SAMPLE, broker_sample
 from tests.spark.data import START, partition, segment
 

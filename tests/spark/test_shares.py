@@ -11,9 +11,11 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 
 from coordwire.capture import sharing
 from coordwire.spark.options import Options
+from coordwire.spark.pipeline import job
 from coordwire.spark.pipeline.units import Unit, run_unit
 from coordwire.spark.readers import parts
 from coordwire.spark.readers.dispatch import SOURCES, plan, read
+from coordwire.spark.readers.files import find_files
 from tests.capture.build import pcap
 from tests.spark.plain import leftovers, run, table_rows
 from tests.spark.test_captures import CAPTURES, frames, rotated
@@ -31,7 +33,7 @@ def small_stripes(monkeypatch: pytest.MonkeyPatch) -> None:
 def shares(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many shares each capture has, as the plan says it."""
     count = [1]
-    monkeypatch.setattr(parts, "shares_of", lambda size, split_size: count[0])
+    monkeypatch.setattr(parts, "shares_of", lambda size, split_size, stories=False: count[0])
     return count
 
 
@@ -47,6 +49,14 @@ def tables(source: Path, out: Path) -> dict[str, list[str]]:
 
 def test_a_capture_has_a_share_for_each_split_size() -> None:
     assert [parts.shares_of(size, 10) for size in (0, 1, 14, 15, 21, 25, 10**6)] == [1, 1, 1, 2, 2, 3, 16]
+
+
+def test_with_stories_it_has_two_shares_at_most(tmp_path: Path) -> None:
+    assert [parts.shares_of(size, 10, stories=True) for size in (0, 4, 5, 100, 10**6)] == [1, 1, 2, 2, 2]
+    (tmp_path / "x.pcap").write_bytes(GROUP.read_bytes())
+    files = {file.path: file for file in find_files([str(tmp_path)])}
+    for tables, wanted in ((("frames",), parts.MOST_SHARES), (("frames", "lag"), 2), (("groups",), 2)):
+        assert len(job.plan(files, Options(split_size=10), tables)) == wanted
 
 
 def test_all_captures_as_a_data_source(shares: list[int]) -> None:

@@ -13,6 +13,10 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
 pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire[test]'")
 
+import pyarrow as pa
+from pyspark.sql.pandas import types
+from pyspark.sql.types import LongType, StructField, StructType, TimestampType
+
 from coordwire.cli.__main__ import main
 from coordwire.errors import CoordwireError
 from coordwire.spark.columns import TABLES, arrow_schema
@@ -20,7 +24,7 @@ from coordwire.spark.pipeline.attempts import Attempt
 from coordwire.spark.pipeline.job import check
 from coordwire.spark.pipeline.manifest import named_files
 from coordwire.spark.pipeline.output import Output
-from coordwire.spark.pipeline.stored_tables import read_rows
+from coordwire.spark.pipeline.stored_tables import StoredTable, read_rows
 from coordwire.spark.pipeline.units import run_unit
 from coordwire.spark.readers.files import find_files, open_bytes, open_stream
 from coordwire.spark.readers.stores import Store, canonical, is_uri, local_path, store_of
@@ -91,6 +95,7 @@ def test_more_keys_than_a_page_holds(s3: LocalS3) -> None:
         ("abfss://files/x", "names no account: expected abfss://CONTAINER@ACCOUNT"),
         ("hdfs://name:8020/x", "set JAVA_HOME, HADOOP_HOME"),
         ("none://x", "none:// is not known here; s3, s3a, gs, abfss, hdfs and file are"),
+        ("hdfs:/x", "expected hdfs://…, got hdfs:/x"),
     ],
 )
 def test_what_cannot_be_read_is_said_in_a_sentence(odd: str, uri: str, reason: str) -> None:
@@ -103,6 +108,25 @@ def test_a_store_that_does_not_answer(s3: LocalS3, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     with pytest.raises(OSError, match="the store can't be reached; check the network, AWS_ENDPOINT_URL"):
         find_files(["s3://odd"])
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (
+            OSError("Could not create a OAuth2 access token to ask"),
+            "set GOOGLE_APPLICATION_CRED",
+        ),
+        (pa.ArrowException("x failed: 4Core23AuthenticationExceptionE: No.\\nSee"), "set AZURE_STORAGE_KEY"),
+        (OSError("AWS Error NETWORK_CONNECTION during X: curlCode: 7, No"), r"AWS_REGION \(7, No\)"),
+    ],
+)
+def test_stores_without_credentials(error: Exception, reason: str) -> None:
+    system = mock.Mock(get_file_info=mock.Mock(side_effect=error))
+    with pytest.raises(OSError, match=reason) as caught:
+        Store(system, "x://", "", True).info("bucket/key")
+    assert "\\n" not in str(caught.value)
+    assert str(caught.value).endswith("'x://bucket/key'")
 
 
 def test_schemes() -> None:
@@ -124,13 +148,16 @@ def test_schemes() -> None:
 # --- the pipeline ---
 
 
-def test_places_that_cannot_be_written(s3: LocalS3, odd: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_places_that_cannot_be_written(
+    s3: LocalS3, odd: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for out, reason in [
         ("s3://nowhere/x", "the bucket does not exist"),
         (f"s3://{DENIED}/x", "access was denied"),
         (odd, "is not empty and has no manifest.json"),
         ("hdfs://name:8020/x", "HDFS needs Hadoop's libhdfs"),
         ("none://x", "is not known here"),
+        ("s3:/bucket/x", "expected s3://…, got s3:/bucket/x"),
     ]:
         assert main(["pipeline", str(Path(__file__).parent), "--out", out]) == 2
         said = capsys.readouterr()
@@ -139,6 +166,8 @@ def test_places_that_cannot_be_written(s3: LocalS3, odd: str, capsys: pytest.Cap
         assert said.out == ""
     with pytest.raises(CoordwireError, match="is inside of"):
         check(["s3://odd/out/x"], "s3a://odd/out/")
+    with pytest.raises(FileNotFoundError, match="there is no "):  # seconds before Spark would say so
+        check([str(tmp_path / "none")], str(tmp_path / "out"))
 
 
 def test_a_run_and_another(s3: LocalS3, tmp_path: Path) -> None:
@@ -155,6 +184,22 @@ def test_a_run_and_another(s3: LocalS3, tmp_path: Path) -> None:
     assert left == ["a b/manifest.json"]
     assert len([key for key in s3.keys("tables") if "/records/" in key and key.endswith(".parquet")]) == 1
     assert not [key for key in s3.keys("tables") if "attempts/0" in key]
+
+
+def test_tables_are_read_as_before_pyspark_4_2(
+    s3: LocalS3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There the function that makes an Arrow schema knows no time zone."""
+    newest: Any = types.to_arrow_schema
+    monkeypatch.setattr(types, "to_arrow_schema", lambda schema: newest(schema, timezone="UTC"))
+    plain.put_segment(tmp_path, "orders", 0, range(5))
+    s3.put("earlier", {})
+    plain.run(tmp_path, "s3://earlier/x")
+    schema = StructType([StructField("offset", LongType()), StructField("timestamp", TimestampType())])
+    reader: Any = StoredTable({"out": "s3://earlier/x", "table": "records"}).reader(schema)
+    rows = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
+    assert [row["offset"] for row in rows] == list(range(5))
+    assert rows[0]["timestamp"].isoformat() == "2023-11-14T22:13:20+00:00"
 
 
 @pytest.mark.parametrize("last", [4, 13])

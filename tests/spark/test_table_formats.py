@@ -395,7 +395,7 @@ def test_links_below_the_folder_are_not_followed(logs: Path, tmp_path: Path, tab
 
 def test_the_example_of_the_page() -> None:
     pytest.importorskip("deltalake", reason="deltalake isn't installed: pip install 'coordwire[delta]'")
-    page = Path(__file__).parents[2] / "docs/table-formats.md"
+    page = Path(__file__).parents[2] / "docs/how-to/table-formats.md"
     blocks = re.findall(r"^```py\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
     (code,) = (block for block in blocks if "LocalEngine" in block)
     exec(compile(code, str(page), "exec"), {})

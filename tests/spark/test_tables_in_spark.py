@@ -13,6 +13,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from tests.spark.data import partition, segment
 from tests.spark.in_process import InProcess
 from tests.spark.table_jars import jars
 from tests.spark.test_table_kills import expected
+from tests.spark.worker_processes import spark_workers
 
 pytestmark = [
     pytest.mark.tables,
@@ -106,39 +109,67 @@ def start(table_format: str, folder: Path) -> subprocess.Popen[Any]:
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("table_format", PACKAGES)
+@pytest.mark.parametrize("table_format", [*PACKAGES, "parquet"])
 def test_a_stream_is_exact_when_killed(tmp_path: Path, table_format: str) -> None:
     """Files arrive while the query is killed, with its Java and workers, and started again."""
     jars(table_format)
-    rng, waiting = random.Random(table_format), tmp_path / "waiting"
+    rng, waiting, log = random.Random(table_format), tmp_path / "waiting", tmp_path / "job.txt"
     (tmp_path / "arriving").mkdir()
+    within = after = 0
 
     def arrive(turn: int) -> None:
         for number in range(3):
             partition(waiting, f"t{turn}", number, segment(rng, 6))
             (waiting / f"t{turn}-{number}").rename(tmp_path / "arriving" / f"t{turn}-{number}")
 
+    def wait(running: subprocess.Popen[Any], what: Callable[[], Any]) -> None:
+        until = time.monotonic() + 300
+        while not what() and time.monotonic() < until:
+            assert running.poll() is None, log.read_text()[-3000:]
+            time.sleep(0.02)
+
     for turn in range(KILLS):
         arrive(turn)
         running = start(table_format, tmp_path)
-        before = (tmp_path / "job.txt").stat().st_size
-        until = time.monotonic() + 300
-        while not committed(tmp_path) and running.poll() is None and time.monotonic() < until:
-            time.sleep(0.2)  # in the first run, until there is a batch to be killed after
-        time.sleep(rng.uniform(0, 30))
+        if turn % 4 == 0:  # at any moment from its start on
+            time.sleep(rng.uniform(0, 20))
+        elif turn % 4 == 1:  # when it begins to work, or while it does
+            wait(running, partial(under_way, tmp_path))
+            wait(running, partial(spark_workers, running.pid))
+            time.sleep(rng.choice([0, rng.uniform(0, 5)]))
+        else:  # when a micro-batch is in the table, and it may not be in the checkpoint
+            known = table_commits(tmp_path, table_format)
+            wait(running, partial(table_commits, tmp_path, table_format, known))
+            time.sleep(rng.choice([0, rng.uniform(0, 0.1)]))
+            after += under_way(tmp_path)
+        within += under_way(tmp_path)
         arrive(KILLS + turn)
-        time.sleep(rng.uniform(0, 10))
-        assert running.poll() is None, (tmp_path / "job.txt").read_text()[before:][-3000:]
+        assert running.poll() is None, log.read_text()[-3000:]
         os.killpg(running.pid, signal.SIGKILL)
         running.wait()
     (tmp_path / "stop").touch()
     for _ in range(3):  # on a busy machine Spark may give up on a worker that is slow to start
         if (status := start(table_format, tmp_path).wait(900)) == 0:
             break
-    assert status == 0, (tmp_path / "job.txt").read_text()[-3000:]
+    assert status == 0, log.read_text()[-3000:]
     found = Counter(map(tuple, json.loads((tmp_path / "rows.json").read_text())))
     assert found == expected(tmp_path / "arriving")
+    print(f"{KILLS} kills, {within} of them while a micro-batch was under way, {after} when the table had it")
 
 
-def committed(folder: Path) -> bool:
-    return any((folder / "lake" / "_checkpoints" / "records" / "commits").glob("[0-9]*"))
+def table_commits(folder: Path, table_format: str, known: int = 0) -> int:
+    """How many commits the table's own log has beyond those known."""
+    places = {
+        "delta": "records/_delta_log/*.json", "parquet": "records/_spark_metadata/[0-9]*",
+        "iceberg": "db/records/metadata/v*.metadata.json",
+    }  # fmt: skip
+    return len(list((folder / "lake").glob(places[table_format]))) - known
+
+
+def under_way(folder: Path) -> bool:
+    """Whether there is a micro-batch that has begun and isn't committed."""
+    state = folder / "lake" / "_checkpoints" / "records"
+    begun, committed = (
+        {file.name for file in (state / name).glob("[0-9]*")} for name in ("offsets", "commits")
+    )
+    return bool(begun - committed)

@@ -1,4 +1,4 @@
-"""PySpark 4.0 to 4.3, and Spark Connect: `version_check` in a virtual environment of each.
+"""PySpark 4.0 to 4.3, and Spark Connect: `version_check` in a virtual environment of each, with a local S3.
 
 COORDWIRE_PYSPARKS names a folder with the environments `pyspark40` to `pyspark43`; what is missing is made:
 
@@ -17,6 +17,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire[test]'")
+
+from tests.spark.moto_s3 import local_s3
 
 ROOT = Path(__file__).parents[2]
 FOLDER = os.environ.get("COORDWIRE_PYSPARKS")
@@ -43,13 +47,17 @@ def python(version: str) -> Path:
 
 def check(interpreter: str | Path, folder: Path, *arguments: str) -> dict[str, object]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
+    environment["STORE"] = "s3://versions/here"
     environment["PYTHONPATH"] = os.pathsep.join(
         [str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     )
-    done = subprocess.run(
-        [interpreter, "-m", "tests.spark.version_check", folder, *arguments],
-        env=environment, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
+    with local_s3() as s3:
+        s3.put("versions", {})
+        done = subprocess.run(
+            [interpreter, "-m", "tests.spark.version_check", folder, *arguments],
+            env=environment | s3.environment, cwd=ROOT, capture_output=True, text=True, timeout=1800,
+            check=False,
+        )  # fmt: skip
     assert done.returncode == 0, done.stderr[-5000:]
     found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
     return found

@@ -2,9 +2,10 @@
 
 Strategy: every source's rows are those that the readers give without Spark; a stream, stopped and started
 again, gives each row once, also of files that are moved in with an old time; the pipeline's tables are those
-of the engine without Spark. Rules: it needs no test framework, since it runs in virtual environments of
-other versions; it prints what it checked as one line of JSON and ends with an error at the first difference.
-With REMOTE the session is Spark Connect's.
+of the engine without Spark; and all of it again with a store in the place of the local disk, where STORE is
+in the environment: the URI of an empty folder. Rules: it needs no test framework, since it runs in virtual
+environments of other versions; it prints what it checked as one line of JSON and ends with an error at the
+first difference. With REMOTE the session is Spark Connect's.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ import random
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coordwire.spark import pipeline, register
-from coordwire.spark.columns import default_columns
+from coordwire.spark.columns import TABLES, default_columns
 from coordwire.spark.options import Options
 from coordwire.spark.readers.dispatch import SOURCES, plan, read
+from coordwire.spark.readers.stores import store_of
 from tests.broker_sample import SAMPLE, unpack
 from tests.spark.data import partition, segment
 
@@ -143,6 +145,40 @@ def check_pipeline(spark: SparkSession, inputs: Path, folder: Path) -> dict[str,
     return counts
 
 
+def check_store(spark: SparkSession, inputs: Path, folder: Path, store: str) -> dict[str, int]:
+    """The same rows from a store as from the local disk; tables in a store as on the local disk."""
+    from pyarrow import fs
+
+    target, place = store_of(store)
+    fs.copy_files(str(inputs), f"{place}/in", destination_filesystem=target.system)
+    read, out, options = f"{store}/in", f"{store}/out", Options(split_size=20_000)
+
+    def texts(frame: DataFrame) -> Iterator[str]:
+        """Rows with paths as on the local disk, without the times of files."""
+        for row in frame.drop("modified").collect():
+            yield json.dumps(row.asDict(True), default=repr).replace(read, str(inputs))
+
+    counts = {}
+    for name in ("kafka-segment", "kafka-segment-batches", "kafka-capture", "kafka-offsets"):
+        source = spark.read.format(name)
+        split = source.option("splitSize", options.split_size).load(read)
+        counts[name] = same(
+            f"{name} of a store", texts(split), texts(spark.read.format(name).load(str(inputs)))
+        )
+    stream = spark.readStream.format("kafka-segment").load(read).writeStream.format("parquet")
+    state = stream.option("checkpointLocation", str(folder / "store-state"))
+    query = state.trigger(availableNow=True).start(str(folder / "store-streamed"))
+    assert query.awaitTermination(300)
+    assert spark.read.parquet(str(folder / "store-streamed")).count() == counts["kafka-segment"]
+    pipeline.run(spark, [read], out, report=False, options=options)
+    for table in TABLES:
+        wanted = texts(pipeline.table(spark, str(folder / "spark"), table))
+        counts[table] = same(f"{table} in a store", texts(pipeline.table(spark, out, table)), wanted)
+    again = pipeline.run(spark, [read], out, report=False, options=options)
+    assert again.reused == again.units
+    return counts
+
+
 def main(folder: str, remote: str | None = None) -> None:
     import pyspark
 
@@ -163,6 +199,8 @@ def main(folder: str, remote: str | None = None) -> None:
     found["sources"] = check_sources(spark, inputs)
     found["stream"] = check_stream(spark, Path(folder))
     found["pipeline"] = check_pipeline(spark, inputs, Path(folder))
+    if store := os.environ.get("STORE"):
+        found["store"] = check_store(spark, inputs, Path(folder), store)
     spark.stop()
     print(json.dumps(found))
 

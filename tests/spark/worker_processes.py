@@ -20,6 +20,11 @@ def local_workers(root: int | None = None) -> list[int]:
     return [pid for pid in found if b"coordwire.spark.pipeline.local_tasks import serve" in _command(pid)]
 
 
+def descendants(root: int | None = None) -> dict[int, bytes]:
+    """The commands of all processes below a process, this one by default."""
+    return {pid: _command(pid) for pid in _below(os.getpid() if root is None else root, _parents())}
+
+
 def _parents() -> dict[int, int]:
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
