@@ -2,16 +2,16 @@
 
 Strategy: takes the tree as it is committed. Each Python gets a virtual environment, a wheel built once, and
 a tree of tests without the package beside it, so that what is imported is what was installed. Pythons run
-in lanes side by side, each first with the extension, then without; where the whole suite runs on one of them
-anyway, a second lane waits for its end (--second-lane-when).
+in lanes side by side, each first with the extension, then without; on one of them the whole suite may run
+anyway (--elsewhere).
 
 Rules: Pythons are the system's own and pyenv's, of the versions in `.ci/pythons`, and newer ones, for which
 there is no extension. Whatever could not be found or installed is reported; a test that then cannot run
 skips with its reason. The core is everything but Spark, Java and other libraries; Hypothesis draws few
 values, and the tests in SLOW and SLOW_FILES, which are about bytes or take long, run only in the whole suite.
-Without the extension all of them run on the suite's Python, those of ENGINE_FOLDERS on the oldest and the
-newest one; on another patch release of the suite's Python, and between the oldest and the newest, those run
-with the extension.
+With the extension all of them run on the newest Python, those of ENGINE_FOLDERS on those before it; without
+it all of them run on the suite's Python, those of NEAR_FOLDERS on the oldest and the newest. Another patch
+release of the suite's Python runs those of NEAR_FOLDERS with and without it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,7 +37,9 @@ FOLDERS = (
     "coordinator",
 )  # fmt: skip
 ENGINE_FOLDERS = ("conformance", "codec", "records", "segments")
-"""What is tested of the Python engines on each Python: the rest does not know which engine runs."""
+"""What is tested of the native engine on each Python: the rest does not know which engine runs."""
+NEAR_FOLDERS = ("conformance", "codec")
+"""What is tested of the Python engines beside a Python that runs everything."""
 
 SLOW = (
     "tests/capture/test_bounds.py::test_memory_is_bounded",
@@ -145,8 +146,8 @@ class Lane:
         shutil.rmtree(tree / "coordwire")
         return True
 
-    def test(self, implementation: str, profile: str = "quick", folders: Sequence[str] = FOLDERS) -> None:
-        """Run the core's tests with one implementation. profile: Hypothesis's, see tests/conftest.py."""
+    def test(self, implementation: str, folders: Sequence[str] = FOLDERS) -> None:
+        """Run the core's tests with one implementation, in Hypothesis's quick profile (tests/conftest.py)."""
         since, tree = time.monotonic(), self.folder / "tree"
         files = [path for path in tree.glob("tests/test_*.py") if not any(map(path.match, SLOW_FILES))]
         paths = [f"tests/{name}" for name in folders]
@@ -156,7 +157,7 @@ class Lane:
             options += ["--deselect", test]
         for pattern in SLOW_FILES:
             options += ["--ignore-glob", pattern]
-        environment = {"COORDWIRE_IMPL": implementation, "HYPOTHESIS_PROFILE": profile}
+        environment = {"COORDWIRE_IMPL": implementation, "HYPOTHESIS_PROFILE": "quick"}
         python = self.folder / "venv/bin/python"
         done = self.run(python, "-m", "pytest", *options, *paths, cwd=tree, **environment)
         self.step(f"tests, {implementation}", done, since)
@@ -177,58 +178,27 @@ class Lane:
             elif not self.python.headers:
                 self.report.append("not tested: the extension, as there are no C headers")
             else:
-                self.test("c", folders=FOLDERS if edge and not near else ENGINE_FOLDERS)
+                self.test("c", folders=NEAR_FOLDERS if near else FOLDERS if edge else ENGINE_FOLDERS)
             if here:
-                self.test("python", "ci")
+                self.test("python")
             elif edge or not self.python.supported or not self.python.headers:
-                self.test("python", folders=ENGINE_FOLDERS)
+                self.test("python", folders=NEAR_FOLDERS)
         return self
-
-
-class Gate:
-    """Lets so many lanes work at a time, and one more once a file is there."""
-
-    def __init__(self, lanes: int, file: Path | None) -> None:
-        self._free = threading.Semaphore(lanes)
-        self._file = file
-        self._more = threading.Lock()
-
-    def work(self, lane: Lane, elsewhere: str | None, edge: bool) -> Lane:
-        """Do a lane's work when it is its turn."""
-        while True:
-            if self._free.acquire(timeout=1):
-                held: threading.Semaphore | threading.Lock = self._free
-                break
-            if self._file is not None and self._file.exists() and self._more.acquire(blocking=False):
-                held = self._more
-                break
-        try:
-            return lane.work(elsewhere, edge)
-        finally:
-            held.release()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python .ci/core.py", description=__doc__)
     parser.add_argument("--lanes", type=int, default=2, help="Pythons that run side by side (%(default)s)")
-    parser.add_argument(
-        "--second-lane-when", type=Path, metavar="FILE", help="one more lane once FILE is there"
-    )
     parser.add_argument("--only", help="test one Python, by its version of three parts")
     parser.add_argument("--elsewhere", help="the version of a Python that runs the whole suite anyway")
     options = parser.parse_args()
     pythons = [python for python in find_pythons() if options.only in (None, python.version)]
     print("Pythons:", ", ".join(f"{python.version} ({python.command})" for python in pythons), flush=True)
-    later = options.second_lane_when
-    gate = Gate(options.lanes, later)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        ThreadPoolExecutor(options.lanes + (later is not None)) as pool,
-    ):
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.lanes) as pool:
         lanes = [Lane(python, Path(folder) / python.version) for python in pythons]
 
         def work(lane: Lane) -> Lane:
-            return gate.work(lane, options.elsewhere, lane in (lanes[0], lanes[-1]))
+            return lane.work(options.elsewhere, lane in (lanes[0], lanes[-1]))
 
         for lane in pool.map(work, lanes):
             print(f"Python {lane.python.version}: " + "; ".join(lane.report), flush=True)

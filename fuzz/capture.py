@@ -38,10 +38,10 @@ def inputs(draw: st.DrawFn) -> bytes:
     return bytes(changed)
 
 
-@given(inputs(), st.booleans(), st.sampled_from([(), (9092,)]))
-def fuzz(data: bytes, strict: bool, ports: tuple[int, ...]) -> None:
+@given(inputs(), st.booleans(), st.booleans(), st.sampled_from([(), (9092,)]))
+def fuzz(data: bytes, strict: bool, lazy: bool, ports: tuple[int, ...]) -> None:
     try:
-        capture = Capture(io.BytesIO(data), "fuzz", strict=strict, ports=ports)
+        capture = Capture(io.BytesIO(data), "fuzz", strict=strict, lazy=lazy, ports=ports)
         entries = list(capture.entries())
     except Malformed:
         return

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.group_events import RebalanceBegan, RebalanceEnded
 from coordwire.groups.capture_timeline import USED_APIS, timeline
 from coordwire.groups.group_totals import stories
-from coordwire.groups.timeline_events import RebalanceBegan, RebalanceEnded
 from coordwire.messages import find_message
 from coordwire.testing import strategies
 from fuzz._run import main

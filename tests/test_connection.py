@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from coordwire import Connection, EncodeError, Role, limits
 from coordwire._speedups import native
+from coordwire.errors import DecodeError, Truncated, UnknownApi, UnsupportedVersion
 from coordwire.events import (
     ConnectionClosed,
     ConnectionFailed,
@@ -217,6 +218,76 @@ def test_a_refused_frame_is_not_the_end() -> None:
     refused, good = feed(server, bad + client.send(heartbeat(1), version=4))
     assert isinstance(refused, FrameRefused)
     assert isinstance(good, RequestReceived)
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "known"),
+    [
+        (struct.pack(">hhih", 15, 5, 7, -1) + b"\0\x02\x09g", Truncated, (15, 5, 7)),  # the array's elements
+        (struct.pack(">hhih", 15, 4, 7, -1) + b"\0\0\0\x01\0\x09g", Truncated, (15, 4, 7)),  # a group's name
+        (struct.pack(">hhi", 15, 4, 7), Truncated, (15, 4, 7)),  # the client id
+        (struct.pack(">hhih", 999, 1, -2, -1), UnknownApi, (999, 1, -2)),
+        (struct.pack(">hhih", 18, 99, 2**31 - 1, -1), UnsupportedVersion, (18, 99, 2**31 - 1)),
+        (struct.pack(">hhi", 15, 4, 7)[:7], Truncated, (None, None, None)),
+        (b"", Truncated, (None, None, None)),
+    ],
+)
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_a_refused_request_was(
+    body: bytes, error: type[DecodeError], known: tuple[object, ...], strict: bool
+) -> None:
+    (event,) = feed(Connection("server", strict=strict), struct.pack(">i", len(body)) + body)
+    assert isinstance(event, FrameRefused)
+    assert type(event.error) is error
+    assert (event.api_key, event.api_version, event.correlation_id) == known
+
+
+def test_a_version_of_api_versions_that_is_not_known_is_answered_in_version_0() -> None:
+    client, server = Connection("client"), Connection("server")
+    request = client.send(ApiVersionsRequest(), version=4)
+    too_new = request[:6] + struct.pack(">h", 99) + request[8:]
+    (refused,) = feed(server, too_new)
+    assert isinstance(refused, FrameRefused)
+    answer = ApiVersionsResponse(error_code=35, api_keys=[ApiVersion(api_key=18, max_version=3)])
+    (event,) = feed(client, server.send(answer, request=refused))
+    assert isinstance(event, VersionsRefused)
+    assert event.retry_with == 3
+
+
+def test_the_answer_to_a_refused_request_waits_for_its_turn() -> None:
+    client, server = Connection("client"), Connection("server")
+    data = client.send(heartbeat(1), version=4) + struct.pack(">ihhihi", 14, 12, 3, 9, -1, 5)
+    first, refused, second = feed(server, data + client.send(heartbeat(2), version=4))
+    assert isinstance(first, RequestReceived)
+    assert isinstance(refused, FrameRefused)
+    assert isinstance(second, RequestReceived)
+    answer = HeartbeatResponse(error_code=42)
+    with pytest.raises(EncodeError, match="another request waits"):
+        server.send(answer, request=refused)
+    sent = server.send(HeartbeatResponse(), request=first)
+    with pytest.raises(EncodeError, match="doesn't answer a request of api key 12"):
+        server.send(ProduceResponse(), request=refused)
+    assert server.send(answer, request=refused) == encode_response(answer, version=3, correlation_id=9)
+    assert len(feed(client, sent + server.send(HeartbeatResponse(), request=second))) == 2
+
+
+def test_a_frame_too_short_for_a_request_has_no_answer() -> None:
+    server = Connection("server")
+    (refused,) = feed(server, b"\0\0\0\x02\0\x0c")
+    assert isinstance(refused, FrameRefused)
+    with pytest.raises(EncodeError, match="too short"):
+        server.send(HeartbeatResponse(), request=refused)
+
+
+def test_a_frame_that_has_begun_is_seen() -> None:
+    data = Connection("client").send(heartbeat(1), version=4)
+    server = Connection("server")
+    assert server.unread == 0
+    for byte in data[:-1]:
+        assert feed(server, bytes([byte])) == []
+    assert server.unread == len(data) - 1
+    assert len(feed(server, data[-1:] + b"\0")) == 1
+    assert server.unread == 1
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 100 * 2**20 + 1, 2**31 - 1])

@@ -11,54 +11,80 @@ from pathlib import Path
 
 import pytest
 
+from coordwire.cli.timeline.timeline_words import CAUSES
+
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-EXAMPLES = [
-    pytest.param(code, id=f"{page.name}-{number}")
-    for page in PAGES
-    for number, code in enumerate(
-        re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL), 1
-    )
+GENERATED = [ROOT / "docs" / "reference" / name for name in ("python", "help.md")]
+"""What is made with the site: docs/_generate.py."""
+PAGES = [
+    page
+    for page in [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "SECURITY.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+    ]
+    if not any(page.is_relative_to(made) for made in GENERATED)
 ]
-CONSOLE = [
-    pytest.param(command, output, id=f"{page.name}-{number}")
-    for page in PAGES
-    for number, (command, output) in enumerate(
-        re.findall(r"^```console\n\$ (.*?)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL), 1
-    )
-]
+FENCES = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+EXAMPLES = {page: FENCES.findall(page.read_text()) for page in PAGES}
+"""The kind and the text of each example, by page."""
 SHELL = re.findall(r"^```sh\n(.*?)^```$", PAGES[0].read_text(), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("code", EXAMPLES)
-def test_a_python_example(code: str, request: pytest.FixtureRequest) -> None:
-    exec(compile(code, request.node.name, "exec"), {})
+@pytest.mark.parametrize("page", [page for page in PAGES if EXAMPLES[page]], ids=lambda page: page.name)
+def test_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page's examples, one after the other, in a folder of their own in which `tests` is the project's."""
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for number, (kind, text) in enumerate(EXAMPLES[page], 1):
+        if re.search(r"^(?:async )?def test_\w+\(kafka", text, re.MULTILINE):
+            assert_passes(tmp_path / f"test_{number}.py", text)
+        elif kind == "python":
+            exec(compile(text, f"{page.name}, example {number}", "exec"), names)
+        else:
+            for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE):
+                assert_prints(command, output)
 
 
-@pytest.mark.parametrize(("command", "output"), CONSOLE)
-def test_a_console_example(command: str, output: str) -> None:
-    bin = str(Path(sys.executable).parent)
+def assert_passes(path: Path, text: str) -> None:
+    """pytest runs it, with the fixtures that come with the package."""
+    path.write_text(text)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", path.name]
+    done = subprocess.run(
+        command, cwd=path.parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def assert_prints(command: str, output: str) -> None:
+    """It prints this, but for what a line of … stands for."""
     surroundings = {
         **os.environ,
         "COLUMNS": "100",
-        "PATH": f"{bin}:{os.environ['PATH']}",
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "LC_ALL": "C.UTF-8",
     }
     done = subprocess.run(
-        ["sh", "-c", command], cwd=ROOT, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        ["sh", "-c", command], env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
-    assert done.stdout.decode().rstrip() == output.rstrip()
+    printed = done.stdout.decode().rstrip() + "\n"
+    parts = [re.escape(part) for part in re.split(r"^ *…\n", output.rstrip() + "\n", flags=re.MULTILINE)]
+    assert re.fullmatch("(?:.*\n)*?".join(parts), printed), f"$ {command}\n{printed}"
 
 
 def test_the_pages_have_examples() -> None:
-    assert len(EXAMPLES) >= 15
-    assert len(CONSOLE) >= 5
+    kinds = [kind for examples in EXAMPLES.values() for kind, _ in examples]
+    assert kinds.count("python") >= 15
+    assert kinds.count("console") >= 5
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_to_files(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-        assert (page.parent / target).is_file(), target
+        path = (page.parent / target).resolve()
+        assert path.is_file() or any(path.is_relative_to(made) for made in GENERATED), target
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -74,3 +100,10 @@ def test_the_opening_blocks_start_from_nothing() -> None:
         assert block.startswith("python3 -m venv .venv\n")
     assert "coordwire decode" in first
     assert "pytest" in second
+
+
+def test_every_cause_is_explained() -> None:
+    page = (ROOT / "docs" / "how-to" / "cause-of-a-rebalance.md").read_text()
+    explained = set(re.findall(r"^\| `(.*?)` \|", page, re.MULTILINE))
+    said = {text.removeprefix("{} ").replace("{}", "…") for text in CAUSES.values()}
+    assert explained == said

@@ -95,9 +95,10 @@ def test_what_stands_behind_a_frame_is_refused() -> None:
 
 
 def test_unknown_apis_and_versions() -> None:
+    newest = HeartbeatRequest.versions[-1]
     with pytest.raises(UnknownApi, match="api key 999 is unknown at byte 0 in request_api_key"):
         decode_request(struct.pack(">ihhihx", 11, 999, 0, 1, 0))
-    with pytest.raises(UnsupportedVersion, match="no version 99: it has 0 to 4") as caught:
+    with pytest.raises(UnsupportedVersion, match=rf"no version 99: it has 0 to {newest}\b") as caught:
         decode_request(struct.pack(">ihhihx", 11, 12, 99, 5, -1))
     assert isinstance(caught.value.partial, RequestHeader)
     assert caught.value.partial.correlation_id == 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -160,9 +161,9 @@ def test_the_c_sources_refuse_other_builds(macro: str) -> None:
 @pytest.mark.parametrize(
     ("name", "version", "build", "reason"),
     [
-        ("cpython", (3, 14), "3.14.0 (main)", "for CPython 3.11 to 3.13, and this is cpython 3.14"),
-        ("cpython", (3, 10), "3.10.4 (main)", "for CPython 3.11 to 3.13, and this is cpython 3.10"),
-        ("pypy", (3, 11), "3.11.13 (PyPy)", "for CPython 3.11 to 3.13, and this is pypy 3.11"),
+        ("cpython", (3, 15), "3.15.0 (main)", "for CPython 3.11 to 3.14, and this is cpython 3.15"),
+        ("cpython", (3, 10), "3.10.4 (main)", "for CPython 3.11 to 3.14, and this is cpython 3.10"),
+        ("pypy", (3, 11), "3.11.13 (PyPy)", "for CPython 3.11 to 3.14, and this is pypy 3.11"),
         (
             "cpython",
             (3, 13),
@@ -182,3 +183,31 @@ def test_the_extension_is_refused_elsewhere(
     assert _choose("python") is None
     with pytest.raises(ImportError, match=re.escape(reason)):
         _choose("c")
+
+
+# --- the wheel for all other interpreters ---
+
+
+def test_the_pure_wheel_lacks_the_extension_alone() -> None:
+    path = ROOT / "packaging" / "pure_wheel.py"
+    if not path.exists():
+        pytest.skip("the scripts of packaging aren't in this tree")
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    pure = tomllib.loads(runpy.run_path(str(path))["without_extension"](text))
+    whole = tomllib.loads(text)
+    assert [one["name"] for one in whole["tool"]["setuptools"].pop("ext-modules")] == [
+        "coordwire._speedups._native"
+    ]
+    assert pure == whole
+
+
+@needs_c_sources
+def test_words_of_compilers_are_in_one_header() -> None:
+    """For compilers that don't know them: what others call `__attribute__` and the like."""
+    words = re.compile(r"__(attribute__|builtin_\w+|asm__|typeof__|extension__)|\btypeof\b")
+    found = {
+        path.name
+        for path in C_SOURCES.rglob("*.[ch]")
+        if words.search(re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL))
+    }
+    assert found == {"compiler.h", "crc32c.c"}

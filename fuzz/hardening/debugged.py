@@ -53,7 +53,10 @@ def main() -> None:
         flags = ["-O1", "-g", "-UNDEBUG", "-DCOORDWIRE_DEBUG", f"-I{include}"]
         build(Path(folder), os.environ.get("CC", "gcc"), flags, suffix)
         packages = sysconfig.get_path("platlib")
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join([folder, packages]), "COORDWIRE_IMPL": "c"}
+        # The plugin that an editable install names is found by a .pth file, which PYTHONPATH does not read.
+        plugins = str(Path(folder, "coordwire", "testing", "plugins"))
+        path = os.pathsep.join([folder, plugins, packages])
+        environment = os.environ | {"PYTHONPATH": path, "COORDWIRE_IMPL": "c"}
         for run in RUNS:
             subprocess.run([python, "-X", "dev", "-m", *run], cwd=folder, env=environment, check=True)
 

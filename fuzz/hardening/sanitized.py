@@ -22,6 +22,7 @@ from fuzz.hardening._builds import build
 
 TARGETS = (
     "bursts", "native", "decode_frame", "connection", "records_native", "columns_native", "columns_shapes",
+    "capture",
 )  # fmt: skip
 FLAGS = (
     "-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
