@@ -1,4 +1,4 @@
-"""Kafka's known fault is excused where it can be, and nowhere else."""
+"""Kafka's known fault is excused where it can be, and nowhere else, in a fetch and in a list of groups."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import pytest
 
 from coordwire.messages import (
     DeleteGroupsRequest,
+    ListGroupsRequest,
+    ListGroupsResponse,
     OffsetCommitRequest,
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
+from coordwire.messages.list_groups import ListedGroup
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from tests.coordinator.histories import Outcome, Replayer, request_step
 from tests.coordinator.known_faults import without_known_faults
@@ -67,4 +70,40 @@ def test_an_offset_that_stays_may_not(between: tuple[str, ...]) -> None:
 def test_another_offset_is_a_difference() -> None:
     steps, ours = fetched(*REMOVAL)
     theirs = lacking(ours, offset=6)
+    assert without_known_faults(SEED, steps, ours, theirs) == theirs
+
+
+def listed(*between: str) -> tuple[list[str], Outcome]:
+    steps = [TOPICS, request_step(1, COMMIT, 8, 1, "till"), *between]
+    steps.append(request_step(9, ListGroupsRequest(), 2, 9, "till"))
+    replayer = Replayer(settings(SEED))
+    outcomes = [replayer.run(step) for step in steps]
+    return steps, outcomes[-1].sorted(replayer.requests)
+
+
+def answering(outcome: Outcome, *group_ids: str) -> Outcome:
+    response = ListGroupsResponse(groups=[ListedGroup(group_id=group_id) for group_id in group_ids])
+    return replace(outcome, answers={9: response.encode(version=2)})
+
+
+@pytest.mark.parametrize("group_ids", [(), ("simple", "simple")])
+def test_a_group_may_be_missing_or_listed_twice_while_one_is_being_removed(
+    group_ids: tuple[str, ...],
+) -> None:
+    steps, ours = listed(*REMOVAL)
+    theirs = answering(ours, *group_ids)
+    assert theirs != ours
+    assert without_known_faults(SEED, steps, ours, theirs) == ours
+
+
+@pytest.mark.parametrize("between", [(), ("hold",)])
+def test_groups_are_listed_once_where_none_is_being_removed(between: tuple[str, ...]) -> None:
+    steps, ours = listed(*between)
+    theirs = answering(ours)
+    assert without_known_faults(SEED, steps, ours, theirs) == theirs
+
+
+def test_a_group_that_is_not_there_is_a_difference() -> None:
+    steps, ours = listed(*REMOVAL)
+    theirs = answering(ours, "another")
     assert without_known_faults(SEED, steps, ours, theirs) == theirs
