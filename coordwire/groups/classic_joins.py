@@ -96,11 +96,14 @@ class ClassicJoins(ClassicSigns):
         if self.generation is not None and generation < self.generation and self._has_moved(place):
             self._restore(generation, place)
         begun = self.rebalance is not None and self.rebalance.generation is None
-        if begun and generation == self.generation and self._has_moved(place):
+        holds = generation == self.generation
+        if begun and holds and self._has_moved(place):
             self.end("not_needed", place)  # a move has lost it
-        if generation == self.generation and self.rebalance is None and not self.members:
+            # So is a generation that was not written, and the next one formed has its number.
+            holds = generation == self._written[0] or not _waited(asked, place)
+        if holds and self.rebalance is None and not self.members:
             static = self._still_there(member, asked)
-        if generation == self.generation and self.rebalance is None and self.members:
+        if holds and self.rebalance is None and self.members:
             # The generation holds: a late answer, or a static member that is back.
             why = self._causes.pop(asked, None)
             if why is not None:
@@ -122,7 +125,7 @@ class ClassicJoins(ClassicSigns):
         few = len(self.members) <= MOST_REPLAYED or bool(message.members)  # a list is as long anyway
         gone = self._departures_formed(asked, place) if rebalance.generation is None and few else {}
         self._let_in(member, static, place)
-        if rebalance.generation is None and generation == self.generation and not message.members:
+        if rebalance.generation is None and holds and not message.members:
             self.end("not_needed", place)
             return
         self._new_generation(rebalance, message, gone, place)

@@ -220,8 +220,11 @@ class ClassicSigns(ClassicSilence):
         if static is None or static.member_id == heir.member_id or not self.quiet_at(static, place.time_ns):
             return
         until_ns = self.quiet_until_ns(static) or 0
-        if len(self.members) == 1 or self._replaced_by(static, until_ns):
-            return  # all are out; or it was no longer in by then
+        if self._replaced_by(static, until_ns):
+            return  # it was no longer in by then
+        if len(self.members) == 1:
+            self._all_gone_meanwhile(place)
+            return
         self._drop_unlisted(place)
         if static.member_id not in self.members:
             return
@@ -269,6 +272,6 @@ class ClassicSigns(ClassicSilence):
         for name, (when_ns, how) in gone.items():
             if name in self.members:
                 self.remove(name, place.at(when_ns), how, inferred=True)
-        last_ns = max(when_ns for when_ns, _ in gone.values())
+        last_ns = max(rebalance.began.time_ns or 0, *(when_ns for when_ns, _ in gone.values()))
         self.end("superseded" if rebalance.generation is not None else "empty", place.at(last_ns))
         self._known_from_start = True

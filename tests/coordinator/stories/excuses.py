@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "AWAY", "BACK", "EMPTIED", "EXCUSES", "FORGOTTEN", "HASTY", "NEVER_ANSWERED", "OUTLIVED", "REFUSED",
-    "REPLACED", "SHIFTED", "TAKEN_BACK", "UNREPORTED", "UNWRITTEN",
+    "REPLACED", "SHIFTED", "TAKEN_BACK", "UNRELEASED", "UNREPORTED", "UNWRITTEN",
 ]  # fmt: skip
 
 NEVER_ANSWERED = "a member that was never answered"
@@ -51,7 +51,11 @@ UNREPORTED = "a share that a member was given, and never reported"
 TAKEN_BACK = "a member that was let in before its group's first record, which could not be written"
 """It was answered as a member, and is one for a timeline; the coordinator forgot the group, and it."""
 
+UNRELEASED = "partitions that waited for an owner which no frame names"
+"""Another member had them by an answer that was refused or superseded; that a share lacks them shows when it
+is completed."""
+
 EXCUSES = (
     NEVER_ANSWERED, SHIFTED, BACK, EMPTIED, REPLACED, FORGOTTEN, REFUSED, UNWRITTEN, AWAY, UNREPORTED,
-    TAKEN_BACK, OUTLIVED, HASTY,
+    TAKEN_BACK, OUTLIVED, UNRELEASED, HASTY,
 )  # fmt: skip
