@@ -95,11 +95,11 @@ class ClassicJoins(ClassicSigns):
         generation = message.generation_id
         if self.generation is not None and generation < self.generation and self._has_moved(place):
             self._restore(generation, place)
-        begun = self.rebalance is not None and self.rebalance.generation is None
         holds = generation == self.generation
-        if begun and holds and self._has_moved(place):
-            self.end("not_needed", place)  # a move has lost it
-            # So is a generation that was not written, and the next one formed has its number.
+        if holds and self._has_moved(place):  # which has lost what was not written
+            if self.rebalance is not None and self.rebalance.generation is None:
+                self.end("not_needed", place)
+            # Another generation has the number of one that was lost, if a JoinGroup had to wait for it.
             holds = generation == self._written[0] or not _waited(asked, place)
         if holds and self.rebalance is None and not self.members:
             static = self._still_there(member, asked)

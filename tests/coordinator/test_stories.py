@@ -108,6 +108,7 @@ SHOWED = {
     11914: "a silent member that a move was thought to keep, and that is out",
     12298: "a static member left for now, and is replaced before the others report",
     8078: "partitions of a topic that nobody subscribes to any more, at the end",
+    62131: "an emptied group, none of whose generations was written before a move",
     60175: "a static member is back after its session ended, in a rebalance that awaited it alone",
     60273: "a generation has the number of one that was not written before a move, with members it was given",
     60703: "a share is completed after the group seemed steady",
