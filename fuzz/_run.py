@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
-ROUND = 1000
+ROUND = 300
 """Examples between two looks at the clock."""
 
 
