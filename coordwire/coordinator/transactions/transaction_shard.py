@@ -13,28 +13,15 @@ that a client sends raises.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
 
-from coordwire.coordinator.refusal import OperationRefused, translated
-from coordwire.coordinator.timers import Timers
-from coordwire.coordinator.transactions.beginning import (
-    IDLE,
-    PREPARED,
-    begin_of,
-    checked_producer,
-    validate_begin,
-)
+from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.transactions.beginning import PREPARED, begin_of, checked_producer, validate_begin
 from coordwire.coordinator.transactions.ending import end_of
 from coordwire.coordinator.transactions.transaction_config import TransactionConfig
-from coordwire.coordinator.transactions.transaction_effects import (
-    MarkersToWrite,
-    TransactionAppend,
-    TransactionEffect,
-    TransactionOutcome,
-)
-from coordwire.coordinator.transactions.transaction_records import record_of, replayed, tombstone_of
+from coordwire.coordinator.transactions.transaction_effects import TransactionOutcome
+from coordwire.coordinator.transactions.transaction_log import Then, TransactionLog, nothing
+from coordwire.coordinator.transactions.transaction_records import replayed
 from coordwire.coordinator.transactions.transactional_id import (
     NO_TIMEOUT,
     Place,
@@ -46,25 +33,8 @@ from coordwire.logs import LogRecord
 
 __all__ = ["TransactionShard"]
 
-_FINAL = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
-"""Answers to a marker after which this coordinator leaves the transaction alone."""
 
-_EXPIRATION = "expiration"
-
-Then = Callable[[int], None]
-
-
-class _Write(NamedTuple):
-    """A record on its way. facts: of the id when it is durable, None for a tombstone. retry: it is written
-    again until it is."""
-
-    names: tuple[str, ...]
-    facts: TransactionFacts | None
-    then: Then
-    retry: bool = False
-
-
-class TransactionShard:
+class TransactionShard(TransactionLog):
     """The coordinator of one partition; it has none until `load`.
 
     new_producer_id: gives an id that no producer has had; it may raise `OSError`.
@@ -73,24 +43,10 @@ class TransactionShard:
     def __init__(
         self, *, new_producer_id: Callable[[], int], now: int = 0, config: TransactionConfig | None = None
     ) -> None:
-        self.config = config or TransactionConfig()
-        self.now = now
-        self.coordinator_epoch = 0
-        self.ids: dict[str, TransactionalId] = {}
-        self._began = now
+        super().__init__(config or TransactionConfig(), now)
         self._new_producer_id = new_producer_id
         self._error = ErrorCode.NOT_COORDINATOR
-        self._effects: deque[TransactionEffect] = deque()
-        self._timers: Timers[None] = Timers()
         self._tickets = 0
-        self._numbers = 0
-        self._writes: dict[int, _Write] = {}
-        self._markers: dict[int, tuple[TransactionalId, TransactionFacts]] = {}
-
-    def effects(self) -> Iterator[TransactionEffect]:
-        """What is to be done, each once, in order."""
-        while self._effects:
-            yield self._effects.popleft()
 
     # --- the partition comes and goes ---
 
@@ -110,15 +66,10 @@ class TransactionShard:
 
     def unload(self) -> None:
         """Give up the partition: what waits for its record gets NOT_COORDINATOR."""
-        writes = list(self._writes.values())
-        self._clear()
+        writes = self._clear()
         self._error = ErrorCode.NOT_COORDINATOR
         for write in writes:
             write.then(int(self._error))
-
-    def _clear(self) -> None:
-        self.ids = {}
-        self._writes, self._markers, self._timers = {}, {}, Timers()
 
     # --- operations ---
 
@@ -322,99 +273,6 @@ class TransactionShard:
 
         self._append(one, prepared, written)
 
-    # --- the log ---
-
-    def _append(
-        self, one: TransactionalId, after: TransactionFacts, then: Then, *, retry: bool = False
-    ) -> None:
-        self._submit(_Write((one.name,), after, then, retry), record_of(one.name, after, self.config.version))
-
-    def _submit(self, write: _Write, *records: LogRecord) -> None:
-        self._numbers += 1
-        self._writes[self._numbers] = write
-        self._effects.append(TransactionAppend(number=self._numbers, records=records))
-
-    def appended(self, number: int) -> None:
-        """The append with this number is durable."""
-        write = self._writes.pop(number, None)
-        if write is None:
-            return
-        if write.facts is None:
-            for name in write.names:
-                del self.ids[name]
-            if not self.ids:
-                self._timers.cancel(_EXPIRATION)
-        else:
-            one = self.ids[write.names[0]]
-            one.facts, one.pending = write.facts, None
-            self._became(one)
-        write.then(0)
-
-    def failed(self, number: int, error: int) -> None:
-        """The append with this number failed, with a broker's error code."""
-        write = self._writes.pop(number, None)
-        if write is None:
-            return
-        code = translated(error)
-        if write.retry and write.facts is not None:
-            facts, one = write.facts, self.ids[write.names[0]]
-            self._timers.set(
-                ("complete", one.name),
-                self.now + self.config.retry_ms,
-                lambda: self._append(one, facts, write.then, retry=True),
-            )
-            return
-        for name in write.names:
-            self.ids[name].pending = None
-        write.then(code)
-
-    # --- markers ---
-
-    def _write_markers(self, one: TransactionalId, completed: TransactionFacts) -> None:
-        facts = one.facts
-        if not facts.places:
-            self._append(one, completed, _nothing, retry=True)
-            return
-        self._numbers += 1
-        self._markers[self._numbers] = (one, completed)
-        self._effects.append(
-            MarkersToWrite(
-                number=self._numbers,
-                transactional_id=one.name,
-                producer_id=facts.producer_id,
-                producer_epoch=facts.producer_epoch,
-                committed=facts.status is TransactionStatus.PREPARE_COMMIT,
-                coordinator_epoch=self.coordinator_epoch,
-                transaction_version=facts.version,
-                places=facts.places,
-            )
-        )
-
-    def marked(self, number: int, errors: Mapping[Place, int]) -> None:
-        """What became of the markers with this number, for each partition; 0 for one that is gone too.
-
-        What failed is written again, until another coordinator or a newer epoch is in the way.
-        """
-        found = self._markers.pop(number, None)
-        if found is None:
-            return
-        one, completed = found
-        final = False
-        for place, error in errors.items():
-            if not error:
-                one.marked(place)
-            final = final or error in _FINAL
-        if final:
-            return
-        if not one.facts.places:
-            self._append(one, completed, _nothing, retry=True)
-            return
-        self._timers.set(
-            ("markers", one.name),
-            self.now + self.config.retry_ms,
-            lambda: self._write_markers(one, completed),
-        )
-
     # --- time ---
 
     def next_deadline(self) -> int | None:
@@ -428,22 +286,6 @@ class TransactionShard:
             self._timers.pop()()
         self.now = max(self.now, now)
 
-    def _tick(self, due: int, interval: int) -> int:
-        """The first check at or after a time; checks come at this interval from the start on."""
-        return self._began + max(1, -((self._began - due) // interval)) * interval
-
-    def _became(self, one: TransactionalId) -> None:
-        """Set the timers that go with an id's facts."""
-        facts, key = one.facts, ("timeout", one.name)
-        if facts.status is TransactionStatus.ONGOING and facts.timeout_ms != NO_TIMEOUT:
-            due = facts.start_time + facts.timeout_ms + 1
-            self._timers.set(
-                key, self._tick(due, self.config.abort_interval_ms), lambda: self._time_over(one)
-            )
-        else:
-            self._timers.cancel(key)
-        self._watch_expiration()
-
     def _time_over(self, one: TransactionalId) -> None:
         if one.facts.status is not TransactionStatus.ONGOING:
             return
@@ -452,29 +294,4 @@ class TransactionShard:
             ("timeout", one.name), self._tick(self.now + 1, interval), lambda: self._time_over(one)
         )
         if one.pending is None:
-            self._try(lambda: self._fence(one, _nothing), _nothing)
-
-    def _watch_expiration(self) -> None:
-        if not self._timers.is_set(_EXPIRATION):
-            interval = self.config.expiration_interval_ms
-            self._timers.set(_EXPIRATION, self._tick(self.now + 1, interval), self._expire)
-
-    def _expire(self) -> None:
-        """Remove the ids that were not used for long."""
-        latest = self.now - self.config.expiration_ms
-        gone = [
-            one
-            for one in self.ids.values()
-            if one.pending is None and one.facts.status in IDLE and one.facts.update_time <= latest
-        ]
-        for one in gone:
-            one.expires()
-        if gone:
-            names = tuple(one.name for one in gone)
-            self._submit(_Write(names, None, _nothing), *map(tombstone_of, names))
-        if self.ids:
-            self._watch_expiration()
-
-
-def _nothing(*_: object) -> None:
-    """No operation waits for it."""
+            self._try(lambda: self._fence(one, nothing), nothing)
