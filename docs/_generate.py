@@ -101,6 +101,7 @@ def _page(name: str, elsewhere: list[tuple[str, str]]) -> str:
         "   :imported-members:",
     ]
     lines += ["   :undoc-members:", "   :show-inheritance:"]
+    lines += ["   :inherited-members: BaseException,Enum,Message,dict,int,list,object,str,tuple"]
     if elsewhere:
         lines.append(f"   :exclude-members: {', '.join(public for public, _ in elsewhere)}")
     lines += ["```", ""]
