@@ -18,6 +18,7 @@ from uuid import UUID
 from coordwire.codec import Message
 from coordwire.coordinator import ShardStatus
 from coordwire.messages import (
+    ConsumerGroupHeartbeatRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupResponse,
@@ -166,6 +167,7 @@ class Generator(OffsetOperations, ConsumerOperations, TransactionOperations):
     def _send(self, message: Message, version: int) -> int:
         if self.way is Way.HOSTILE and self._chance(0.12):
             message = mutated(self.random, message, version)
+        _is_patient(message)
         self._ticket += 1
         if self.mixed:
             self.note_sent(self._ticket, message, version)
@@ -390,6 +392,18 @@ class Generator(OffsetOperations, ConsumerOperations, TransactionOperations):
                 changes.append(f"+{topic_id}:{known[topic_id].partitions + 1}:{name}")
         if changes:
             self._step(" ".join(["topics", *changes]))
+
+
+def _is_patient(message: Any) -> None:
+    """Static members are awaited for some time: where a join phase waits for nothing else and takes no time,
+    the oracle's clock does not go on."""
+    if isinstance(message, JoinGroupRequest):
+        static = message.group_instance_id is not None
+    else:
+        static = isinstance(message, ConsumerGroupHeartbeatRequest) and message.instance_id is not None
+        static = static and message.rebalance_timeout_ms != -1
+    if static and message.rebalance_timeout_ms <= 0:
+        message.rebalance_timeout_ms = 1
 
 
 def history(seed: int, count: int = 200, coverage: Coverage | None = None) -> Generator:

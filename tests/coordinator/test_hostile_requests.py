@@ -352,3 +352,39 @@ def test_an_empty_request_of_every_version_is_answered(cls: type[Message]) -> No
     for version in cls.versions:
         found = desk.send(cls.decode(cls().encode(version=version), version=version), version)
         assert len(found) == 1
+
+
+def waiting_for_a_static_member(patience: int) -> tuple[Desk, str]:
+    """A rebalance of a group that has nobody left but a static member, which has to join again, and its id.
+    patience: its rebalance timeout, which says for how long it is awaited."""
+    desk = Desk()
+    static, other = join("g"), join("g")
+    static.group_instance_id = "i"
+    static.rebalance_timeout_ms, other.rebalance_timeout_ms = patience, 5_000
+    desk.send(static, 5)
+    desk.send(other, 3)
+    named = {one.member_id: one for one in desk.advance(5_000)}
+    (leader,) = (one for one in named.values() if one.members)
+    ids = {one.group_instance_id: one.member_id for one in leader.members}
+    for name in sorted(named, key=lambda name: name != leader.leader):
+        desk.send(SyncGroupRequest(group_id="g", generation_id=1, member_id=name), 2)
+    desk.send(LeaveGroupRequest(group_id="g", member_id=ids[None]), 2)
+    return desk, ids["i"]
+
+
+@pytest.mark.parametrize("patience", [0, -1, -32_768, 1, 5_000])
+def test_a_static_member_that_is_awaited_for_no_time_may_come_back(patience: int) -> None:
+    desk, member_id = waiting_for_a_static_member(patience)
+    assert desk.advance(4_000) == []
+    back = join("g", member_id)
+    back.group_instance_id, back.rebalance_timeout_ms = "i", patience
+    (answer,) = desk.send(back, 5)
+    assert (answer.error_code, answer.generation_id, answer.leader) == (0, 2, member_id)
+
+
+@pytest.mark.parametrize("patience", [0, -1, -32_768, 1, 5_000])
+def test_a_static_member_that_is_awaited_for_no_time_may_be_gone(patience: int) -> None:
+    desk, _ = waiting_for_a_static_member(patience)
+    desk.advance(60_000)
+    (described,) = desk.send(DescribeGroupsRequest(groups=["g"]), 0)
+    assert (described.groups[0].group_state, described.groups[0].members) == ("Empty", [])

@@ -125,11 +125,10 @@ def prepare_rebalance(state: State, group: ClassicGroupModel) -> Result:
 
 
 def complete_if_all_joined(state: State, group: ClassicGroupModel) -> Result:
-    if (
-        group.state is not GroupState.PREPARING_REBALANCE
-        or group.previous_state is GroupState.EMPTY
-        or not group.all_joined
-    ):
+    """Complete the join phase if no member is missing, or if its time was over before anybody joined."""
+    if group.state is not GroupState.PREPARING_REBALANCE:
+        return NOTHING
+    if not group.overdue and (group.previous_state is GroupState.EMPTY or not group.all_joined):
         return NOTHING
     return _complete_join(state, group)
 
@@ -165,6 +164,7 @@ def _limit_join(state: State, group: ClassicGroupModel) -> None:
 def _complete_join(state: State, group: ClassicGroupModel) -> Result:
     """End the join phase: dynamic members that have not joined are out, the others get a generation."""
     state.timers.cancel(_join_key(group))
+    group.overdue = False
     absent = [
         member
         for member in group.members_in_order()
@@ -178,8 +178,11 @@ def _complete_join(state: State, group: ClassicGroupModel) -> Result:
     if group.state is GroupState.DEAD:
         return NOTHING
     if not group.elect_joined_leader() and group.members:
-        # Only static members are left, and none has joined: wait until one does or its session ends.
-        _limit_join(state, group)
+        # Only static members are left, and none has joined: wait until one does or its session ends. A timer
+        # of no time would come round for ever; without one, the next that joins completes the phase.
+        group.overdue = group.rebalance_timeout_ms <= 0
+        if not group.overdue:
+            _limit_join(state, group)
         return NOTHING
     group.begin_generation(state.now)
     if state.story is not None:

@@ -30,12 +30,13 @@ class ClassicGroupModel:
     pending_joins: ids given out with MEMBER_ID_REQUIRED that have not joined yet (KIP-394).
     pending_syncs: members of the generation whose SyncGroup has not come yet.
     member_added: somebody joined since the initial delay was last extended.
+    overdue: the join phase's time is over, and nobody has joined.
     topics: what the members subscribe to; None where that can't be known.
     """
 
     __slots__ = (
         "_capacity", "_supported", "generation", "group_id", "leader", "member_added", "members",
-        "parked_joins", "pending_joins", "pending_syncs", "previous_state", "protocol", "protocol_type",
+        "overdue", "parked_joins", "pending_joins", "pending_syncs", "previous_state", "protocol", "protocol_type",
         "state", "state_since", "static_members", "topics",
     )  # fmt: skip
 
@@ -64,6 +65,7 @@ class ClassicGroupModel:
         self.pending_syncs: set[str] = set()
         self.parked_joins = 0
         self.member_added = False
+        self.overdue = False
         self.topics: frozenset[str] | None = None
         self._supported: dict[str, int] = {}
         self._capacity = MIN_CAPACITY
