@@ -21,8 +21,8 @@ COMMAND = [sys.executable, "-m", "coordwire.cli"]
 PROGRAM = """#!/bin/sh
 # Writes a capture, waits to be interrupted, writes the rest.
 echo "$0 $*" > "{folder}/arguments"
-cat "{folder}/first"
 trap 'cat "{folder}/second"; echo "3 packets dropped by kernel" >&2; exit 0' INT
+cat "{folder}/first"
 while :; do sleep 0.05; done
 """
 
