@@ -79,6 +79,8 @@ def replace_static_member(
             return
         tell()
         leads = version >= _SKIPS_ASSIGNMENT and group.is_leader(new_id)
+        if leads and group.state in (GroupState.PREPARING_REBALANCE, GroupState.DEAD):
+            return  # another generation is on its way, in which it will be
         group.answer_join(
             member,
             JoinGroupResponse(
