@@ -119,8 +119,7 @@ class ClusterMoves:
         def cut() -> int:
             found = self._partition(topic, partition)
             found.log.truncate(offset)
-            found.log.lead(found.leader_epoch + 1)
-            self._reload(found)
+            self._new_epoch(found)
             return found.log.end_offset
 
         return self._run(cut)
@@ -171,7 +170,13 @@ class ClusterMoves:
             cluster.move_leader(partition, following)
             return
         partition.leader = -1
+        self._new_epoch(partition)
+
+    def _new_epoch(self, partition: ClusterPartition) -> None:
+        """The same leader begins a new epoch, or none does."""
+        cluster = self._broker.cluster
         partition.log.lead(partition.leader_epoch + 1)
+        cluster.logs.topic_changed(cluster.topics[partition.topic])
         self._reload(partition)
 
     def _reload(self, partition: ClusterPartition) -> None:
@@ -197,8 +202,7 @@ class ClusterMoves:
                 for partition in topic.partitions:
                     if partition.leader == -1 and node in partition.replicas:
                         partition.leader = node
-                        partition.log.lead(partition.leader_epoch + 1)
-                        self._reload(partition)
+                        self._new_epoch(partition)
 
         return self._settle(start, f"node {node} to be up")
 

@@ -22,7 +22,14 @@ from coordwire.broker.log.disk_loading import create_log, load_log, read_topic_i
 from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.refused_records import RefusedRecords
 from coordwire.broker.log_places import LogDirectory
-from coordwire.broker.metadata_records import KnownTopic, MetadataImage, MetadataWriter, first_records, read
+from coordwire.broker.metadata_records import (
+    KnownPartition,
+    KnownTopic,
+    MetadataImage,
+    MetadataWriter,
+    first_records,
+    read,
+)
 from coordwire.errors import CoordwireError
 from coordwire.logs import LogRecord, encode_log_record, open_log_record
 from coordwire.records import Record, encode_batch
@@ -104,14 +111,17 @@ class DiskLogs:
                 + 1
             )
             for index in range(count):
-                replicas, leader = seen.partitions.get(index, ([self._nodes[0]], self._nodes[0]))
-                if leader not in self.folders:
+                first = self._nodes[0]
+                was = seen.partitions.get(index, KnownPartition([first], first))
+                if was.leader not in self.folders:
                     raise DataFolderError(
-                        f"{seen.name}-{index} is led by node {leader}, expected one of {self._nodes}"
+                        f"{seen.name}-{index} is led by node {was.leader}, expected one of {self._nodes}"
                     )
-                log = self._log(topic, index, leader, found.get((seen.name, index)))
-                topic.partitions.append(ClusterPartition(topic.name, index, replicas, leader, log))
+                log = self._log(topic, index, was, found.get((seen.name, index)))
+                topic.partitions.append(ClusterPartition(topic.name, index, was.replicas, was.leader, log))
             cluster.add_topic(topic)
+            if seen.id in self._image.topics:
+                self.topic_changed(topic)  # a log may have newer epochs than the metadata say
 
     def _others(self, found: dict[tuple[str, int], Path], known: set[str]) -> Iterator[tuple[str, UUID]]:
         """Topics that have folders and that the metadata does not name."""
@@ -120,18 +130,21 @@ class DiskLogs:
                 known.add(name)
                 yield name, read_topic_id(folder) or uuid4()
 
-    def _log(self, topic: ClusterTopic, index: int, leader: int, folder: Path | None) -> PartitionLog:
+    def _log(
+        self, topic: ClusterTopic, index: int, known: KnownPartition, folder: Path | None
+    ) -> PartitionLog:
         if folder is None:
-            return self.create(topic, index, leader)
-        start = self.folders[leader].starts.get((topic.name, index), 0)
-        log = load_log(folder, topic.disk_rules(), start)
+            return self.create(topic, index, known.leader, known.leader_epoch)
+        start = self.folders[known.leader].starts.get((topic.name, index), 0)
+        log = load_log(folder, topic.disk_rules(), start, known.leader_epoch)
         self._opened.append(log)
         return log
 
     # --- as the cluster goes on ---
 
-    def create(self, topic: ClusterTopic, index: int, leader: int) -> PartitionLog:
-        log = create_log(self.folders[leader].path / f"{topic.name}-{index}", topic.id, topic.disk_rules())
+    def create(self, topic: ClusterTopic, index: int, leader: int, leader_epoch: int = 0) -> PartitionLog:
+        folder = self.folders[leader].path / f"{topic.name}-{index}"
+        log = create_log(folder, topic.id, topic.disk_rules(), leader_epoch)
         self._opened.append(log)
         return log
 

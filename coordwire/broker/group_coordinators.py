@@ -75,7 +75,7 @@ class GroupCoordinators:
     def __init__(self, cluster: ClusterState) -> None:
         self._cluster = cluster
         self._slots: dict[int, _Slot] = {}
-        self._elsewhere = Shard()
+        self._elsewhere: Shard | None = None
         self._places: dict[str, int] = {}
         self._contexts: dict[tuple[str | None, str], RequestContext] = {}
 
@@ -173,7 +173,7 @@ class GroupCoordinators:
     ) -> None:
         slot = self._slot(index)
         if slot.partition.leader != node:
-            shard = self._elsewhere
+            shard = self._of_another_node()
             ticket = shard.handle(request, version=version, context=context)
             for effect in shard.effects():
                 if isinstance(effect, Answer) and effect.ticket == ticket:
@@ -183,6 +183,14 @@ class GroupCoordinators:
         ticket = slot.shard.handle(request, version=version, context=context)
         slot.waiting[ticket] = done
         self._pump(slot)
+
+    def _of_another_node(self) -> Shard:
+        """A shard that coordinates nothing. It knows the topics: a commit is refused for a topic that is not
+        there before it is refused by NOT_COORDINATOR."""
+        if self._elsewhere is None:
+            self._elsewhere = Shard()
+            self._elsewhere.set_topics(self._cluster.image())
+        return self._elsewhere
 
     def _list(
         self, node: int, request: ListGroupsRequest, version: int, context: RequestContext, done: Done
@@ -281,6 +289,7 @@ class GroupCoordinators:
     def set_topics(self) -> None:
         """The cluster's topics have changed."""
         self._places.clear()
+        self._elsewhere = None
         if not self._slots:
             return
         image = self._cluster.image()

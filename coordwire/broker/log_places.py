@@ -25,7 +25,7 @@ class LogPlace(Protocol):
         """A log begins at another offset."""
 
     def topic_changed(self, topic: ClusterTopic) -> None:
-        """A topic is new, has more partitions or other settings."""
+        """A topic is new, has more partitions, other settings, leaders or leader epochs."""
 
     def topic_removed(self, topic: ClusterTopic) -> None:
         """A topic is gone."""

@@ -1,16 +1,18 @@
 """What a cluster knows of its topics, as records of `__cluster_metadata`, for restarts and Apache's tools.
 
 Strategy: `Writer` gives the records for what has changed since it was last asked; `read` puts a log's records
-together. Rules: of a log that Apache Kafka wrote, records of other types say nothing here.
+together. Rules: of a log that Apache Kafka wrote, records of other types say nothing here. A partition's
+leader epoch is its first one and one more for each change that names a leader, as Kafka counts it: a broker
+that went on below it would write batches that clients of the next one take for truncated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from coordwire.broker.cluster_topics import ClusterTopic
+from coordwire.broker.cluster_topics import ClusterPartition, ClusterTopic
 from coordwire.codec import Message
 from coordwire.logs import LogRecord
 from coordwire.messages import (
@@ -23,7 +25,7 @@ from coordwire.messages import (
     TopicRecord,
 )
 
-__all__ = ["KnownTopic", "MetadataImage", "MetadataWriter", "first_records", "read"]
+__all__ = ["KnownPartition", "KnownTopic", "MetadataImage", "MetadataWriter", "first_records", "read"]
 
 _TYPES: dict[type[Message], tuple[int, int]] = {
     TopicRecord: (2, 0),
@@ -41,13 +43,25 @@ _BLOCK = 1_000
 """So many producer ids are taken at once, as a Kafka broker does."""
 
 
+_NO_LEADER_CHANGE = -2
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPartition:
+    """A partition. leader: the last one that it had."""
+
+    replicas: list[int]
+    leader: int
+    leader_epoch: int = 0
+
+
 @dataclass(slots=True)
 class KnownTopic:
-    """A topic. partitions: each one's replicas and leader, by index."""
+    """A topic; its partitions by index."""
 
     name: str
     id: UUID
-    partitions: dict[int, tuple[list[int], int]] = field(default_factory=dict)
+    partitions: dict[int, KnownPartition] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
 
 
@@ -74,14 +88,18 @@ def read(records: Iterable[LogRecord]) -> MetadataImage:
                 image.topics[topic_id] = KnownTopic(name, topic_id)
             case PartitionRecord() as found if found.topic_id in image.topics:
                 topic = image.topics[found.topic_id]
-                topic.partitions[found.partition_id] = (list(found.replicas), found.leader)
+                topic.partitions[found.partition_id] = KnownPartition(
+                    list(found.replicas), found.leader, found.leader_epoch
+                )
             case PartitionChangeRecord() as change if change.topic_id in image.topics:
                 topic = image.topics[change.topic_id]
                 known = topic.partitions.get(change.partition_id)
                 if known is not None:
-                    replicas = known[0] if change.replicas is None else list(change.replicas)
-                    leader = known[1] if change.leader < 0 else change.leader
-                    topic.partitions[change.partition_id] = (replicas, leader)
+                    topic.partitions[change.partition_id] = KnownPartition(
+                        known.replicas if change.replicas is None else list(change.replicas),
+                        known.leader if change.leader < 0 else change.leader,
+                        known.leader_epoch + (change.leader != _NO_LEADER_CHANGE),
+                    )
             case ConfigRecord(resource_type=2, resource_name=owner, name=name, value=value):
                 if value is None:
                     settings.get(owner, {}).pop(name, None)
@@ -113,20 +131,18 @@ class MetadataWriter:
             known = self._topics[topic.id] = KnownTopic(topic.name, topic.id)
             messages.append(TopicRecord(name=topic.name, topic_id=topic.id))
         for partition in topic.partitions[: len(known.partitions)]:
-            replicas, leader = list(partition.replicas), partition.leader
             before = known.partitions[partition.index]
-            if before != (replicas, leader):
-                known.partitions[partition.index] = (replicas, leader)
-                change = PartitionChangeRecord(partition_id=partition.index, topic_id=topic.id)
-                if replicas != before[0]:
-                    change.replicas = change.isr = replicas
-                    change.directories = [UUID(int=0)] * len(replicas)
-                if leader != before[1]:
-                    change.leader = leader
-                messages.append(change)
+            now = known.partitions[partition.index] = KnownPartition(
+                list(partition.replicas),
+                before.leader if partition.leader < 0 else partition.leader,
+                partition.leader_epoch,
+            )
+            messages += _changes(topic.id, partition, before, now)
         for partition in topic.partitions[len(known.partitions) :]:
             replicas = list(partition.replicas)
-            known.partitions[partition.index] = (replicas, partition.leader)
+            known.partitions[partition.index] = KnownPartition(
+                replicas, partition.leader, partition.leader_epoch
+            )
             messages.append(
                 PartitionRecord(
                     partition_id=partition.index,
@@ -139,18 +155,18 @@ class MetadataWriter:
                     directories=[UUID(int=0)] * len(replicas),
                 )
             )
-        now = dict(topic.settings.own)
-        for name in known.settings.keys() | now.keys():
-            if known.settings.get(name) != now.get(name):
+        own = dict(topic.settings.own)
+        for name in known.settings.keys() | own.keys():
+            if known.settings.get(name) != own.get(name):
                 messages.append(
                     ConfigRecord(
                         resource_type=_TOPIC_RESOURCE,
                         resource_name=topic.name,
                         name=name,
-                        value=now.get(name),
+                        value=own.get(name),
                     )
                 )
-        known.settings = now
+        known.settings = own
         return [_record(message) for message in messages]
 
     def removed(self, topic: ClusterTopic) -> list[LogRecord]:
@@ -164,6 +180,21 @@ class MetadataWriter:
             return []
         self._producer_ids = -(-following // _BLOCK) * _BLOCK
         return [_record(ProducerIdsRecord(broker_id=node, next_producer_id=self._producer_ids))]
+
+
+def _changes(
+    topic_id: UUID, partition: ClusterPartition, before: KnownPartition, now: KnownPartition
+) -> Iterator[PartitionChangeRecord]:
+    """The records for a partition that has other replicas, or whose leader began so many new epochs."""
+    new_epochs = max(now.leader_epoch - before.leader_epoch, int(now.leader != before.leader))
+    for number in range(max(new_epochs, int(now.replicas != before.replicas))):
+        change = PartitionChangeRecord(partition_id=partition.index, topic_id=topic_id)
+        if not number and now.replicas != before.replicas:
+            change.replicas = change.isr = now.replicas
+            change.directories = [UUID(int=0)] * len(now.replicas)
+        if number < new_epochs:
+            change.leader = partition.leader
+        yield change
 
 
 def _record(message: Message) -> LogRecord:

@@ -17,6 +17,8 @@ from coordwire.broker.log.disk import DiskRules, DiskStorage
 from coordwire.broker.log.disk_loading import create_log, load_log
 from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.validation import AppendRules, one_batch
+from coordwire.logs import LogRecord, encode_log_record, open_log_record
+from coordwire.messages import PartitionChangeRecord
 from coordwire.records import Record, encode_batch
 from coordwire.segments import Segment, read_snapshot
 from coordwire.segments.names import log_name
@@ -250,6 +252,75 @@ def test_several_nodes_have_folders_of_their_own(tmp_path: Path) -> None:
         (partition.leader, 1) for partition in topic.partitions
     ]
     closed(again)
+
+
+def test_leader_epochs_go_on_where_another_broker_left_them(tmp_path: Path) -> None:
+    """A Kafka broker begins two epochs at each start, and says so even where it then writes nothing.
+
+    A batch of an older epoch than the checkpoint's first would be taken for one that was lost: a consumer's
+    committed offset is validated by its epoch, and was set back to the log's start.
+    """
+    cluster = opened(tmp_path)
+    topic = cluster.create_topic("orders", 2)
+    append(topic.partitions[1].log, batch(b"ours"))
+    closed(cluster)
+    metadata = load_log(tmp_path / "__cluster_metadata-0", DiskRules())
+    for partition in topic.partitions:
+        for leader in (-1, 1):  # the broker is fenced, and comes back
+            change = PartitionChangeRecord(partition_id=partition.index, topic_id=topic.id, leader=leader)
+            change.isr = [1]
+            record = LogRecord(log="metadata", type=5, key=None, value=change, version=1, frame_version=1)
+            key, value = encode_log_record(record)
+            metadata.append_own(encode_batch([Record(timestamp=NOW, key=key, value=value)], base_offset=0))
+    metadata.close()
+    (tmp_path / "orders-0" / "leader-epoch-checkpoint").write_text("0\n1\n2 0\n")
+    again = opened(tmp_path)
+    first, second = (one.log for one in again.topics["orders"].partitions)
+    for log in (first, second):
+        append(log, batch(b"next"))
+    assert [one.partition_leader_epoch for one in first.batches()] == [2]
+    assert [one.partition_leader_epoch for one in second.batches()] == [0, 2]
+    assert (first.epoch_end(0), first.epoch_end(2)) == ((0, 0), (2, 1))
+    assert (second.epoch_end(0), second.epoch_end(2)) == ((0, 1), (2, 2))
+    closed(again)
+    assert (tmp_path / "orders-0" / "leader-epoch-checkpoint").read_text() == "0\n1\n2 0\n"
+    assert (tmp_path / "orders-1" / "leader-epoch-checkpoint").read_text() == "0\n2\n0 0\n2 1\n"
+
+
+def test_a_leader_that_wrote_nothing_has_its_epoch_after_a_restart(tmp_path: Path) -> None:
+    """The checkpoint forgets it, as Kafka's does; the metadata count it."""
+    cluster = opened(tmp_path, (1, 2))
+    topic = cluster.create_topic("orders", 1, replication_factor=2)
+    (partition,) = topic.partitions
+    for node in (2, 1, 2):
+        cluster.move_leader(partition, node)
+    assert (partition.leader, partition.leader_epoch) == (2, 3)
+    closed(cluster)
+    for _ in range(2):
+        again = opened(tmp_path, (1, 2))
+        (found,) = again.topics["orders"].partitions
+        assert (found.leader, found.leader_epoch, list(found.replicas)) == (2, 3, list(partition.replicas))
+        closed(again)
+
+
+def test_the_metadata_take_up_epochs_that_only_a_log_has(tmp_path: Path) -> None:
+    """As of a broker that was killed between the two writes: a Kafka broker counts on from the metadata."""
+    cluster = opened(tmp_path)
+    (partition,) = cluster.create_topic("orders", 1).partitions
+    partition.log.lead(3)
+    append(partition.log, batch(b"v"))
+    closed(cluster)
+    closed(opened(tmp_path))
+    metadata = load_log(tmp_path / "__cluster_metadata-0", DiskRules())
+    changes = [
+        found.value
+        for one in metadata.batches()
+        for record in one
+        if (found := open_log_record("__cluster_metadata", record)) is not None
+        and isinstance(found.value, PartitionChangeRecord)
+    ]
+    assert [change.leader for change in changes] == [1, 1, 1]
+    metadata.close()
 
 
 def test_an_append_that_the_system_refuses_is_taken_back(

@@ -88,6 +88,11 @@ def test_a_coordinator_moves_with_its_groups() -> None:
         assert peer.commit(member, "orders", 5) == 0
         kafka.moves.coordinator(group="g", to=2)
         assert peer.beat(member) == ErrorCode.NOT_COORDINATOR
+        # What the topics are is another matter: kafkajs looks for the coordinator at this error only.
+        assert peer.commit(member, "orders", 6) == ErrorCode.NOT_COORDINATOR
+        assert peer.commit(member, "missing", 6) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        kafka.create_topic("later")
+        assert peer.commit(member, "later", 6) == ErrorCode.NOT_COORDINATOR
         addresses = kafka.bootstrap.split(",")
         with BlockingPeer(addresses[1]) as there:
             assert there.beat(member) == 0

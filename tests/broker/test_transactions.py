@@ -97,6 +97,23 @@ def test_the_older_producer_of_an_id_is_fenced() -> None:
     assert read(core)[0] == [b"kept"]
 
 
+def test_a_replaced_epoch_is_refused_before_the_coordinator_is_asked() -> None:
+    """With another transactional id: the partition's leader knows the producer in a newer epoch."""
+    core = core_with()
+    first, other = TransactionClient(core), TransactionClient(core, "u")
+    for client in (first, other):
+        client.init()
+    old = first.epoch
+    for value in (b"one", b"two"):
+        assert first.produce(value) == first.commit_offset(1) == first.end() == 0
+    other.producer_id, other.epoch = first.producer_id, old
+    assert other.produce(b"late") == other.commit_offset(2) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert other.produce(b"late", index=1) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    other.epoch = first.epoch
+    assert other.produce(b"late") == other.commit_offset(2) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert read(core)[0] == [b"one", b"two"]
+
+
 def test_clients_that_do_not_know_an_error_get_an_older_one() -> None:
     core = core_with()
     first = TransactionClient(core)

@@ -114,7 +114,11 @@ def _partition(
 
 
 def _join(call: ApiCall, request: ProduceRequest) -> Joined:
-    """Ask once for all partitions of the request that begin a transaction of their producer (KIP-890)."""
+    """Ask once for all partitions of the request that begin a transaction of their producer (KIP-890).
+
+    Rule: a producer that the partition knows in a newer epoch is refused without the coordinator.
+    """
+    found: Joined = {}
     by_producer: dict[tuple[int, int], list[Place]] = {}
     for data in request.topic_data:
         topic = _topic(call, data)
@@ -127,9 +131,11 @@ def _join(call: ApiCall, request: ProduceRequest) -> Joined:
             if isinstance(partition, ErrorCode) or not batch.transactional:
                 continue
             who = (batch.producer_id, batch.producer_epoch)
-            if not partition.log.producers.in_transaction(*who):
-                by_producer.setdefault(who, []).append((topic.name, part.index))
-    found: Joined = {}
+            place = (topic.name, part.index)
+            if partition.log.producers.replaced(*who):
+                found[place, who] = ErrorCode.INVALID_PRODUCER_EPOCH
+            elif not partition.log.producers.in_transaction(*who):
+                by_producer.setdefault(who, []).append(place)
     for who, places in by_producer.items():
         errors = call.cluster.transactions.join(
             request.transactional_id or "",

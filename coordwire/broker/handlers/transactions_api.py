@@ -231,14 +231,14 @@ def commit_offsets(call: ApiCall) -> Message | None:
             return _refused_offsets(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         partition = cluster.offsets_topic().partitions[index]
         producers = partition.log.producers
-        if partition.leader == call.node and not producers.in_transaction(
-            request.producer_id, request.producer_epoch
-        ):
+        who = (request.producer_id, request.producer_epoch)
+        if partition.leader == call.node and producers.replaced(*who):
+            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        elif partition.leader == call.node and not producers.in_transaction(*who):
             place = (OFFSETS_TOPIC, index)
             error = cluster.transactions.join(
                 request.transactional_id,
-                request.producer_id,
-                request.producer_epoch,
+                *who,
                 frozenset({place}),
                 add=call.version >= _ADDED_BY_LEADER,
                 abortable=call.version >= _ABORTABLE,

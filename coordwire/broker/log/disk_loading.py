@@ -31,11 +31,11 @@ from coordwire.segments.state_files import EPOCHS, METADATA, read_leader_epochs,
 __all__ = ["create_log", "load_log", "read_topic_id"]
 
 
-def create_log(folder: Path, topic_id: UUID, rules: DiskRules) -> PartitionLog:
+def create_log(folder: Path, topic_id: UUID, rules: DiskRules, epoch: int = 0) -> PartitionLog:
     """A new log in a new folder. Raises `OSError`, also where the folder is there."""
     folder.mkdir()
     write_file(folder, METADATA, f"version: 0\ntopic_id: {short_id(topic_id)}".encode())
-    log = PartitionLog(storage=DiskStorage(folder, rules))
+    log = PartitionLog(storage=DiskStorage(folder, rules), epoch=epoch)
     write_file(folder, EPOCHS, log.epochs.encoded())
     return log
 
@@ -50,8 +50,9 @@ def read_topic_id(folder: Path) -> UUID | None:
         raise DataFolderError(f"{folder / METADATA}: {error}") from None
 
 
-def load_log(folder: Path, rules: DiskRules, start_offset: int = 0) -> PartitionLog:
-    """The log in a folder. start_offset: where it begins, as the checkpoint says.
+def load_log(folder: Path, rules: DiskRules, start_offset: int = 0, epoch: int = 0) -> PartitionLog:
+    """The log in a folder. start_offset: where it begins, as the checkpoint says; epoch: its leader's, as the
+    metadata say.
 
     Raises `OSError`, `DataFolderError`.
     """
@@ -82,17 +83,31 @@ def load_log(folder: Path, rules: DiskRules, start_offset: int = 0) -> Partition
         first,
         max(loading.end_offset, first),
     )
-    log = PartitionLog(storage=storage, loaded=loaded)
+    log = PartitionLog(storage=storage, loaded=loaded, epoch=epoch)
+    if log.epochs.encoded() != _checkpoint(folder):  # it may have epochs that wrote nothing, or lack some
+        try:
+            storage.epochs_changed(log.epochs.encoded())
+        except OSError:
+            log.let_go()
+            raise
     if first < start_offset <= log.end_offset:
         log.delete_before(start_offset)
     return log
 
 
+def _checkpoint(folder: Path) -> bytes:
+    """The file of the leader epochs; nothing if there is none. Raises `OSError`."""
+    try:
+        return (folder / EPOCHS).read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
 def _epochs(folder: Path, loading: _Loading) -> LeaderEpochs:
     """Those of the checkpoint, as far as the log has them, and those that only the log has."""
     try:
-        entries = read_leader_epochs((folder / EPOCHS).read_bytes())
-    except (FileNotFoundError, DecodeError):
+        entries = read_leader_epochs(_checkpoint(folder))
+    except DecodeError:
         entries = []
     epochs = LeaderEpochs(entry for entry in entries if entry.start_offset < loading.end_offset)
     for number in range(len(loading.table)):

@@ -134,6 +134,11 @@ class ProducerStates:
         """Whether the producer has written here before."""
         return self.followed.entry(producer_id) is not None
 
+    def replaced(self, producer_id: int, epoch: int) -> bool:
+        """Whether the producer has been here in a newer epoch."""
+        entry = self.followed.entry(producer_id)
+        return entry is not None and epoch < entry.epoch
+
     def in_transaction(self, producer_id: int, epoch: int) -> bool:
         """Whether the producer has an open transaction here, in this epoch."""
         entry = self.followed.entry(producer_id)

@@ -93,14 +93,16 @@ def expect(what: str, code: int, *allowed: int) -> None:
 
 
 async def again(act: Callable[[], Awaitable[int]], what: str, *retried: int) -> int:
-    """Repeat while there are errors that a client repeats; 0."""
-    deadline = time.monotonic() + WAIT
+    """Repeat while there are errors that a client repeats, for WAIT seconds from the first on; 0."""
+    deadline: float | None = None  # `act` may wait for brokers that live too short a time to answer
     while True:
         code = await act()
         if code not in retried:
             expect(what, code)
             return code
-        if time.monotonic() > deadline:
+        if deadline is None:
+            deadline = time.monotonic() + WAIT
+        elif time.monotonic() > deadline:
             raise Wrong(f"{what}: {ErrorCode(code).name} for {WAIT} s")
         await asyncio.sleep(0.01)
 

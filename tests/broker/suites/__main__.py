@@ -17,6 +17,7 @@ from tests.broker.suites import (
     kafka_directory,
     kafka_python,
     kgo,
+    transaction_histories,
     verifiable,
     word_count,
 )
@@ -31,6 +32,7 @@ SUITES: dict[str, Callable[[Checks, tuple[str, ...]], None]] = {
     "kafka-directory": kafka_directory.run,
     "kafka-python": kafka_python.run,
     "kgo": kgo.run,
+    "transactions": transaction_histories.run,
     "verifiable": verifiable.run,
     "word-count": word_count.run,
 }

@@ -1,8 +1,9 @@
-"""Eight clients of five languages: classic groups, KIP-848's, transactions; a table at the end.
+"""Eight clients of five languages: classic groups, KIP-848's, transactions, moves; a table at the end.
 
 Strategy: a program for each client does the same (`clients/python_clients.py` says what): it produces, two
 processes share a group, a transactional producer commits, aborts, puts offsets into a transaction and is
-fenced. The broker judges, not the client alone: what is in its logs, which members its coordinator had, with
+fenced; with a producer and a group at work, leaders and the coordinator move, and a node goes down and comes
+back. The broker judges, not the client alone: what is in its logs, which members its coordinator had, with
 which protocol, what was committed. Rule: a cell that a client does not know is named with its cause.
 """
 
@@ -16,7 +17,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from coordwire.broker.harness import Kafka
-from coordwire.messages import ConsumerGroupHeartbeatRequest, JoinGroupRequest
+from coordwire.messages import (
+    ConsumerGroupHeartbeatRequest,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+)
 from tests.broker.suites.checks import Checks
 from tests.broker.suites.client_programs import CLIENTS, MatrixClient
 from tests.interop.maven import Unavailable
@@ -25,7 +31,9 @@ __all__ = ["run"]
 
 _PARTITIONS, _COUNT = 6, 300
 _WAIT = 60
-_MODES = ("classic", "consumer", "transactions")
+_MODES = ("classic", "consumer", "transactions", "moves")
+_HEADINGS = ["client", "language", "classic", "KIP-848", "transactions", "moves"]
+_NODES = 3
 
 
 def run(checks: Checks, only: tuple[str, ...] = ()) -> None:
@@ -45,7 +53,7 @@ def run(checks: Checks, only: tuple[str, ...] = ()) -> None:
         for mode in _MODES:
             row.append(_cell(checks, client, command, mode, set(only) - names))
         rows.append(row)
-    for row in [["client", "language", "classic", "KIP-848", "transactions"], ["---"] * 5, *rows]:
+    for row in [_HEADINGS, ["---"] * len(_HEADINGS), *rows]:
         print(f"    | {' | '.join(row)} |")
 
 
@@ -55,7 +63,7 @@ def _cell(checks: Checks, client: MatrixClient, command: list[str], mode: str, m
     if mode == "consumer" and client.no_kip_848:
         return client.no_kip_848
     name = f"{client.name} {mode}"
-    judged = _transactions if mode == "transactions" else _group
+    judged = {"transactions": _transactions, "moves": _moves}.get(mode, _group)
     return "passes" if checks.run(name, lambda: judged(command, mode)) else checks.failures[name]
 
 
@@ -92,7 +100,9 @@ class _Program:
 def _started(command: list[str], *topics: str) -> Iterator[tuple[Kafka, Callable[..., _Program]]]:
     with (
         tempfile.TemporaryDirectory() as work,
-        Kafka(topics=dict.fromkeys(topics, _PARTITIONS), nodes=3) as kafka,
+        Kafka(
+            topics=dict.fromkeys(topics, _PARTITIONS), nodes=_NODES, default_replication_factor=_NODES
+        ) as kafka,
         ExitStack() as ended,
     ):
 
@@ -108,29 +118,81 @@ def _group(command: list[str], protocol: str) -> None:
     """Two members share what a producer wrote."""
     with _started(command, "orders") as (kafka, start):
         start("produce", kafka.bootstrap, "orders", str(_COUNT)).wait()
-        consume = ("consume", protocol, kafka.bootstrap, "orders", "readers", "read_uncommitted")
-        members = [start(*consume, str(_PARTITIONS // 2)) for _ in range(2)]
-        group = kafka.group("readers").wait(
-            lambda group: group.is_stable and [len(one.partitions) for one in group.members] == [3, 3],
-            "two members with three partitions each",
-            timeout=_WAIT,
-        )
-        assert group.value.kind == protocol, f"the group is {group.value}"
-        for partition in range(_PARTITIONS):
-            kafka.produce("orders", "stop", partition=partition)
-        read = {tuple(line.split(" ", 2)) for member in members for line in member.wait()}
-        records = kafka.records("orders")
-        numbers = sorted(int(one.value or b"") for one in records if one.value != b"stop")
-        assert numbers == list(range(_COUNT)), f"{len(numbers)} records in the log, expected {_COUNT}"
-        kept = {(str(one.partition), str(one.offset), (one.value or b"").decode()) for one in records}
-        assert read == kept, f"{len(kept - read)} records were not read"
-        ends = {("orders", index): 0 for index in range(_PARTITIONS)}
-        for one in records:
-            ends["orders", one.partition] = max(ends["orders", one.partition], one.offset + 1)
-        assert kafka.committed("readers") == ends, f"committed {kafka.committed('readers')}, expected {ends}"
-        kafka.group("readers").empty(timeout=_WAIT)
+        members = _members(kafka, start, protocol)
+        _finish(kafka, members, list(range(_COUNT)))
         asked = JoinGroupRequest if protocol == "classic" else ConsumerGroupHeartbeatRequest
         assert kafka.exchange.all(asked), f"the client sent no {asked.__name__}"
+
+
+def _moves(command: list[str], mode: str) -> None:
+    """Two members of a classic group and a producer go on while the cluster changes under them."""
+    with _started(command, "orders") as (kafka, start):
+        members = _members(kafka, start, "classic")
+        producer = start("produce", kafka.bootstrap, "orders", str(_COUNT))
+        for partition in range(_PARTITIONS):
+            kafka.moves.leader(
+                "orders", partition, to=kafka.moves.leader_of("orders", partition) % _NODES + 1
+            )
+        place = kafka.broker.call(lambda broker: broker.cluster.groups.partition_of("readers"))
+        coordinator = kafka.moves.leader_of("__consumer_offsets", place) % _NODES + 1
+        kafka.moves.coordinator(group="readers", to=coordinator)
+        producer.wait()
+        kafka.moves.stop_node(coordinator)
+        start("produce", kafka.bootstrap, "orders", str(_COUNT)).wait()
+        kafka.moves.start_node(coordinator)
+        _found(kafka)
+        _finish(kafka, members, sorted([*range(_COUNT), *range(_COUNT)]))
+
+
+def _members(kafka: Kafka, start: Callable[..., _Program], protocol: str) -> list[_Program]:
+    consume = ("consume", protocol, kafka.bootstrap, "orders", "readers", "read_uncommitted")
+    members = [start(*consume, str(_PARTITIONS // 2)) for _ in range(2)]
+    _shared(kafka, protocol)
+    return members
+
+
+def _shared(kafka: Kafka, protocol: str) -> None:
+    group = kafka.group("readers").wait(
+        lambda group: group.is_stable and [len(one.partitions) for one in group.members] == [3, 3],
+        "two members with three partitions each",
+        timeout=_WAIT,
+    )
+    assert group.value.kind == protocol, f"the group is {group.value}"
+
+
+def _found(kafka: Kafka) -> None:
+    """Wait until all members have found their coordinator, which some look for with a heartbeat only."""
+    said = len(list(kafka.exchange.entries()))
+    deadline = time.monotonic() + _WAIT
+    while time.monotonic() < deadline:
+        _shared(kafka, "classic")
+        heard = {
+            entry.request.message.member_id
+            for entry in list(kafka.exchange.entries())[said:]
+            if isinstance(entry.message, HeartbeatResponse) and not entry.message.error_code
+            if entry.request is not None and isinstance(entry.request.message, HeartbeatRequest)
+        }
+        if heard >= {member.id for member in kafka.group("readers").state.members}:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"only {len(heard)} members found their coordinator")
+
+
+def _finish(kafka: Kafka, members: list[_Program], expected: list[int]) -> None:
+    """Let the members end; these numbers are in the log, were all read, and their offsets are committed."""
+    for partition in range(_PARTITIONS):
+        kafka.produce("orders", "stop", partition=partition)
+    read = {tuple(line.split(" ", 2)) for member in members for line in member.wait()}
+    records = kafka.records("orders")
+    numbers = sorted(int(one.value or b"") for one in records if one.value != b"stop")
+    assert numbers == expected, f"{len(numbers)} records in the log, expected {len(expected)}"
+    kept = {(str(one.partition), str(one.offset), (one.value or b"").decode()) for one in records}
+    assert read == kept, f"{len(kept - read)} records were not read"
+    ends = {("orders", index): 0 for index in range(_PARTITIONS)}
+    for one in records:
+        ends["orders", one.partition] = max(ends["orders", one.partition], one.offset + 1)
+    assert kafka.committed("readers") == ends, f"committed {kafka.committed('readers')}, expected {ends}"
+    kafka.group("readers").empty(timeout=_WAIT)
 
 
 def _transactions(command: list[str], mode: str) -> None:
