@@ -20,7 +20,7 @@ _CHEAP = [
 ]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 5])
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_invariants_hold_in_simulations(seed: int) -> None:
     steps, violation = simulate(seed)
     assert violation is None
