@@ -21,7 +21,8 @@ __all__ = ["ConsumerRegistry", "GroupRegistry"]
 class ConsumerRegistry:
     """A registered consumer. connection: None once it is closed. ping_ms: how often it is pinged; answer_ms:
     how soon it must answer; max_retries: unanswered pings that are allowed; starts_at: for a partition
-    without an offset. pinged: whether a ping waits for its answer."""
+    without an offset. pinged: whether a ping waits for its answer; held: whether a rebalance uses its
+    channel; asked: the last Stop or Start that it has to answer."""
 
     group_id: str
     consumer_id: str
@@ -35,6 +36,7 @@ class ConsumerRegistry:
     failures: int = 0
     pinged: bool = False
     held: bool = False
+    asked: Message | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -46,9 +48,9 @@ class GroupRegistry:
     """A group. offsets: of its partitions, as consumers have reported them; unsaved: those that ZooKeeper
     does not have yet. queued: the bit that its rebalance waits in a queue (in draft 1 until it has
     succeeded); handler: which one has it. failed: the running attempt has. waiting: the consumers whose
-    answer the attempt waits for; answer: the class of these. registered: consumers that have registered since
-    the last rebalance that succeeded; stopped: an attempt has sent Stop since then. awaited: those that a new
-    coordinator waits for."""
+    answer the attempt waits for. registered: consumers that have registered since the last rebalance that
+    succeeded; stopped: an attempt has sent Stop since then. awaited: those that a new coordinator waits
+    for."""
 
     group_id: str
     members: dict[str, ConsumerRegistry] = field(default_factory=dict)
@@ -60,7 +62,6 @@ class GroupRegistry:
     failed: bool = False
     stopped: bool = False
     waiting: set[str] = field(default_factory=set)
-    answer: type[Message] | None = None
     registered: set[str] = field(default_factory=set)
     awaited: set[str] = field(default_factory=set)
 

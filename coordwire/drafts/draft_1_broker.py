@@ -98,7 +98,9 @@ class FirstDraftBroker(PingingCoordinator):
     def ping_request(self, consumer: ConsumerRegistry) -> Message:
         return Draft1PingRequest(num_retries=min(consumer.failures, 0x7FFF))
 
-    def _on_Draft1PingResponse(self, consumer: ConsumerRegistry, response: Draft1PingResponse) -> None:
+    def _on_Draft1PingResponse(
+        self, consumer: ConsumerRegistry, response: Draft1PingResponse, asked: Message
+    ) -> None:
         self.answered_ping(consumer, response)
         self.start_commit(self.groups[consumer.group_id])
 
@@ -133,7 +135,7 @@ class FirstDraftBroker(PingingCoordinator):
         done = yield from self.broadcast(group, members, {
             name: _start(consumer, [one for parts in owned.get(name, {}).values() for one in parts], offsets)
             for name, consumer in members.items()
-        }, Draft1StartResponse)  # fmt: skip
+        })  # fmt: skip
         for consumer in members.values():
             consumer.held = False
         if not done:
@@ -151,10 +153,14 @@ class FirstDraftBroker(PingingCoordinator):
         channel is held is never found out."""
         self.count_failure(consumer)
 
-    def _on_Draft1StartResponse(self, consumer: ConsumerRegistry, response: Draft1StartResponse) -> None:
-        consumer.held = False
+    def _on_Draft1StartResponse(
+        self, consumer: ConsumerRegistry, response: Draft1StartResponse, asked: Message
+    ) -> None:
+        """Whichever attempt's Start it answers, the consumer lives."""
         consumer.failures = 0
-        self.answered(consumer, response)
+        if asked is consumer.asked:
+            consumer.held = False
+        self.answered(consumer, response, asked)
 
 
 def _start(

@@ -180,7 +180,9 @@ class DetailedDesignBroker(PingingCoordinator):
     def ping_request(self, consumer: ConsumerRegistry) -> Message:
         return Draft2PingRequest(consumer_id=consumer.consumer_id, num_retries=consumer.failures)
 
-    def _on_Draft2PingResponse(self, consumer: ConsumerRegistry, response: Draft2PingResponse) -> None:
+    def _on_Draft2PingResponse(
+        self, consumer: ConsumerRegistry, response: Draft2PingResponse, asked: Message
+    ) -> None:
         self.answered_ping(consumer, response)
 
     def on_consumer_closed(self, consumer: ConsumerRegistry) -> None:
@@ -229,14 +231,14 @@ class DetailedDesignBroker(PingingCoordinator):
         if group.failed:
             return False
         group.stopped = True
-        if not (yield from self.broadcast(group, members, stop, Draft2StopFetcherResponse)):
+        if not (yield from self.broadcast(group, members, stop)):
             return False
         yield from self.commit(group)
         offsets = yield from read_offsets(group.group_id, plan)
         if group.failed:
             return False
         start = self._starts(members, plan, offsets)
-        if not (yield from self.broadcast(group, members, start, Draft2StartFetcherResponse)):
+        if not (yield from self.broadcast(group, members, start)):
             return False
         yield from write_owners(group.group_id, plan, owners)
         group.registered -= registered
@@ -270,12 +272,12 @@ class DetailedDesignBroker(PingingCoordinator):
         }  # fmt: skip
 
     def _on_Draft2StopFetcherResponse(
-        self, consumer: ConsumerRegistry, response: Draft2StopFetcherResponse
+        self, consumer: ConsumerRegistry, response: Draft2StopFetcherResponse, asked: Message
     ) -> None:
         self.keep_offsets(consumer, response)
-        self.answered(consumer, response)
+        self.answered(consumer, response, asked)
 
     def _on_Draft2StartFetcherResponse(
-        self, consumer: ConsumerRegistry, response: Draft2StartFetcherResponse
+        self, consumer: ConsumerRegistry, response: Draft2StartFetcherResponse, asked: Message
     ) -> None:
-        self.answered(consumer, response)
+        self.answered(consumer, response, asked)

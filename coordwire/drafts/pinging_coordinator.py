@@ -142,7 +142,7 @@ class PingingCoordinator(DraftBroker):
         if handler is None:
             self._out_of_state(connection, response)
         else:
-            handler(consumer, response)
+            handler(consumer, response, event.request.message)
 
     # --- registration ---
 
@@ -296,13 +296,11 @@ class PingingCoordinator(DraftBroker):
         group: GroupRegistry,
         members: Mapping[str, ConsumerRegistry],
         messages: Mapping[str, Message],
-        answer: type[Message],
     ) -> Steps:
         """Send each consumer its request, and wait until all have answered; False if one watcher expired or
         the attempt failed otherwise. members: those that the attempt began with; one that has registered
-        again since has not been stopped, so it gets nothing and the attempt fails. answer: the class of
-        their responses; one of another class is late, from an attempt before."""
-        group.waiting, group.answer = set(messages), answer
+        again since has not been stopped, so it gets nothing and the attempt fails."""
+        group.waiting = set(messages)
         for name, message in messages.items():
             consumer = members[name]
             is_same = group.members.get(name) is consumer
@@ -314,6 +312,7 @@ class PingingCoordinator(DraftBroker):
 
     def send_request(self, consumer: ConsumerRegistry, message: Message) -> bool:
         """Send a Stop or Start, and watch for its answer."""
+        consumer.asked = message
         key = ("answer", *consumer.key)
         self.after(key, consumer.answer_ms, lambda: self._expired(consumer))
         return self.send_to(consumer, message)
@@ -332,11 +331,11 @@ class PingingCoordinator(DraftBroker):
             group.failed = True
             self._wake_handler(group)
 
-    def answered(self, consumer: ConsumerRegistry, response: Any) -> None:
-        """A Stop or Start was answered."""
+    def answered(self, consumer: ConsumerRegistry, response: Any, asked: Message) -> None:
+        """A Stop or Start was answered. One that is not the last is of an earlier attempt: the answer is
+        late, and the last one is still to come."""
         group = self.groups.get(consumer.group_id)
-        late = group is not None and type(response) is not group.answer
-        if group is None or late:
+        if group is None or asked is not consumer.asked:
             return
         self.cancel_timer(("answer", *consumer.key))
         if response.error_code:

@@ -20,6 +20,7 @@ from coordwire.messages.draft_1 import (
 )
 from coordwire.messages.draft_2 import (
     Draft2PingRequest,
+    Draft2RegisterConsumerRequest,
     Draft2RegisterConsumerResponse,
     Draft2StartFetcherRequest,
     Draft2StartFetcherResponse,
@@ -31,6 +32,7 @@ from tests.drafts.cluster import Elected, Entry, Sent, Written
 _PINGS = (Draft1PingRequest, Draft2PingRequest)
 _STOPS = (Draft1StopRequest, Draft2StopFetcherRequest)
 _STARTS = (Draft1StartRequest, Draft2StartFetcherRequest)
+_REGISTRATIONS = (Draft1RegisterRequest, Draft2RegisterConsumerRequest)
 
 
 def _sent(entry: Entry) -> Any:
@@ -80,6 +82,7 @@ def d2_d3_steps_are_in_order(world: Any) -> Iterator[str]:
     """Stop to all; in draft 2 wait for all and commit; Start to all, with the offsets; wait; then write who
     owns what. A rebalance begins when the one before it has ended."""
     rounds: dict[str, _Round] = {}
+    unanswered: dict[tuple[str, str], int] = {}  # Starts on a connection, which are answered in order
     for one in world.history:
         message = _sent(one)
         answered = rounds.get(one.peer)
@@ -97,13 +100,18 @@ def d2_d3_steps_are_in_order(world: Any) -> Iterator[str]:
             if world.draft == 2 and current.pending:
                 yield f"D3: {one.name} starts {one.peer} at {one.time}, without committing {current.pending}"
             current.started.add(one.peer)
+            unanswered[one.name, one.peer] = unanswered.get((one.name, one.peer), 0) + 1
+        elif isinstance(one.what, _REGISTRATIONS):
+            unanswered.pop((one.peer, one.name), None)
         elif isinstance(one.what, Draft2StopFetcherResponse) and answered is not None:
             answered.stop_answers.add(one.name)
             answered.pending |= {
                 (part.topic or "", part.partition or ""): part.offset for part in one.what.offset_info
             }
-        elif isinstance(one.what, Draft1StartResponse | Draft2StartFetcherResponse) and answered is not None:
-            answered.start_answers.add(one.name)
+        elif isinstance(one.what, Draft1StartResponse | Draft2StartFetcherResponse):
+            left = unanswered[one.peer, one.name] = unanswered.get((one.peer, one.name), 0) - 1
+            if answered is not None and not left:
+                answered.start_answers.add(one.name)
         elif isinstance(one.what, Written) and one.name in rounds:
             yield from _written(one, rounds)
         elif _note(one) in ("RebalanceAttemptFailed", "Resigned", "Elected"):

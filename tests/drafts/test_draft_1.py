@@ -193,3 +193,38 @@ def test_groups_of_one_handler_follow_each_other() -> None:
     world.heal("a", "broker-1")
     world.run(200)
     assert len(world.sent(Draft1StartRequest, to="b")) == 1
+
+
+def test_a_start_of_an_earlier_attempt_that_is_answered_late_is_not_the_answer_to_a_newer_one() -> None:
+    world = World(1, consumers="a")
+    world.blocked.add(("a", "broker-1"))  # what a answers waits; what it is sent arrives
+    world.join("b")
+    world.run(5_000)
+    group = world.coordinator.groups["g"]
+    assert len(world.noted("RebalanceAttemptFailed")) == 2
+    line, side = world._lines["a", world.nodes["a"].machine._connection]
+    answers = line.held[side]
+    assert len(answers) == 3  # to the Start of each attempt
+    assert group.waiting == {"a"}
+    for left in ({"a"}, {"a"}, set()):
+        answers.pop(0)()
+        assert group.waiting == left
+        assert group.members["a"].held is bool(left)
+    assert world.owned() == "aabb"
+    world.run(10)
+    assert world.read("/consumers/g/owners/t/1-3") == b"b-0"
+
+
+def test_a_start_over_a_connection_that_was_left_is_not_carried_out() -> None:
+    world = World(1, consumers="a")
+    world.blocked.add(("broker-1", "a"))  # what a is sent waits
+    world.join("b")
+    world.run(9_000)
+    assert world.noted("Silence")
+    assert world.owned() == "aa++"
+    world.history.clear()
+    world.heal("a", "broker-1")
+    world.run(20)
+    assert world.sent(Draft1RegisterRequest)
+    assert world.sent(Draft1StopRequest, to="a") == world.sent(Draft1StartRequest, to="a") == []
+    assert world.owned() == "aa++"

@@ -264,13 +264,14 @@ def test_a_late_answer_of_an_attempt_before_is_not_one_of_this() -> None:
     broker = world.nodes["broker-1"].machine
     group = broker.groups["g"]
     assert group.waiting == {"b"}
-    late = Draft2StartFetcherResponse(consumer_id="b")
-    broker._on_Draft2StartFetcherResponse(group.members["b"], late)
+    member = group.members["b"]
+    stop, start = member.asked, Draft2StartFetcherRequest(consumer_id="b")
+    broker._on_Draft2StartFetcherResponse(member, Draft2StartFetcherResponse(consumer_id="b"), start)
     world.drain("broker-1")
     world.run(500)
     assert group.waiting == {"b"}
     assert world.owned() == "--bb"
-    broker._on_Draft2StopFetcherResponse(group.members["b"], Draft2StopFetcherResponse(consumer_id="b"))
+    broker._on_Draft2StopFetcherResponse(member, Draft2StopFetcherResponse(consumer_id="b"), stop)
     world.drain("broker-1")
     world.run(500)
     assert group.waiting == {"b"}  # for its Start

@@ -58,7 +58,7 @@ def ignored(real: Any) -> Any:
 def at_once(real: Any) -> Any:
     """Requests are sent, and their answers not awaited."""
 
-    def broadcast(self: Any, group: Any, members: Any, messages: Any, answer: Any) -> Any:
+    def broadcast(self: Any, group: Any, members: Any, messages: Any) -> Any:
         for name, message in messages.items():
             self.send_to(members[name], message)
         return True
@@ -96,6 +96,11 @@ def at_every_ping(real: Any) -> Any:
         self.try_rebalance(group)
 
     return answered
+
+
+def late_or_not(real: Any) -> Any:
+    """Whichever Start was answered, the last one counts as answered."""
+    return lambda self, consumer, response, asked: real(self, consumer, response, consumer.asked)
 
 
 def another_handler(real: Any) -> Any:
@@ -152,6 +157,7 @@ BUGS = [
     Bug("no commit", "draft-2", 1, "D3:", PingingCoordinator, "commit", unwritten),
     Bug("offsets of what it has lost", "draft-2", 11, "D3:", DetailedDesignConsumer, "on_lost", only_stopped),
     Bug("Stop is not obeyed", "draft-1", 1, "D3:", FirstDraftConsumer, "stop_fetchers", ignored),
+    Bug("a late answer counts", "draft-1", 10, "D3:", PingingCoordinator, "answered", late_or_not),
     Bug("failed too soon", "draft-2", 4, "D4:", PingingCoordinator, "count_failure", impatient),
     Bug("pinged on", "draft-2", 4, "D4:", PingingCoordinator, "remove", pinging_on),
     Bug("reads on in silence", "draft-2", 4, "D5:", DetailedDesignConsumer, "on_lost", ignored),

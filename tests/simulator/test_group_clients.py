@@ -8,12 +8,14 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 import pytest
 
 from coordwire.capture import Capture
+from coordwire.enums import ErrorCode
 from coordwire.groups import MemberJoined, MemberLeft, timeline
 from coordwire.simulator import PcapWriter, World, parse_faults
 from coordwire.simulator.kafka import ClassicClient, Cluster, ConsumerClient, GroupClient, GroupClientConfig
@@ -103,6 +105,33 @@ def test_topics_that_grow_are_assigned() -> None:
         run.world.clock.at(30_000, run.cluster.change_topics, {"orders": 7})
         run.world.run(120_000)
         assert len(run.world.ownership.owners(("group", "orders", 6))) == 1
+
+
+def test_appends_that_wait_are_written_together() -> None:
+    """As Kafka's coordinators gather the records of several requests; else a large group never settles."""
+
+    def writes(most_together: int | None) -> list[int]:
+        world = World(seed=1)
+        cluster = Cluster(world, topics={"orders": 80}, write_ms=(20, 40), most_together=most_together)
+        append, sizes = cluster.append, []
+
+        def counted(epoch: int, records: Iterable[tuple[bytes, bytes | None]]) -> ErrorCode | None:
+            found = list(records)
+            sizes.append(len(found))
+            return append(epoch, found)
+
+        cluster.append = counted  # type: ignore[method-assign]
+        for number in range(1, 41):
+            config = GroupClientConfig(client_id=f"till-{number}")
+            world.add(f"consumer-{number}", partial(ConsumerClient, config), at=500)
+        world.run(30_000)
+        owners = [len(world.ownership.owners(one)) for one in world.ownership.partitions]
+        assert owners == [1] * 80
+        return sizes
+
+    one_by_one, together = writes(1), writes(None)
+    assert max(one_by_one) < 100 < max(together)
+    assert len(together) < len(one_by_one) / 2
 
 
 @pytest.mark.parametrize("kind", KINDS)

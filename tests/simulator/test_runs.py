@@ -19,6 +19,7 @@ from coordwire.simulator.runs import (
     comparable_faults,
     simulate,
 )
+from tests.growth import assert_linear
 
 EVERY = list(DESIGNS)
 SESSION_MS = 6_000
@@ -158,6 +159,27 @@ def test_every_change_wakes_every_consumer_of_zookeeper() -> None:
             for plan in ("", f"18s crash consumer-{members}")
         )
         assert with_death - without == members - 1
+
+
+@pytest.mark.long
+def test_twice_the_consumers_are_twice_the_work_of_a_coordinator_of_draft_2() -> None:
+    assert_linear(
+        lambda members: members,
+        lambda members: simulate("draft-2", members=members, partitions=2 * members, duration_ms=4_000),
+        101,  # up to 100 start one after the other
+    )
+
+
+@pytest.mark.long
+def test_5_000_consumers_at_one_coordinator_of_draft_2() -> None:
+    """What the detailed design expects; the virtual time has a death, and a coordinator's."""
+    plan = parse_faults("12s crash consumer-7; 20s crash coordinator-1")
+    done = simulate("draft-2", members=5_000, partitions=10_000, plan=plan, duration_ms=40_000)
+    ownership = done.run.world.ownership
+    assert [len(ownership.owners(one)) for one in ownership.partitions] == [1] * 10_000
+    assert done.measures.duplicated_ms == 0
+    assert [one.taken_over is not None for one in done.measures.deaths] == [True]
+    assert [one.replaced is not None for one in done.measures.coordinator_deaths] == [True]
 
 
 def test_comparable_plans_cut_a_consumer_off_from_every_node() -> None:

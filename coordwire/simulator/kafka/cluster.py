@@ -24,7 +24,8 @@ _CHECK_MS = 500
 class Cluster:
     """The nodes `coordinator-1` and so on, with one partition of `__consumer_offsets`.
 
-    topics: partitions by name. write_ms: the least and the greatest time until a write is durable.
+    topics: partitions by name. write_ms: the least and the greatest time until a write is durable;
+    most_together: how many appends of a shard one write takes, None for all that wait.
     load_ms: how long a new leader reads the log. failover_ms: how long a leader may be unreachable.
     new_shard: makes a shard, at each election of a node that has none; a test wraps it.
     """
@@ -37,6 +38,7 @@ class Cluster:
         topics: dict[str, int] | None = None,
         config: CoordinatorConfig | None = None,
         write_ms: tuple[int, int] = (1, 5),
+        most_together: int | None = None,
         load_ms: int = 50,
         failover_ms: int = 2_000,
         new_shard: Callable[[int, CoordinatorConfig], Shard] | None = None,
@@ -44,6 +46,7 @@ class Cluster:
         self.world = world
         self.config = config or CoordinatorConfig()
         self.write_ms = write_ms
+        self.most_together = most_together
         self.load_ms = load_ms
         self.log: list[tuple[bytes, bytes | None]] = []
         self.leader = "coordinator-1"

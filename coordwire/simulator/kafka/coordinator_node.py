@@ -1,8 +1,10 @@
 """A node that holds the coordinator's shard: requests in, answers out, appends to the cluster's log.
 
 Rules: one request of a link at a time, as a broker reads them: a parked JoinGroup holds up what follows it.
-Writes are confirmed in order; after one that failed, those that built on it are forgotten. Clients of the
-simulation send what a coordinator takes, and nothing else.
+What the shard wants written while the log is busy goes into its next write together, as Kafka's coordinators
+gather the records of several requests in one batch. Writes are confirmed in order; after one that failed,
+those that built on it are forgotten. Clients of the simulation send what a coordinator takes, and nothing
+else.
 """
 
 from __future__ import annotations
@@ -69,6 +71,7 @@ class CoordinatorProcess(Process):
         self._links: dict[int, Link] = {}
         self._epoch = -1
         self._writes: deque[Append] = deque()
+        self._writing: list[Append] = []
         self._settling = False
         self._metadata_of: TopicsImage | None = None
         self._answers: dict[tuple[str, ...] | None, MetadataResponse] = {}
@@ -81,7 +84,7 @@ class CoordinatorProcess(Process):
         cluster, now = self.cluster, self.node.now
         if self._epoch == cluster.leader_epoch:
             return
-        self._writes.clear()
+        self._forget_writes()
         self.shard.unload()
         self._settle()
         self.node.cancel_timer(_LOADED)
@@ -125,7 +128,7 @@ class CoordinatorProcess(Process):
         for effect in shard.effects():
             if isinstance(effect, Append):
                 self._writes.append(effect)
-                if len(self._writes) == 1:
+                if not self._writing:
                     self._write_later()
             elif isinstance(effect, Answer):
                 link = self._links.pop(effect.ticket, None)
@@ -137,33 +140,40 @@ class CoordinatorProcess(Process):
             node.set_timer(_TIMER, due)
 
     def _write_later(self) -> None:
-        node, cluster = self.node, self.cluster
+        """The log is free for what waits for it."""
+        node, cluster, writes = self.node, self.cluster, self._writes
         takes = node.random.randint(*cluster.write_ms) + cluster.slow_ms
-        node.world.clock.at(node.now + takes, self._write, self._writes[0], self._epoch)
+        most = cluster.most_together
+        self._writing = [writes.popleft() for _ in range(min(len(writes), most or len(writes)))]
+        node.world.clock.at(node.now + takes, self._write, self._writing, self._epoch)
 
-    def _write(self, append: Append, epoch: int) -> None:
-        """The log takes the oldest write, or refuses it, if it still waits."""
-        if self.node.process is not self or not self._writes or self._writes[0] is not append:
+    def _forget_writes(self) -> None:
+        self._writes.clear()
+        self._writing = []
+
+    def _write(self, batch: list[Append], epoch: int) -> None:
+        """The log takes a write, or refuses it, if it still waits."""
+        if self.node.process is not self or self._writing is not batch:
             return
-        error = self.cluster.append(epoch, append.encoded())
-        if not self.node.postpones(self._written, append, error):
+        error = self.cluster.append(epoch, [record for append in batch for record in append.encoded()])
+        if not self.node.postpones(self._written, batch, error):
             delay = self.node.random.randint(0, 1)
-            self.node.world.clock.at(self.node.now + delay, self._written, append, error)
+            self.node.world.clock.at(self.node.now + delay, self._written, batch, error)
 
-    def _written(self, append: Append, error: ErrorCode | None) -> None:
-        if self.node.process is not self or not self._writes or self._writes[0] is not append:
+    def _written(self, batch: list[Append], error: ErrorCode | None) -> None:
+        if self.node.process is not self or self._writing is not batch:
             return
-        if self.node.postpones(self._written, append, error):
+        if self.node.postpones(self._written, batch, error):
             return
         self._advance()
-        if not self._writes or self._writes[0] is not append:
+        if self._writing is not batch:
             return
         if error is None:
-            self._writes.popleft()
-            self.shard.appended(append.number)
+            self._writing = []
+            self.shard.appended(batch[-1].number)
         else:
-            self._writes.clear()
-            self.shard.failed(append.number, int(error))
+            self._forget_writes()
+            self.shard.failed(batch[0].number, int(error))
         if self._writes:
             self._write_later()
         self._settle()

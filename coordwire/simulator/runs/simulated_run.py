@@ -23,6 +23,8 @@ __all__ = ["SimulatedRun", "comparable_faults", "simulate"]
 _STARTS_MS = 10_000
 _APART_MS = 500
 _ONE_BY_ONE = 100
+_EACH_REBALANCES = frozenset({"zookeeper", "draft-1", "draft-2"})
+"""Designs in which each consumer that starts makes all rebalance at once."""
 _LAST_QUIET_MS = 40_000
 
 
@@ -50,8 +52,9 @@ def simulate(
     pcap: BinaryIO | None = None,
     prepare: Callable[[DesignRun], None] | None = None,
 ) -> SimulatedRun:
-    """Run a design. Up to 100 consumers start within ten seconds, at most half a second apart; more start
-    at once, as each of them alone would make all that came before it rebalance.
+    """Run a design. Consumers start within ten seconds, at most half a second apart. More than 100 start at
+    once in a design in which each of them makes all that came before it rebalance at once; in the others
+    these learn of it in their next ping or heartbeat, so that several that start share a rebalance.
 
     pcap: where the capture is written. prepare: called before time begins. Raises `KeyError` for an unknown
     design.
@@ -65,10 +68,11 @@ def simulate(
             capture(record)
 
     world = World(seed=seed, tap=tap)
+    at_once = members > _ONE_BY_ONE and design in _EACH_REBALANCES
     run = add_design(
         world, design, members=members, partitions=partitions, coordinators=coordinators,
         session_ms=session_ms, metadata_ms=metadata_ms,
-        apart_ms=min(_APART_MS, _STARTS_MS // members) if members <= _ONE_BY_ONE else 0,
+        apart_ms=0 if at_once else min(_APART_MS, _STARTS_MS // members),
     )  # fmt: skip
     observer = RunObserver(world, run.identify)
     world.plan(plan)
