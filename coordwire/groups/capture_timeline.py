@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from coordwire._speedups import native
 from coordwire.capture.body_text import body_text, has_no_codes
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
+from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.dialects.grammar import Dialect
 from coordwire.enums import ErrorCode
 from coordwire.group_events import CoordinatorFound, ErrorMet, GroupEvent, Kind, Unanswered
@@ -155,6 +156,8 @@ class Timeline:
                 return ()
             if key == _FETCH and (events := self._fetched(entry)) is not None:
                 return events
+        if isinstance(entry, LazyEntry):
+            entry.decode()
         if entry.dialect is not _KAFKA or entry.error is not None:
             return self._events(self._read(entry))
         message: Any = entry.message
@@ -245,34 +248,35 @@ class Timeline:
         known.alive(request, code, generation, asked, place, _host(asked))
         return events, self._groups.current(known, None, place)
 
-    def _events(self, events: Iterable[GroupEvent]) -> Iterator[GroupEvent]:
+    def _events(self, events: Iterable[GroupEvent]) -> list[GroupEvent]:
         """The events, and what they cost."""
+        found: list[GroupEvent] = []
         for event in events:
             if type(event) in self._told:
-                yield from self._tell(event)
+                found += self._tell(event)
             else:
-                yield event
+                found.append(event)
+        return found
 
     def _tell(self, event: GroupEvent) -> Iterator[GroupEvent]:
         if self._ends is not None:
             event = self._ends.see(event)
         yield from self._commits.costs.see(event)
 
-    def _read(self, entry: Entry) -> Iterator[GroupEvent]:
-        if not isinstance(entry, FrameEntry):
-            return
-        if entry.error is not None or entry.message is None:
-            yield from self._unreadable(entry)
-            return
+    def _read(self, entry: FrameEntry) -> Iterable[GroupEvent]:
+        message, asked = entry.message, entry.request
+        if entry.error is not None or message is None:
+            return self._unreadable(entry)
         place = self._last = _place(entry)
         if entry.dialect is not _KAFKA:
-            yield from self._drafts.feed(entry, place)
-        elif entry.direction == "request":
-            yield from self._request(entry, entry.message, place)
-        elif entry.request is not None and entry.request.message is not None and not entry.request.error:
-            yield from self._response(entry, entry.request, entry.request.message, entry.message, place)
-        elif entry.request is not None and entry.request.released:
-            yield from self._unreadable(entry)  # without its request it says little more
+            return self._drafts.feed(entry, place)
+        if entry.direction == "request":
+            return self._request(entry, message, place)
+        if asked is not None and asked.message is not None and not asked.error:
+            return self._response(entry, asked, asked.message, message, place)
+        if asked is not None and asked.released:
+            return self._unreadable(entry)  # without its request it says little more
+        return ()
 
     def finish(self) -> Iterator[GroupEvent]:
         """What there is to say when the input is at its end."""
@@ -307,10 +311,10 @@ class Timeline:
 
     # --- requests ---
 
-    def _request(self, entry: FrameEntry, message: Any, place: Seen) -> Iterator[GroupEvent]:
+    def _request(self, entry: FrameEntry, message: Any, place: Seen) -> Iterable[GroupEvent]:
         key = entry.api_key
         if key not in _ABOUT_A_GROUP:
-            return
+            return ()
         self._asks(entry, message, place)
         if key == _LEAVE:
             self._groups.of_classic(message.group_id).leave_request(message, place)
@@ -321,7 +325,8 @@ class Timeline:
                 group.join_request(entry, message, place, _host(entry))
             else:
                 group.sync_request(message, place)
-            yield from group.drain()
+            return group.drain()
+        return ()
 
     def _asks(self, entry: FrameEntry, message: Any, place: Seen) -> None:
         """A member's request waits for its answer."""
@@ -342,26 +347,29 @@ class Timeline:
 
     def _response(
         self, entry: FrameEntry, asked: FrameEntry, request: Any, message: Any, place: Seen
-    ) -> Iterator[GroupEvent]:
+    ) -> Iterable[GroupEvent]:
         key = entry.api_key
-        if key in _ABOUT_A_GROUP:
-            self._waiting.pop(_place(asked), None)
-            self._given(asked, request, message)
-            yield from _errors(entry, request, message, place)
-        elif self._ends is not None and asked.flow:
-            self._ends.opens(asked)
+        if key not in _ABOUT_A_GROUP:
+            if self._ends is not None and asked.flow:
+                self._ends.opens(asked)
+            return self._others(entry, request, message, place) if key in _OTHERS else ()
+        asked_place = _place(asked)
+        self._waiting.pop(asked_place, None)
+        self._given(asked, request, message)
+        events: list[GroupEvent] = [*_errors(entry, request, message, place)]
+        group: AnyGroup | None
         if key in _BEATS:
-            beaten = self._beat(entry, asked, message, place, _place(asked))
-            yield from () if beaten is None else beaten.drain()
+            group = self._beat(entry, asked, message, place, asked_place)
         elif key in _CLASSIC:
-            yield from self._of_classic(entry, asked, request, message, place)
-        elif key in _COMMITS:
+            group = self._of_classic(entry, asked, request, message, place, asked_place)
+        else:
             codes = (one.error_code for topic in message.topics for one in topic.partitions)
-            events, group = self._commit(entry, asked, place, message.topics, next(filter(None, codes), 0))
-            yield from events
-            yield from () if group is None else group.drain()
-        elif key in _OTHERS:
-            yield from self._others(entry, request, message, place)
+            code = next(filter(None, codes), 0)
+            more, group = self._commit(entry, asked, place, message.topics, code)
+            events += more
+        if group is not None and group.pending:
+            events += group.drain()
+        return events
 
     def _given(self, asked: FrameEntry, request: Any, message: Any) -> None:
         """A member may be given its id by an answer."""
@@ -387,22 +395,20 @@ class Timeline:
         return self._groups.current(group, request.member_id or None, place)
 
     def _of_classic(
-        self, entry: FrameEntry, asked: FrameEntry, request: Any, message: Any, place: Seen
-    ) -> Iterator[GroupEvent]:
-        group = self._groups.of_classic(request.group_id)
+        self, entry: FrameEntry, asked: FrameEntry, request: Any, message: Any, place: Seen, asked_place: Seen
+    ) -> AnyGroup:
+        """JoinGroup, SyncGroup or LeaveGroup, answered: the group as it goes on."""
+        group: ClassicGroup | ConsumerGroup
         if entry.api_key == _JOIN:
-            group = self._groups.of_join_answer(request.group_id, message, _place(asked))
-            group.join_response(request, message, place, _place(asked))
-        elif entry.api_key == _SYNC:
-            group.sync_response(request, message, asked, place, _host(asked))
-        elif entry.api_key == _LEAVE:
-            group.leave_response(request, message, place, _place(asked))
-        yield from self._of(group, request.member_id or None, place)
-
-    def _of(self, group: AnyGroup, member_id: str | None, place: Seen) -> Iterator[GroupEvent]:
-        """What happened to a group by a frame of this member, its conversion included."""
-        group = self._groups.current(group, member_id, place)
-        yield from group.drain() if group.pending else ()
+            group = self._groups.of_join_answer(request.group_id, message, asked_place)
+            group.join_response(request, message, place, asked_place)
+        else:
+            group = self._groups.of_classic(request.group_id)
+            if entry.api_key == _SYNC:
+                group.sync_response(request, message, asked, place, _host(asked))
+            else:
+                group.leave_response(request, message, place, asked_place)
+        return self._groups.current(group, request.member_id or None, place)
 
     def _others(self, entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         match entry.api_key:
@@ -465,11 +471,13 @@ class Timeline:
         )  # fmt: skip
 
 
-def _errors(entry: FrameEntry, request: Any, message: Any, place: Seen) -> list[ErrorMet]:
+def _errors(entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterable[ErrorMet]:
     """The error codes of an answer about a group."""
+    code = getattr(message, "error_code", 0)
+    if not code and (entry.api_key in _BEATS or entry.api_key in (_JOIN, _SYNC)):
+        return ()
     member_id = request.member_id or None
     found: list[tuple[int, str | None, str | None]] = []
-    code = getattr(message, "error_code", 0)
     if code and code != _MEMBER_ID_REQUIRED:
         found.append((code, member_id, getattr(message, "error_message", None)))
     if entry.api_key == _LEAVE:

@@ -7,7 +7,7 @@ rebalance of a group whose coordinator assigns lists nothing: its assignments ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from coordwire.enums import ErrorCode
@@ -74,9 +74,10 @@ class Group:
             event(group=self.group, time_ns=time_ns, source=source, number=number, packet=packet, **fields)
         )
 
-    def drain(self) -> Iterator[GroupEvent]:
-        yield from self.pending
-        self.pending.clear()
+    def drain(self) -> list[GroupEvent]:
+        """The events that are pending, which are no longer."""
+        found, self.pending = self.pending, []
+        return found
 
     # --- sessions ---
 

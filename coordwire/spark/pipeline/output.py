@@ -180,10 +180,12 @@ def _by_folder(table: str, batch: pyarrow.RecordBatch) -> Iterator[tuple[str, py
         yield folder_of([key[0].as_py() for key in keys], topic is not None), batch
         return
     names = ["date", "topic"][: len(keys)]
-    places = pa.table([*keys, pa.array(range(len(batch)), pa.int64())], names=[*names, "row"])
-    for one in places.group_by(names, use_threads=False).aggregate([("row", "list")]).to_pylist():
-        folder = folder_of([one[name] for name in names], topic is not None)
-        yield folder, batch.take(pa.array(one["row_list"]))
+    numbers = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), len(batch)), start=-1)
+    places = pa.table([*keys, numbers], names=[*names, "row"])
+    found = places.group_by(names, use_threads=False).aggregate([("row", "list")])
+    values = zip(*(found.column(name).to_pylist() for name in names), strict=True)
+    for one, rows in zip(values, found.column("row_list"), strict=True):
+        yield folder_of(list(one), topic is not None), batch.take(rows.values)
 
 
 def _same(keys: list[Any]) -> bool:

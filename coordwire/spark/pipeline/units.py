@@ -283,7 +283,7 @@ class _Work:
             while tables:
                 yield tables.pop()
         if telling:
-            tables.extend(stories.add(timeline.finish()))
+            yield from stories.add_all(timeline.finish())
         for (key, refused), count in apis.items():
             name = None if key is None else api_name(key)
             self.apis[name or "unknown", refused] += count
@@ -299,7 +299,7 @@ class _Work:
         part = self.unit.part
         stories = EventRows(self.tables, self.options.batch_size)
         try:
-            yield from stories.add(log_events((part.path, *part.rest), part.partition))
+            yield from stories.add_all(log_events((part.path, *part.rest), part.partition))
         except Exception as error:
             if self.options.failfast:
                 raise

@@ -54,16 +54,22 @@ class EventRows:
         self._many: dict[type[GroupEvent], ColumnMaker] = {}
         self._waiting: dict[str, list[GroupEvent]] = {name: [] for name in self._builders}
 
-    def add(self, events: Iterable[GroupEvent]) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-        """More events; a table's name with a batch of rows whenever enough has come together."""
+    def add(self, events: Iterable[GroupEvent]) -> list[tuple[str, pyarrow.RecordBatch]]:
+        """A few more events; a table's name with a batch of rows wherever enough has come together."""
+        full: list[tuple[str, pyarrow.RecordBatch]] = []
         for event in events:
             name = _TABLES.get(type(event), "groups")
             waiting = self._waiting.get(name)
             if waiting is not None:
                 waiting.append(event)
                 if len(waiting) >= TOGETHER:
-                    for batch in self._make(name):
-                        yield name, batch
+                    full += [(name, batch) for batch in self._make(name)]
+        return full
+
+    def add_all(self, events: Iterable[GroupEvent]) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        """Any number of events; the batches that have come together."""
+        for event in events:
+            yield from self.add((event,))
 
     def _make(self, name: str) -> Iterator[pyarrow.RecordBatch]:
         """Make a table's events that wait into rows; the batches that have come together, as if each were
