@@ -30,14 +30,14 @@ class ClassicGroupModel:
     pending_joins: ids given out with MEMBER_ID_REQUIRED that have not joined yet (KIP-394).
     pending_syncs: members of the generation whose SyncGroup has not come yet.
     member_added: somebody joined since the initial delay was last extended.
-    overdue: the join phase's time is over, and nobody has joined.
+    overdue: the join phase's time is over, and no member has joined.
     topics: what the members subscribe to; None where that can't be known.
     """
 
     __slots__ = (
         "_capacity", "_supported", "generation", "group_id", "leader", "member_added", "members",
-        "overdue", "parked_joins", "pending_joins", "pending_syncs", "previous_state", "protocol", "protocol_type",
-        "state", "state_since", "static_members", "topics",
+        "overdue", "parked_joins", "pending_joins", "pending_syncs", "previous_state", "protocol",
+        "protocol_type", "state", "state_since", "static_members", "topics",
     )  # fmt: skip
 
     def __init__(
