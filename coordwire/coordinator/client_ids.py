@@ -31,6 +31,8 @@ def client_id_of(context: RequestContext) -> str:
 def is_unwritable(record: LogRecord) -> bool:
     """Whether a record can't be written, for want of a client's id or of room for a member's."""
     value = record.value
+    if not fits(getattr(record.key, "member_id", None)):
+        return True
     if isinstance(value, ConsumerGroupMemberMetadataValue):
         return value.client_id is NO_CLIENT_ID
     if isinstance(value, GroupMetadataValue):

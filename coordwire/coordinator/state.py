@@ -97,7 +97,7 @@ class State:
         self.pending_offsets = PendingOffsets(self.snapshots)
 
     def set_timer(self, key: TimerKey, delay_ms: int, action: Callable[[], Result]) -> None:
-        self.timers.set(key, self.now + max(delay_ms, 0), action)
+        self.timers.set(key, self.now + delay_ms, action)
 
     def set_timer_with_retry(self, key: TimerKey, delay_ms: int, action: Callable[[], Result]) -> None:
         """A timer whose operation is tried again a little later when its records could not be written."""

@@ -44,6 +44,21 @@ def kafka_log(steps: Sequence[str], outputs: Sequence[Sequence[str]]) -> Log:
     return end, records
 
 
+def in_the_order_of(other: Log, log: Log) -> Log:
+    """The log, with runs of records that the other has in another order in that order: where it is free, as
+    with tombstones of one request, both then lose the same records when they are cut."""
+    end, records = log
+    ordered, aligned = list[tuple[int, Record]](), 0
+    run: Counter[Record] = Counter()
+    for (offset, mine), (_, theirs) in zip(records, other[1], strict=False):
+        ordered.append((offset, theirs))
+        run[mine] += 1
+        run[theirs] -= 1
+        if not any(run.values()):
+            aligned = len(ordered)
+    return end, [*ordered[:aligned], *records[aligned:]]
+
+
 class Failover:
     """One history with a failover in it. change: what became of the log between."""
 
@@ -64,8 +79,9 @@ class Failover:
         grown.grow(self._at)
         before = list(grown.steps)
         outputs = kafka.run([kafka_settings(self.seed), *before])[1:]
-        ours = load_step(self._changed(grown.replayer.whole_log))
-        theirs = load_step(self._changed(kafka_log(before, outputs)))
+        kafkas = kafka_log(before, outputs)
+        ours = load_step(self._changed(in_the_order_of(kafkas, grown.replayer.whole_log)))
+        theirs = load_step(self._changed(kafkas))
         grown.fail_over(theirs)
         grown.grow_to(self._steps)
         after = grown.steps[len(before) :]

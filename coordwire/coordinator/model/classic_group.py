@@ -86,8 +86,8 @@ class ClassicGroupModel:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long a rebalance waits: as long as its most patient member."""
-        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+        """How long a rebalance waits: as long as its most patient member, and not less than no time."""
+        return max([0, *(member.rebalance_timeout_ms for member in self.members.values())])
 
     @property
     def all_joined(self) -> bool:
