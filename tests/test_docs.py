@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -107,3 +108,8 @@ def test_every_cause_is_explained() -> None:
     explained = set(re.findall(r"^\| `(.*?)` \|", page, re.MULTILINE))
     said = {text.removeprefix("{} ").replace("{}", "…") for text in CAUSES.values()}
     assert explained == said
+
+
+def test_the_page_of_columns_is_what_the_code_says() -> None:
+    made = runpy.run_path(str(ROOT / "docs" / "_columns.py"))
+    assert made["PAGE"].read_text() == made["page"](), "python docs/_columns.py writes it"

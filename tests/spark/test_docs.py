@@ -1,21 +1,34 @@
-"""The PySpark example of docs/reference/spark.md runs as it is, on the sample's files."""
+"""The PySpark examples of docs/reference/spark.md and of docs/how-to/consumer-offsets.md run as they are."""
 
 from __future__ import annotations
 
 import re
 import shutil
+import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from coordwire.records import Record, encode_batch
 from tests.broker_sample import broker_sample
+from tests.spark.data import START
+from tests.spark.test_disk_lag import commits, put
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
-(EXAMPLE,) = re.findall(
-    r"^```py\n(.*?)^```$", (ROOT / "docs/reference/spark.md").read_text(), re.MULTILINE | re.DOTALL
-)
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+
+
+(EXAMPLE,) = blocks("docs/reference/spark.md", "py")
+(BY_DAY,) = blocks("docs/how-to/consumer-offsets.md", "py")
+(PRINTED,) = blocks("docs/how-to/consumer-offsets.md", "text")
 CAPTURE = "aio__rdmock__admin.pcap"
 
 
@@ -39,3 +52,49 @@ def test_the_example(spark: SparkSession, tmp_path: Path) -> None:
     names: dict[str, Any] = {}
     exec(compile(code, "docs/reference/spark.md, example", "exec"), names)
     assert any(row.group_id == "g-aio-admin" for row in names["found"].collect())
+
+
+def marker(kind: int, offset: int) -> bytes:
+    """The end of producer 5's transaction: 0 aborts, 1 commits."""
+    record = Record(timestamp=START, key=struct.pack(">hh", 0, kind), value=struct.pack(">hi", 0, 0))
+    return encode_batch(
+        [record], control=True, transactional=True, producer_id=5, producer_epoch=0, base_offset=offset
+    )
+
+
+@pytest.fixture
+def session_zone(spark: SparkSession) -> Iterator[None]:
+    """The example sets the session's time zone, which other tests share."""
+    before = spark.conf.get("spark.sql.session.timeZone")
+    yield
+    spark.conf.set("spark.sql.session.timeZone", str(before))
+
+
+def committed_by_day(spark: SparkSession, folder: Path, year: int = 2026) -> Any:
+    """The example's rows, of the files in a folder and of that year's November."""
+    code = BY_DAY.replace('"disk/data"', repr(str(folder))).replace('"2026-', f'"{year}-')
+    code, _, shown = code.rpartition("by_day.orderBy")
+    names: dict[str, Any] = {}
+    exec(compile(code, "docs/how-to/consumer-offsets.md, example", "exec"), names)
+    assert names["spark"] is spark or names["spark"].version == spark.version
+    return eval("by_day.orderBy" + shown.removesuffix(".show()\n"), names)
+
+
+@pytest.mark.usefixtures("session_zone")
+def test_offsets_by_day(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    committed_by_day(spark, broker_sample() / "data").show()
+    assert capsys.readouterr().out.strip() == PRINTED.strip()
+
+
+@pytest.mark.usefixtures("session_zone")
+def test_offsets_by_day_with_transactions_and_replicas(spark: SparkSession, tmp_path: Path) -> None:
+    producer: dict[str, Any] = {"producer_id": 5, "producer_epoch": 0, "transactional": True}
+    data = commits([("g", "orders", 0, 3)])
+    data += commits([("g", "orders", 0, 8)], 1, base_sequence=0, **producer) + marker(0, 2)
+    data += commits([("g", "orders", 1, 4)], 3, base_sequence=1, **producer) + marker(1, 4)
+    data += commits([("g", "orders", 1, 9)], 5, base_sequence=2, **producer)  # still open
+    data += commits([("h", "orders", 0, 7), ("h", "orders", 0, None)], 6)
+    for broker in ("a", "b"):
+        put(tmp_path / broker, "__consumer_offsets-7", data)
+    found = [tuple(row)[1:] for row in committed_by_day(spark, tmp_path, 2023).collect()]
+    assert found == [("g", "orders", 0, 1, 3), ("g", "orders", 1, 1, 4), ("h", "orders", 0, 1, 7)]

@@ -1,0 +1,65 @@
+"""docs/reference/columns.md, from the code that has columns and options: `python docs/_columns.py` writes it.
+
+Rule: the page is kept in the repository, so that it can be read on a forge; `tests/test_docs.py` compares it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from coordwire.spark import options
+from coordwire.spark.columns import PARTITIONS, TABLES, Column
+from coordwire.spark.readers.dispatch import SOURCES
+
+PAGE = Path(__file__).parent / "reference" / "columns.md"
+
+
+def page() -> str:
+    """The text of the page."""
+    sources = {f"`{name}`": source.columns for name, source in sorted(SOURCES.items())}
+    same = {tuple(columns): f"`{name}`" for name, columns in TABLES.items()}
+    lines = [
+        "# Columns and options",
+        "",
+        "Types are Spark's; every column may be null. Times are UTC. A column marked * is there only when "
+        "`.schema()` asks for it. The page is made by `python docs/_columns.py`.",
+        "",
+        "## Tables of the pipeline",
+        "",
+    ]
+    for name, columns in TABLES.items():
+        lines += [f"### Table {name}", ""]
+        time, topic = PARTITIONS.get(name, (None, None))
+        if time:
+            folders = f"`date=` of `{time}`" + (f", then by `{topic}`" if topic else "")
+            lines += [f"In folders by {folders}.", ""]
+        lines += [*_table(columns), ""]
+    lines += ["## Data sources", ""]
+    for name, columns in sources.items():
+        lines += [f"### {name.strip('`')}", ""]
+        if tuple(columns) in same:
+            lines += [f"The columns of the table {same[tuple(columns)]}.", ""]
+        else:
+            lines += [*_table(columns), ""]
+    lines += ["## Options", "", "Of the data sources, for `.option(NAME, VALUE)`.", "", "```text"]
+    return "\n".join([*lines, *_options(), "```", ""])
+
+
+def _table(columns: tuple[Column, ...]) -> Iterator[str]:
+    yield "| column | type | what it is |"
+    yield "|---|---|---|"
+    for column in columns:
+        star = " *" if column.asked else ""
+        yield f"| `{column.name}`{star} | `{column.type}` | {column.about} |"
+
+
+def _options() -> list[str]:
+    """The table in the module's docstring."""
+    text = options.__doc__ or ""
+    lines = text.split("takes.\n\n")[1].split("\n\nRules:")[0].splitlines()
+    return [line.removeprefix("    ") for line in lines]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
