@@ -82,6 +82,15 @@ def test_more_keys_than_a_page_holds(s3: LocalS3) -> None:
     assert len(find_files(["s3://many/caps"])) == 1003
 
 
+def test_a_server_that_cannot_be_reached_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Some of fsspec's file systems connect when they are made."""
+    pytest.importorskip("fsspec", reason="fsspec isn't installed")
+    (tmp_path / LOG).write_bytes(DATA)
+    uri = "ftp://127.0.0.1:1/tables"
+    assert main(["pipeline", "--engine", "local", str(tmp_path), "--out", uri]) == 2
+    assert uri in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("uri", "reason"),
     [

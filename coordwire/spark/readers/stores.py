@@ -454,6 +454,8 @@ def _fsspec(uri: str, scheme: str) -> tuple[Store, str]:
             f"{uri}: {scheme}:// is not known here; {known} are, and what an installed fsspec serves "
             f"({' '.join(str(error).split())})"
         ) from None
+    except OSError as error:  # some connect when they are made
+        raise _told(error, uri) from error
     protocol = inner.protocol if isinstance(inner.protocol, str) else inner.protocol[0]
     if protocol in ("file", "local"):
         return Store(fs.LocalFileSystem(), "file://", "", False), path
