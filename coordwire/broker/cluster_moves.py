@@ -112,13 +112,15 @@ class ClusterMoves:
     def truncate(self, topic: str, partition: int, offset: int) -> int:
         """Let a partition lose its records from an offset on, as where a replica leads that lacked them.
 
-        Whole batches go; gives where the log ends then. Raises `LookupError`, and `ValueError` for logs on
-        disk.
+        Whole batches go; gives where the log ends then. Raises `LookupError`, `OSError`.
         """
 
         def cut() -> int:
             found = self._partition(topic, partition)
+            start = found.log.start_offset
             found.log.truncate(offset)
+            if found.log.start_offset != start:
+                self._broker.cluster.logs.started(found)
             self._new_epoch(found)
             return found.log.end_offset
 

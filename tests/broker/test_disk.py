@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from coordwire.broker.log.data_folder import DataFolder, DataFolderError
 from coordwire.broker.log.disk import DiskRules, DiskStorage
 from coordwire.broker.log.disk_loading import create_log, load_log
 from coordwire.broker.log.partition_log import PartitionLog
+from coordwire.broker.log.refused_records import RefusedRecords
 from coordwire.broker.log.validation import AppendRules, one_batch
 from coordwire.logs import LogRecord, encode_log_record, open_log_record
 from coordwire.messages import PartitionChangeRecord
@@ -139,6 +141,62 @@ def test_a_log_on_disk_is_the_one_in_memory(
     verified(folder)
 
 
+@settings(max_examples=25, deadline=None)
+@given(sizes, sizes, st.booleans(), st.integers(0, 30), st.integers(0, 60))
+def test_a_truncated_log_on_disk_is_the_one_in_memory(
+    tmp_path_factory: pytest.TempPathFactory,
+    before: list[int],
+    after: list[int],
+    kill: bool,
+    start: int,
+    cut: int,
+) -> None:
+    folder = tmp_path_factory.mktemp("log") / "orders-0"
+    from uuid import UUID
+
+    disk, memory = create_log(folder, UUID(int=5), SMALL), PartitionLog()
+
+    def write(log: PartitionLog, numbers: list[int], epoch: int) -> None:
+        for at, size in enumerate(numbers):
+            records = [Record(timestamp=NOW - size, value=b"v" * size), Record(timestamp=NOW + size)]
+            who: dict[str, Any] = {"producer_id": 7, "producer_epoch": epoch, "transactional": True}
+            append(log, encode_batch(records, base_offset=0, base_sequence=2 * (at % 3), **who))
+            if at % 3 == 2:
+                ended: dict[str, Any] = {
+                    "committed": at % 2 == 0,
+                    "coordinator_epoch": 0,
+                    "version": 0,
+                    "now": NOW,
+                }
+                log.end_transaction(7, epoch, **ended)
+                epoch += 1
+
+    for log in (disk, memory):
+        write(log, before, 0)
+        if start <= log.end_offset:
+            log.delete_before(start)
+        log.truncate(cut)
+        log.lead(1)
+    verified(folder)
+    for again in (False, True):
+        assert (disk.start_offset, disk.end_offset) == (memory.start_offset, memory.end_offset)
+        assert disk.last_stable_offset == memory.last_stable_offset
+        assert disk.epochs.entries == memory.epochs.entries
+        for offset in range(memory.start_offset, memory.end_offset + 1):
+            assert disk.read(offset, 700, committed=True) == memory.read(offset, 700, committed=True)
+            assert disk.read(offset, 700).data == memory.read(offset, 700).data
+        for time in (NOW - 200, NOW, NOW + 150):
+            assert disk.find_time(time, disk.end_offset) == memory.find_time(time, memory.end_offset)
+        if not again:
+            for log in (disk, memory):
+                write(log, after, 100)
+            verified(folder)
+            disk.let_go() if kill else disk.close()
+            disk = load_log(folder, SMALL, memory.start_offset, 1)
+    disk.close()
+    verified(folder)
+
+
 def test_a_segment_that_is_full_is_followed_by_another_with_a_snapshot(tmp_path: Path) -> None:
     from uuid import UUID
 
@@ -251,6 +309,27 @@ def test_several_nodes_have_folders_of_their_own(tmp_path: Path) -> None:
     assert [(one.leader, one.log.end_offset) for one in again.topics["orders"].partitions] == [
         (partition.leader, 1) for partition in topic.partitions
     ]
+    closed(again)
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_all_batches_that_a_producer_may_have_in_flight_are_known_after_a_restart(
+    tmp_path: Path, end: Callable[[ClusterState], None]
+) -> None:
+    """A client that got no answer sends up to five again. If only the last were known, the others would be
+    out of order, and the client would send them once more in a new epoch: twice in the log."""
+    cluster = opened(tmp_path)
+    (partition,) = cluster.create_topic("orders", 1, settings={"segment.bytes": "150"}).partitions
+    sent = [batch(b"v", producer_id=7, producer_epoch=0, base_sequence=number) for number in range(7)]
+    for data in sent:
+        append(partition.log, data)
+    end(cluster)
+    again = opened(tmp_path)
+    (partition,) = again.topics["orders"].partitions
+    assert [append(partition.log, data) for data in sent[2:]] == [2, 3, 4, 5, 6]
+    with pytest.raises(RefusedRecords, match="sends sequence 1 after 6"):
+        append(partition.log, sent[1])
+    assert partition.log.end_offset == 7
     closed(again)
 
 

@@ -203,9 +203,16 @@ def test_a_truncated_log_knows_the_producers_that_are_left() -> None:
     assert (log.end_offset, log.size) == (0, 0)
 
 
-def test_a_log_on_disk_is_not_truncated(tmp_path: Path) -> None:
+def test_a_log_on_disk_is_truncated(tmp_path: Path) -> None:
+    """A restart does not bring the records back, and goes on in the epoch that the move began."""
     with Kafka(topics=["orders"], data=tmp_path) as kafka:
-        kafka.produce("orders", "one")
-        with pytest.raises(ValueError, match="a log on disk cannot be truncated here"):
-            kafka.moves.truncate("orders", 0, 0)
-        assert len(kafka.records("orders")) == 1
+        for value in ("one", "two", "three"):
+            kafka.produce("orders", value)
+        assert kafka.moves.truncate("orders", 0, 1) == 1
+        assert [record.value for record in kafka.records("orders")] == [b"one"]
+        kafka.produce("orders", "other")
+    with Kafka(data=tmp_path) as kafka:
+        assert [(one.offset, one.value) for one in kafka.records("orders")] == [(0, b"one"), (1, b"other")]
+        log = kafka.broker.call(lambda broker: broker.cluster.topics["orders"].partitions[0].log)
+        assert log.epoch == 1
+        assert (log.epoch_end(0), log.epoch_end(1)) == ((0, 1), (1, 2))

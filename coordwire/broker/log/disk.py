@@ -14,19 +14,22 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from struct import Struct
 
 from coordwire.broker.log.batch_table import BatchPlace
 from coordwire.broker.log.data_folder import remove_partition, write_file
 from coordwire.messages.producer_snapshot import ProducerEntry
+from coordwire.records import RecordBatch
 from coordwire.segments import AbortedTransaction, TransactionIndex, write_snapshot
-from coordwire.segments.names import FileKind, log_name
+from coordwire.segments.names import FileKind, file_name, log_name
 from coordwire.segments.state_files import EPOCHS
 
 __all__ = ["DiskRules", "DiskStorage", "OpenSegment"]
 
 _FURTHEST = (1 << 31) - 1
+_KINDS: tuple[FileKind, ...] = ("index", "timeindex", "txnindex", "snapshot", "log")
 _INDEX, _TIME = Struct(">ii"), Struct(">qi")
 
 
@@ -87,19 +90,23 @@ class DiskStorage:
             or batch.last_offset - segment.base_offset > _FURTHEST
         ):
             segment = self._roll(batch.base_offset, producers())
-        position = segment.size
         self._write_all(segment, data)
-        segment.positions.append(position)
-        segment.size += len(data)
         self._count += 1
-        if batch.max_timestamp > segment.latest:
-            segment.latest, segment.latest_offset = batch.max_timestamp, batch.last_offset
+        self._note(segment, len(data), batch.last_offset, batch.max_timestamp)
+
+    def _note(self, segment: OpenSegment, size: int, last_offset: int, timestamp: int) -> None:
+        """A batch follows in the segment's log: what its indexes say of it."""
+        position = segment.size
+        segment.positions.append(position)
+        segment.size += size
+        if timestamp > segment.latest:
+            segment.latest, segment.latest_offset = timestamp, last_offset
         if segment.unindexed > self._rules.index_interval:
-            entry = _INDEX.pack(batch.last_offset - segment.base_offset, position)
+            entry = _INDEX.pack(last_offset - segment.base_offset, position)
             self._extend(segment.base_offset, "index", entry)
             self._stamp(segment)
             segment.unindexed = 0
-        segment.unindexed += len(data)
+        segment.unindexed += size
 
     def _write_all(self, segment: OpenSegment, data: bytes) -> None:
         done = 0
@@ -179,10 +186,47 @@ class DiskStorage:
             self._hidden -= dropped
             self._count -= dropped
             self._firsts = [number - dropped for number in self._firsts[1:]]
-            os.close(gone.descriptor)
-            for kind in ("index", "timeindex", "txnindex", "snapshot", "log"):
+            self._remove(gone)
+
+    def _remove(self, segment: OpenSegment) -> None:
+        """Close a segment and remove its files, the log last: without it the others have no meaning."""
+        os.close(segment.descriptor)
+        for kind in _KINDS:
+            with suppress(OSError):
+                (self.folder / log_name(segment.base_offset, kind)).unlink(missing_ok=True)
+
+    def drop_last(self, count: int, end_offset: int) -> None:
+        left = self._count - count
+        while len(self._segments) > 1 and self._firsts[-1] >= left:
+            self._remove(self._segments.pop())
+            self._firsts.pop()
+        segment = self._segments[-1]
+        sizes = [*segment.positions, segment.size]
+        kept = left - self._firsts[-1]
+        os.ftruncate(segment.descriptor, sizes[kept])
+        self._count = left
+        for path in list(self.folder.iterdir()):
+            name = file_name(path.name)
+            if name is not None and name.kind == "snapshot" and (name.offset or 0) > end_offset:
                 with suppress(OSError):
-                    (self.folder / log_name(gone.base_offset, kind)).unlink(missing_ok=True)
+                    path.unlink()
+        self._index_anew(segment, sizes[: kept + 1], end_offset)
+
+    def _index_anew(self, segment: OpenSegment, edges: list[int], end_offset: int) -> None:
+        """Write the indexes of a segment that has lost batches at its end; edges: of those that are left."""
+        path = self.folder / log_name(segment.base_offset, "txnindex")
+        aborted = TransactionIndex(path.read_bytes(), segment.base_offset) if path.exists() else ()
+        left = [one for one in aborted if one.last_offset < end_offset]
+        for kind in ("index", "timeindex"):
+            write_file(self.folder, log_name(segment.base_offset, kind), b"")
+        if aborted:
+            write_file(self.folder, path.name, TransactionIndex.pack(left))
+        segment.size = segment.unindexed = 0
+        segment.latest, segment.latest_offset, segment.stamped = -1, segment.base_offset, -1
+        segment.positions.clear()
+        for start, stop in pairwise(edges):
+            batch = RecordBatch(memoryview(os.pread(segment.descriptor, stop - start, start)))
+            self._note(segment, batch.size, batch.last_offset, batch.max_timestamp)
 
     def relocate(self, folder: Path) -> None:
         os.rename(self.folder, folder)
@@ -192,9 +236,6 @@ class DiskStorage:
 
     def rewrite(self, first: int, batches: list[bytes | None]) -> None:
         raise ValueError("a log on disk cannot be compacted here: only one in memory")
-
-    def drop_last(self, count: int) -> None:
-        raise ValueError("a log on disk cannot be truncated here: only one in memory")
 
     def close(self, end_offset: int, producers: Iterable[ProducerEntry]) -> None:
         with suppress(OSError):

@@ -22,7 +22,7 @@ from coordwire.broker.log.partition_log import LoadedLog, PartitionLog
 from coordwire.broker.log.producer_states import ProducerStates
 from coordwire.errors import DecodeError
 from coordwire.records import RecordBatch, batches
-from coordwire.segments import AbortedTransaction, Producers, Segment
+from coordwire.segments import AbortedTransaction, Segment
 from coordwire.segments.indexes import OffsetIndex, OffsetPosition, TimeIndex, TimestampOffset
 from coordwire.segments.names import file_name, log_name
 from coordwire.segments.partition import producers_before
@@ -78,7 +78,7 @@ def load_log(folder: Path, rules: DiskRules, start_offset: int = 0, epoch: int =
     loaded = LoadedLog(
         loading.table,
         epochs,
-        ProducerStates(loading.producers),
+        loading.producers or ProducerStates(),
         loading.aborted,
         first,
         max(loading.end_offset, first),
@@ -124,7 +124,7 @@ class _Loading:
         self.rules = rules
         self.table = BatchTable()
         self.segments: list[OpenSegment] = []
-        self.producers: Producers | None = None
+        self.producers: ProducerStates | None = None
         self.aborted: list[AbortedTransaction] = []
         self.end_offset = -1
 
@@ -138,7 +138,7 @@ class _Loading:
         first_aborted = len(self.aborted)
         with Segment(path) as segment:
             if self.producers is None:
-                self.producers = producers_before(segment)
+                self.producers = ProducerStates(producers_before(segment))
             reader = segment.batches()
             try:
                 for batch in reader:

@@ -351,14 +351,14 @@ class PartitionLog:
     def truncate(self, offset: int) -> None:
         """Let the log end before the batch that has an offset; nothing happens if none has.
 
-        What is known of producers is what the batches say that are left. Raises `ValueError` on disk.
+        What is known of producers is what the batches say that are left. Raises `OSError`.
         """
         first = self._table.reaching(offset)
         count = len(self._table) - first
         if not count:
             return
         end = self._table[first].base_offset
-        self._storage.drop_last(count)
+        self._storage.drop_last(count, end)
         self._table.drop_last(count)
         self.end_offset = end
         self.start_offset = min(self.start_offset, end)

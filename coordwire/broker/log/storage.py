@@ -44,8 +44,8 @@ class Storage(Protocol):
     def rewrite(self, first: int, batches: list[bytes | None]) -> None:
         """The batches from number `first` on are these now, without those that are None."""
 
-    def drop_last(self, count: int) -> None:
-        """The log loses so many batches at its end. Raises `ValueError` if they cannot be lost here."""
+    def drop_last(self, count: int, end_offset: int) -> None:
+        """The log loses so many batches at its end, and ends at an offset now. Raises `OSError`."""
 
     def epochs_changed(self, encoded: bytes) -> None:
         """The leader epochs are these now, as the file's bytes."""
@@ -88,7 +88,7 @@ class MemoryStorage:
     def rewrite(self, first: int, batches: list[bytes | None]) -> None:
         self._batches[first : first + len(batches)] = [one for one in batches if one is not None]
 
-    def drop_last(self, count: int) -> None:
+    def drop_last(self, count: int, end_offset: int) -> None:
         del self._batches[len(self._batches) - count :]
 
     def epochs_changed(self, encoded: bytes) -> None:
