@@ -5,7 +5,8 @@ a tree of tests without the package beside it, so that what is imported is what 
 in lanes side by side, each first with the extension, then without; on one of them the whole suite may run
 anyway (--elsewhere).
 
-Rules: Pythons are the system's own and pyenv's, of the versions in `.ci/pythons`, and newer ones, for which
+Rules: Pythons are the system's own, pyenv's and those of a forge's tool cache, of the versions in
+`.ci/pythons`, and newer ones, for which
 there is no extension. Whatever could not be found or installed is reported; a test that then cannot run
 skips with its reason. The core is everything but Spark, Java and other libraries; Hypothesis draws few
 values, and the tests in SLOW and SLOW_FILES, which are about bytes or take long, run only in the whole suite.
@@ -82,6 +83,10 @@ def commands(version: str) -> Iterator[Path]:
         yield Path(system)
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     yield from sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))
+    if "RUNNER_TOOL_CACHE" in os.environ:
+        yield from sorted(
+            Path(os.environ["RUNNER_TOOL_CACHE"]).glob(f"Python/{version}.*/*/bin/python{version}")
+        )
 
 
 def find_pythons() -> list[Python]:

@@ -263,7 +263,10 @@ def counting(
     counter = Counter(charges)
     replaced: list[tuple[FunctionType, CodeType]] = []
     known = [one for one in gc.get_objects() if type(one) is FunctionType]
-    for function in [*functions, *(one for one in known if _is_counted(one.__code__.co_filename))]:
+    for function in [
+        *functions,
+        *(one for one in known if _is_counted(getattr(one.__code__, "co_filename", ""))),
+    ]:
         path = function.__code__.co_filename
         code = _instrumented(path).get(_key(function.__code__))
         if code is not None and code.co_freevars == function.__code__.co_freevars:

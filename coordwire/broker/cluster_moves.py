@@ -73,24 +73,25 @@ class ClusterMoves:
 
     def coordinator(self, *, to: int, group: str | None = None, transactional_id: str | None = None) -> None:
         """Let another node coordinate a group or a transactional id, and what shares its partition."""
-        if (group is None) == (transactional_id is None):
-            raise TypeError("expected a group or a transactional id")
+        self._run(lambda: self._lead(self._coordinated(group, transactional_id), to))
 
-        def move() -> None:
-            cluster = self._broker.cluster
-            if group is not None:
-                place = cluster.offsets_topic().partitions[cluster.groups.partition_of(group)]
-            else:
-                coordinators = cluster.transactions
-                number = coordinators.partition_of(transactional_id or "")
-                place = cluster.transactions_topic().partitions[number]
-            self._lead(place, to)
-
-        self._run(move)
+    def coordinator_of(self, *, group: str | None = None, transactional_id: str | None = None) -> int:
+        """The node that coordinates a group or a transactional id; -1 for none."""
+        return self._run(lambda: self._coordinated(group, transactional_id).leader)
 
     def leader_of(self, topic: str, partition: int) -> int:
         """The node that leads a partition; -1 for none."""
         return self._run(lambda: self._partition(topic, partition).leader)
+
+    def _coordinated(self, group: str | None, transactional_id: str | None) -> ClusterPartition:
+        """The partition of the coordinator's log in which it is."""
+        if (group is None) == (transactional_id is None):
+            raise TypeError("expected a group or a transactional id")
+        cluster = self._broker.cluster
+        if group is not None:
+            return cluster.offsets_topic().partitions[cluster.groups.partition_of(group)]
+        coordinators = cluster.transactions
+        return cluster.transactions_topic().partitions[coordinators.partition_of(transactional_id or "")]
 
     def _lead(self, partition: ClusterPartition, node: int) -> None:
         cluster = self._broker.cluster

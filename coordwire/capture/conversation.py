@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 
 from coordwire.capture.entries import Direction, FrameEntry
 from coordwire.capture.frame_decoding import read_answer, refused_request
-from coordwire.capture.framing import HEAD, Effort, FrameBody, may_be_request
+from coordwire.capture.framing import HEAD, Effort, FrameBody, may_be_request, part_of
 from coordwire.capture.lazy_entries import lazy_entry
 from coordwire.capture.model import TcpConnection
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
@@ -362,7 +362,7 @@ class Conversation:
             return True
         if effort is not None and not effort.spend(size):
             return False
-        body = bytes(memoryview(buffer)[at + PREFIX : at + PREFIX + size])
+        body = part_of(buffer, at + PREFIX, at + PREFIX + size)
         try:
             read_response(body, request.api_key, request.api_version, strict=False)
         except DecodeError:

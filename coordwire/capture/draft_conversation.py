@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from coordwire.capture.conversation import LATEST, Conversation
 from coordwire.capture.entries import Direction, FrameEntry
-from coordwire.capture.framing import Effort, FrameBody
+from coordwire.capture.framing import Effort, FrameBody, part_of
 from coordwire.capture.model import TcpConnection
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
@@ -176,7 +176,7 @@ class DraftConversation:
 
     def sender(self, buffer: bytearray, at: int, end: int) -> Side | None:
         """Who sent the frame that is there from `at` to `end`."""
-        body = bytes(memoryview(buffer)[at + PREFIX : end])
+        body = part_of(buffer, at + PREFIX, end)
         for side in _SIDES:
             readings = self._may_begin(buffer, at, side)
             if any(self._decodes(body, reading) for reading in readings):
@@ -218,7 +218,7 @@ class DraftConversation:
             return True
         if effort is not None and not effort.spend(size):
             return False
-        body = bytes(memoryview(buffer)[start : start + size])
+        body = part_of(buffer, start, start + size)
         fits = any(self._decodes(body, reading) for reading in readings)
         if fits and effort is not None:
             effort.succeeded(size)

@@ -49,6 +49,12 @@ SPARE = 256 << 10
 TRIES = 4
 
 
+def part_of(buffer: bytearray, start: int, end: int) -> bytes:
+    """A copy of a part. Views are released here: PyPy keeps them, and what is viewed can't be resized."""
+    with memoryview(buffer) as view, view[start:end] as part:
+        return bytes(part)
+
+
 class Effort:
     """What a search for frames may spend on decoding on trial: `SPARE` bytes, and `TRIES` for each byte that
     it passes over. So it takes time in proportion to the bytes, whatever sizes they claim.
@@ -204,7 +210,7 @@ class FrameSplitter:
             return None
         if have < PREFIX + size:
             return None
-        data = bytes(memoryview(self.buffer)[at + PREFIX : at + PREFIX + size])
+        data = part_of(self.buffer, at + PREFIX, at + PREFIX + size)
         body = FrameBody(data, self.position, time_ns)
         if self._packets:
             body.first_packet = self._packet_of(self.position)

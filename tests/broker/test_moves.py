@@ -83,7 +83,7 @@ def test_a_coordinator_moves_with_its_groups() -> None:
             named: dict[str, Any] = {name: "g"}
             for node in (2, 1, 1):
                 kafka.moves.coordinator(**named, to=node)
-                assert coordinator(kind) == node
+                assert coordinator(kind) == kafka.moves.coordinator_of(**named) == node
         member = peer.join("g", "orders", 1)
         assert peer.commit(member, "orders", 5) == 0
         kafka.moves.coordinator(group="g", to=2)
@@ -100,6 +100,8 @@ def test_a_coordinator_moves_with_its_groups() -> None:
         assert kafka.group("g").state.is_stable
         with pytest.raises(TypeError, match="expected a group or a transactional id"):
             kafka.moves.coordinator(to=1)
+        with pytest.raises(TypeError, match="expected a group or a transactional id"):
+            kafka.moves.coordinator_of(group="g", transactional_id="g")
 
 
 def test_a_node_goes_down_and_comes_back() -> None:

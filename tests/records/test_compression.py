@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import random
 import sys
-import tracemalloc
 import zlib
 from contextlib import suppress
 
@@ -132,6 +131,7 @@ def bomb(codec: Codec, mebibytes: int = 1024) -> bytes:
 @pytest.mark.parametrize("codec", PACKED)
 def test_bombs(codec: Codec) -> None:
     data = with_body(bomb(codec), 5, codec)
+    tracemalloc = pytest.importorskip("tracemalloc", reason="PyPy does not trace memory")
     tracemalloc.start()
     try:
         for limit, most in ((256 << 20, 700 << 20), (1 << 20, 120 << 20)):
@@ -148,6 +148,7 @@ def test_many_small_records_come_in_chunks() -> None:
     count = 2_000_000
     data = with_body(compress("zstd", record * count), count, "zstd")
     assert len(data) < 5000
+    tracemalloc = pytest.importorskip("tracemalloc", reason="PyPy does not trace memory")
     tracemalloc.start()
     try:
         (batch,) = batches(data)
@@ -238,6 +239,7 @@ def test_what_snappy_can_become(framed: bool) -> None:
                 decompress("snappy", stream(block))
             beyond = f"{len(block)} bytes can't decompress to {declared}" in caught.value.reason
             assert beyond == (declared > 22 * len(block))
+    tracemalloc = pytest.importorskip("tracemalloc", reason="PyPy does not trace memory")
     tracemalloc.start()
     with pytest.raises(CorruptBatch, match="can't decompress"):
         decompress("snappy", stream(snappy_block(200 << 20, bytes(1_000))))
