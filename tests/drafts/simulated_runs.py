@@ -30,6 +30,7 @@ from coordwire.drafts.zookeeper_operations import CreateNode, GetData, Operation
 from coordwire.simulator import World, random_faults
 from coordwire.simulator.drafts import DRAFT_DESIGNS, DraftRun, add_design
 from coordwire.simulator.drafts.machine_process import MachineProcess
+from coordwire.simulator.network import Link
 from coordwire.simulator.runs import RunObserver
 from coordwire.zookeeper import Owner
 from tests.drafts.checkers import check, d10_owners_are_ranges, watch
@@ -68,6 +69,8 @@ class SimulatedCluster:
     latency: tuple[int, int] = (1, SLOW_MS)
     topic_changes: int = 1
     broken: list[str] = field(default_factory=list)
+    openers: dict[int, str] = field(default_factory=dict)
+    """By a link's number, the process that opened it: what it sent may arrive when its node runs another."""
 
     @property
     def world(self) -> World:
@@ -104,12 +107,20 @@ class SimulatedCluster:
         """A process's name in the history."""
         return f"{node}.{self.world.nodes[node].boots}" if node.startswith("consumer-") else node
 
+    def peer(self, link: Link) -> str:
+        """The process at the other end of a link."""
+        return self.openers.get(link.number, "") if link.is_listener else self.name(link.peer)
+
     def note(self, node: str, what: object, peer: str = "") -> None:
-        self.history.append(Entry(self.world.now, self.name(node), what, peer and self.name(peer)))
+        self.history.append(Entry(self.world.now, self.name(node), what, peer))
 
     def listen(self, process: MachineProcess, node: str) -> None:
         """Let what a machine receives and does become entries."""
-        make = process._make
+        make, accept = process._make, process.on_accept
+
+        def accepted(link: Link) -> None:
+            self.openers[link.number] = self.name(link.peer)
+            accept(link)
 
         def made(where: Any) -> Any:
             machine: Any = make(where)
@@ -120,7 +131,8 @@ class SimulatedCluster:
             def received(connection: int, event: Any) -> None:
                 frame, link = getattr(event, "frame", None), process._links.get(connection)
                 if frame is not None and link is not None:
-                    self.note(link.peer, frame.message, node)
+                    sender, receiver = self.peer(link), self.name(node)
+                    self.history.append(Entry(self.world.now, sender, frame.message, receiver))
                 receive(connection, event)
 
             def done(action: Any) -> None:
@@ -134,9 +146,9 @@ class SimulatedCluster:
                     case FetchersStopped() | Noted():
                         self.note(node, action)
                     case Send(connection=number, message=message) if number in process._links:
-                        self.note(node, Sent(message), process._links[number].peer)
+                        self.note(node, Sent(message), self.peer(process._links[number]))
                     case Disconnect(connection=number) if number in process._links:
-                        self.note(node, action, process._links[number].peer)
+                        self.note(node, action, self.peer(process._links[number]))
                     case AskZooKeeper(operations=operations):
                         for one in operations:
                             if isinstance(one, SetData | CreateNode) and one.path.startswith("/consumers/"):
@@ -149,6 +161,7 @@ class SimulatedCluster:
             return machine
 
         process._make = made
+        process.on_accept = accepted  # type: ignore[method-assign]
 
     def _known(self) -> frozenset[str]:
         """The consumers that own something, as ZooKeeper has it."""

@@ -31,6 +31,11 @@ def test_a_consumer_that_registers_again_during_a_rebalance_is_stopped_before_it
     assert "IllegalStateException" not in notes
 
 
+def test_what_a_process_sent_before_its_crash_is_its_own_when_it_arrives() -> None:
+    """A ping is held by a cut; its node runs the next process when it goes on."""
+    assert simulated_run("draft-3", 7009).world.steps > 1_500
+
+
 def test_the_checkers_see_what_is_wrong_in_such_a_run() -> None:
     """A history with an entry too many: a Start for a consumer that fetches, an owner for too long."""
     cluster = simulated_run("draft-2", 1)

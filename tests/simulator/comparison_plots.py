@@ -40,11 +40,11 @@ def curves(title: str, across: str, series: Mapping[str, Sequence[tuple[float, f
     for power in range(y_low, y_high + 1):
         y = place(1, 10.0**power)[1]
         drawn.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{right}"/>')
-        drawn.append(_text(LEFT - 8, y + 4, f"{10.0**power:,g}", "end"))
+        drawn.append(_text(LEFT - 8, y + 4, f"{10.0**power:,.10g}", "end"))
     for power in range(x_low, x_high + 1):
         x = place(10.0**power, 1)[0]
         drawn.append(f'<path class="grid" d="M{x:.1f} {TOP}V{bottom}"/>')
-        drawn.append(_text(x, bottom + 18, f"{10.0**power:,g}", "middle"))
+        drawn.append(_text(x, bottom + 18, f"{10.0**power:,.10g}", "middle"))
     drawn.append(_text((LEFT + right) / 2, HEIGHT - 8, across, "middle"))
     names = []
     for number, (name, row) in enumerate(series.items()):
