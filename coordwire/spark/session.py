@@ -59,16 +59,23 @@ def session(
     """A session, or the one that runs already, with the data sources registered.
 
     master: as Spark has it; see `with_retries`. config: on top of what is set here. Raises `CoordwireError`
-    where PySpark, pyarrow or a Java is missing.
+    where PySpark, pyarrow or a Java is missing, or PySpark is the client of Spark Connect alone.
     """
     for module in ("pyspark", "pyarrow"):
         if find_spec(module) is None:
             raise CoordwireError(f"Spark needs the package {module}: pip install 'coordwire[spark]'")
     from pyspark.sql import SparkSession
+    from pyspark.util import is_remote_only
 
     from coordwire.spark import register
 
     spark = SparkSession.getActiveSession()
+    if spark is None and is_remote_only():
+        raise CoordwireError(
+            "this PySpark is only the client of Spark Connect: make a session by "
+            "SparkSession.builder.remote('sc://HOST') and give it to coordwire.spark.register, or install "
+            "the package pyspark"
+        )
     if spark is None:
         attempts = (config or {}).get(FAILURES, ATTEMPTS)
         builder = SparkSession.builder.master(with_retries(master, attempts)).appName(name)

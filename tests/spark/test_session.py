@@ -157,3 +157,12 @@ def test_without_a_java_on_the_machine_and_sources_found_by_name(tools: Path, tm
     assert "frames " in done.stdout
     rows = sum(pyarrow.parquet.read_metadata(file).num_rows for file in tmp_path.rglob("*.parquet"))
     assert done.stdout.splitlines()[-1] == f"found {rows}" != "found 0"
+
+
+def test_a_client_of_connect_alone_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `pip install pyspark-client` brings it: it can start no Spark."""
+    sql = pytest.importorskip("pyspark.sql", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
+    monkeypatch.setattr("pyspark.util.is_remote_only", lambda: True)
+    monkeypatch.setattr(sql.SparkSession, "getActiveSession", staticmethod(lambda: None))
+    with pytest.raises(CoordwireError, match=r"only the client of Spark Connect.*builder\.remote"):
+        session.session("local[1]")
