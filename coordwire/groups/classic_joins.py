@@ -105,7 +105,8 @@ class ClassicJoins(ClassicSigns):
             if self.rebalance is not None and self.rebalance.generation is None:
                 self.end("not_needed", place)
             # Another generation has the number of one that was lost, if a JoinGroup had to wait for it.
-            holds = generation == self._written[0] or not _waited(asked, place)
+            waits = _waited(asked, place) or self._others_wait(place)
+            holds = generation == self._written[0] or not waits
         if holds and self.rebalance is None and not self.members:
             static = self._still_there(member, asked)
         if holds and self.rebalance is None and self.members:
@@ -134,6 +135,14 @@ class ClassicJoins(ClassicSigns):
             self.end("not_needed", place)
             return
         self._new_generation(rebalance, message, gone, place)
+
+    def _others_wait(self, place: Seen) -> bool:
+        """Whether JoinGroups wait since the coordinator has moved: a group whose generation holds would have
+        answered them at once."""
+        return len(self.waiting) <= MOST_REPLAYED and any(
+            (seen.time_ns or 0) > self.available_ns and _waited(seen, place)
+            for seen, _ in self.waiting.items()
+        )
 
     def let_in_waiting(self, place: Seen) -> None:
         """Who waits to be let in is a member for its coordinator, with what it subscribes to now."""

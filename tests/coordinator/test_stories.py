@@ -134,6 +134,7 @@ SHOWED = {
     65061: "a LeaveGroup lets a generation form, whose leader is dead",
     65633: "the leader's answer lists a static member's heir, which is never answered",
     70530: "a member is dead before the answer that it must give up partitions",
+    74304: "a generation has the number of one that was not written, and its last member forms it at once",
     73627: "two static members are back, the second with another subscription",
     72387: "a converted group's partitions, which nobody was given before",
     72619: "an empty classic group becomes a new consumer group",
