@@ -77,7 +77,7 @@ class ClassicGroup(ClassicJoins):
             if rebalance.named or len(self.members) <= MOST_REPLAYED:
                 self._written = (
                     rebalance.generation,
-                    {name: (one, one.topics) for name, one in self.members.items()},
+                    {name: (one, one.topics, one.owned) for name, one in self.members.items()},
                 )
             while self._causes and (next(iter(self._causes)).time_ns or 0) < self._answered_ns - NEAR_NS:
                 self._causes.popitem(last=False)  # a generation was formed since

@@ -19,6 +19,7 @@ from coordwire.groups.classic_requests import joining_member
 from coordwire.groups.classic_signs import ClassicSigns
 from coordwire.groups.classic_state import MOST_REPLAYED, MOST_WAITING, MS, NEAR_NS, is_heir
 from coordwire.groups.classic_timers import Departures
+from coordwire.groups.consumer_data import has_pattern, wanted_topics
 from coordwire.groups.members import Member
 from coordwire.groups.rebalance import Rebalance, Why
 from coordwire.groups.rebalance_cause import of_generation, of_join
@@ -31,6 +32,10 @@ _REBALANCE_IN_PROGRESS = int(ErrorCode.REBALANCE_IN_PROGRESS)
 
 GIVES_MEMBER_ID = 4
 """The version from which JoinGroup gives a dynamic member its id before it lets it in."""
+
+
+NEW_EPOCH = 2
+"""What the first member of a new consumer group is given, which an empty classic group becomes."""
 
 
 class ClassicJoins(ClassicSigns):
@@ -100,7 +105,8 @@ class ClassicJoins(ClassicSigns):
             if self.rebalance is not None and self.rebalance.generation is None:
                 self.end("not_needed", place)
             # Another generation has the number of one that was lost, if a JoinGroup had to wait for it.
-            holds = generation == self._written[0] or not _waited(asked, place)
+            waits = _waited(asked, place) or self._others_wait(place)
+            holds = generation == self._written[0] or not waits
         if holds and self.rebalance is None and not self.members:
             static = self._still_there(member, asked)
         if holds and self.rebalance is None and self.members:
@@ -130,6 +136,14 @@ class ClassicJoins(ClassicSigns):
             return
         self._new_generation(rebalance, message, gone, place)
 
+    def _others_wait(self, place: Seen) -> bool:
+        """Whether JoinGroups wait since the coordinator has moved: a group whose generation holds would have
+        answered them at once."""
+        return len(self.waiting) <= MOST_REPLAYED and any(
+            (seen.time_ns or 0) > self.available_ns and _waited(seen, place)
+            for seen, _ in self.waiting.items()
+        )
+
     def let_in_waiting(self, place: Seen) -> None:
         """Who waits to be let in is a member for its coordinator, with what it subscribes to now."""
         for seen, one in list(self.waiting.items()):
@@ -155,10 +169,7 @@ class ClassicJoins(ClassicSigns):
             old.answered_ns = place.time_ns
             return
         if static is not None:
-            del self.members[static.member_id]
-            self.consumption.passes(static.member_id, member.member_id)
-            if self.leader == static.member_id:
-                self.leader = member.member_id
+            self._replace(static, member)
             if self._formed is not None and (steady or member.member_id not in self._formed.named):
                 if static.member_id not in self._formed.syncing:
                     self._formed.heir = member.member_id
@@ -186,6 +197,7 @@ class ClassicJoins(ClassicSigns):
         """gone: who must have been out by then."""
         if rebalance.generation is None:
             few = len(self.members) <= MOST_REPLAYED or bool(message.members)
+            self._leave_before(rebalance, place)
             self._forms(rebalance, gone if few else None, place)
             rebalance.generation, rebalance.joined_ns = message.generation_id, place.time_ns
             self._since_ns = place.time_ns or 0
@@ -207,6 +219,16 @@ class ClassicJoins(ClassicSigns):
             self._drop_missing(rebalance, before, place)
         rebalance.why = of_generation(rebalance)
 
+    def _leave_before(self, rebalance: Rebalance, place: Seen) -> None:
+        """A generation is formed without members who would be awaited: their LeaveGroups, which are answered
+        after it, let it form."""
+        found = [one for one in self._leaving if one in self.members and one not in rebalance.joined]
+        if found:
+            rebalance.patience_ns = self._patience_ns()
+        for name in found:
+            if not rebalance.patience_ns or not rebalance.waited_out(place.time_ns, NEAR_NS):
+                self._leaves(name)
+
     def _forms(self, rebalance: Rebalance, gone: Departures | None, place: Seen) -> None:
         """All who are in the new generation are answered now, those included that are dead.
         gone: None if that is not to be looked at for each of many members."""
@@ -222,8 +244,9 @@ class ClassicJoins(ClassicSigns):
         self.end("not_needed", place)
         self.generation = generation
         written, members = self._written
-        for name, (member, topics) in members.items() if written == generation else ():
-            self.members.get(name, member).topics = topics
+        for name, (member, topics, owned) in members.items() if written == generation else ():
+            known = self.members.get(name, member)
+            known.topics, known.owned = topics, owned
             if name not in self.members:
                 member.last_seen_ns, member.parked = place.time_ns, False
                 self.add(member, place, rejoined=True)
@@ -236,6 +259,19 @@ class ClassicJoins(ClassicSigns):
             member.last_seen_ns, member.parked = place.time_ns, False
             self.add(member, place, rejoined=True)
             self._sessions.watch(member)
+
+    def still_in_by(self, request: Any, message: Any, place: Seen) -> None:
+        """A member joins by KIP-848: if the epoch that it is given is the generation, but for its own coming,
+        all are in, though all seemed to be out: their coordinator moved meanwhile."""
+        epoch = message.member_epoch
+        if self.members or self.generation is None or has_pattern(wanted_topics(request) or ()):
+            return
+        if epoch <= NEW_EPOCH:
+            return
+        last = [one for one in self._presumed.values() if one.generation == self.generation]
+        heir = any(one.instance_id == request.instance_id for one in last if one.instance_id is not None)
+        if epoch == self.generation + (0 if heir else 1):
+            self._still_in(frozenset(one.member_id for one in last), place)
 
     def _still_there(self, heir: Member, asked: Seen) -> Member | None:
         """A static member that was taken to be out, in whose place another is in the generation that holds.
@@ -262,8 +298,8 @@ class ClassicJoins(ClassicSigns):
                 if joining.member_id == name
                 or (instance_id is not None and not joining.member_id and joining.instance_id == instance_id)
             ]  # fmt: skip
-            if not asked or self.members.of_instance(instance_id) is not None:
-                continue  # its JoinGroup isn't in the input, or its answer says in whose place it is
+            if not asked:
+                continue  # its JoinGroup isn't in the input
             member = replace(asked[-1], member_id=name, parked=False)
             member.last_seen_ns = member.answered_ns = place.time_ns
             self._listed[name] = member, place

@@ -16,7 +16,7 @@ from coordwire.group_events import Cause
 from coordwire.groups.classic_requests import leavers
 from coordwire.groups.classic_silence import TIMEOUT, ClassicSilence
 from coordwire.groups.classic_state import MOST_REPLAYED, NEAR_NS
-from coordwire.groups.group import FOLLOWS, MOVED, UNAVAILABLE
+from coordwire.groups.group import MOVED, UNAVAILABLE
 from coordwire.groups.members import Member
 from coordwire.groups.rebalance import Rebalance, Why
 from coordwire.groups.rebalance_cause import of_rejoin_demand
@@ -48,10 +48,11 @@ class ClassicSigns(ClassicSilence):
 
     def _gone(self, why: Why, place: Seen) -> None:
         """A member is out."""
+        self.let_in_listed()
         rebalance = self.rebalance
         if self.members:
             begun = self._disturbed(why, place)
-            if begun.why.cause in FOLLOWS and (place.time_ns or 0) < (begun.began.time_ns or 0):
+            if begun.generation is None and (place.time_ns or 0) < (begun.began.time_ns or 0):
                 begun.explain(why, place)
         elif rebalance is not None and rebalance.generation is not None:
             self.end("superseded", place)
@@ -147,6 +148,8 @@ class ClassicSigns(ClassicSilence):
             when = asked
             if member is not None and (member.answered_ns or 0) > (asked.time_ns or 0):
                 when = place  # its LeaveGroup waited for its JoinGroup's answer
+            if self._causes and is_before(next(iter(self._causes)), when):
+                self._begin_with_joins()  # the rebalance waits for this member until now
             self.remove(name, when, "left", reason=reason)
             self._known_from_start = True
             self._gone(Why("member_left", name, detail=reason or "LeaveGroup"), when)
@@ -228,13 +231,20 @@ class ClassicSigns(ClassicSilence):
         self._drop_unlisted(place)
         if static.member_id not in self.members:
             return
+        how = TIMEOUT
         if len(self.members) <= MOST_REPLAYED:
-            if static.member_id not in self._departures(place.time_ns):
+            gone = self._departures(place.time_ns)
+            if static.member_id not in gone:
                 return  # a generation that formed unseen has it
+            if len(gone) == len(self.members):
+                self._all_gone_meanwhile(place)
+                return
             self._form_unseen(place)
-        self.remove(static.member_id, place.at(until_ns), TIMEOUT, inferred=True)
-        detail = "it was silent for longer than its session timeout"
-        self._gone(Why("session_timeout", static.member_id, inferred=True, detail=detail), place.at(until_ns))
+            until_ns, how = gone[static.member_id]
+        self.remove(static.member_id, place.at(until_ns), how, inferred=True)
+        cause: Cause = "session_timeout" if how == TIMEOUT else "member_removed"
+        detail = "it was silent for longer than its session timeout" if how == TIMEOUT else ""
+        self._gone(Why(cause, static.member_id, inferred=True, detail=detail), place.at(until_ns))
 
     def expire_all(self, place: Seen) -> None:
         """If all members must be out by now, no request was there to show it: the group is empty."""

@@ -13,7 +13,7 @@ from coordwire.groups.classic_timers import Departures
 from coordwire.groups.group import Group
 from coordwire.groups.joining import Joining
 from coordwire.groups.member_death import Sessions
-from coordwire.groups.members import Member
+from coordwire.groups.members import Member, Owned
 from coordwire.groups.rebalance import Rebalance, Why
 from coordwire.groups.seen import Seen, remember
 
@@ -46,8 +46,8 @@ class ClassicState(Group):
         self._gone_by: Departures = {}  # who must have been out by then
         self._since_ns = 0  # when the first answer of the generation was seen
         self._answered_ns = 0  # when a JoinGroup was last answered with a new generation
-        # The last generation that was steady, with what its members subscribed to.
-        self._written: tuple[int | None, dict[str, tuple[Member, tuple[str, ...]]]] = None, {}
+        # The last generation that was steady, with what its members subscribed to and said to own.
+        self._written: tuple[int | None, dict[str, tuple[Member, tuple[str, ...], Owned | None]]] = None, {}
         self._listed: dict[str, tuple[Member, Seen]] = {}  # by the leader's answer, and not answered yet
         self._presumed: OrderedDict[str, Member] = OrderedDict()  # who was taken to be out, and may be in
         self._moved_coordinator = False
@@ -59,8 +59,18 @@ class ClassicState(Group):
         listed, self._listed = self._listed, {}
         for name, (member, seen) in listed.items():
             if name not in self.members and (at_end or member.instance_id is not None):
-                self.add(member, seen)
+                static = self.members.of_instance(member.instance_id)
+                if static is not None:
+                    self._replace(static, member)
+                self.add(member, seen, rejoined=static is not None)
                 self._sessions.watch(member)
+
+    def _replace(self, static: Member, heir: Member) -> None:
+        """A static member's place is its heir's."""
+        del self.members[static.member_id]
+        self.consumption.passes(static.member_id, heir.member_id)
+        if self.leader == static.member_id:
+            self.leader = heir.member_id
 
     def awaits(self, waiting: Joining) -> None:
         """The JoinGroups of the consumer group that this one was, which are not answered yet."""

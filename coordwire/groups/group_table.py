@@ -120,6 +120,7 @@ class GroupTable:
                 return None
             names = self._names.name_of, self._names.id_of
             if group is not None:
+                group.still_in_by(request, message, asked)
                 group.let_in_waiting(asked)
             if group is None or (group.generation is None and not group.members):
                 return self._keep(ConsumerGroup(group_id, *names, self._known))

@@ -24,6 +24,7 @@ from coordwire.groups.joining import Joining
 from coordwire.groups.member_death import KnownTimeouts, Sessions
 from coordwire.groups.members import Member, Owned
 from coordwire.groups.modern import ModernGroup
+from coordwire.groups.modern_silence import FAR_NS, give_up_by_ns
 from coordwire.groups.rebalance import Why
 from coordwire.groups.rebalance_cause import of_first_heartbeat
 from coordwire.groups.seen import Seen
@@ -44,6 +45,7 @@ class ConsumerGroup(ModernGroup):
         self.id_of = id_of
         self.waiting = Joining(MOST_WAITING)
         self._own_sessions = Sessions(self.members, self.quiet_until_ns)
+        self._awaited = Sessions(self.members, self._awaited_until_ns)
         self._native: set[str] = set()
         self.converts: tuple[Why, Seen] | None = None  # why only classic members are left, and since when
 
@@ -73,15 +75,46 @@ class ConsumerGroup(ModernGroup):
 
     def over(self, place: Seen, *, at_end: bool = False) -> Member | None:
         first = super().over(place, at_end=at_end)
-        own = self._own_sessions.first()
-        if own is None or self.over_since_ns(own) > (place.time_ns or 0):
-            return first
-        return own if first is None or self.over_since_ns(own) < self.over_since_ns(first) else first
+        for own in (self._own_sessions.first(), self._awaited.first()):
+            if own is None or self.over_since_ns(own) > (place.time_ns or 0):
+                continue
+            if first is None or self.over_since_ns(own) < self.over_since_ns(first):
+                first = own
+        return first
 
     def over_since_ns(self, member: Member) -> int:
-        return (self.quiet_until_ns(member) if member.session_timeout_ms else None) or super().over_since_ns(
-            member
-        )
+        until_ns = self.quiet_until_ns(member) if member.session_timeout_ms else None
+        until_ns = until_ns or super().over_since_ns(member)
+        return min(until_ns, self._awaited_until_ns(member) or until_ns)
+
+    def _awaited_until_ns(self, member: Member) -> int | None:
+        """By when a classic member must have joined again, or asked for its assignment; a move takes its
+        timer back."""
+        if not member.classic or (member.revokes_ns or 0) <= self.available_ns:
+            return None
+        return give_up_by_ns(member)
+
+    def _is_over_at(self, member: Member, place: Seen) -> bool:
+        """Whether a classic member must be out by then; the request that shows it does not count."""
+        until_ns = self._awaited_until_ns(member)
+        return self.silent_at(member, place.time_ns) or (until_ns or FAR_NS) < (place.time_ns or 0)
+
+    def _awaits(self, member: Member, place: Seen) -> None:
+        """A classic member shall join again, or ask for its assignment, from now on."""
+        member.revokes_ns = place.time_ns
+        self._awaited.watch(member)
+
+    def died(
+        self, member: Member, place: Seen, sign: str, shown: Seen | None = None, *, refused: bool = False
+    ) -> None:
+        until_ns = self._awaited_until_ns(member)
+        if until_ns is None or until_ns > min(self.over_since_ns(member), place.time_ns or 0):
+            super().died(member, place, sign, shown, refused=refused)
+            return
+        when = place.at(until_ns)
+        self.remove(member.member_id, when, "not_rejoined", inferred=True)
+        why = Why("member_removed", member.member_id, inferred=True, detail="it didn't join again in time")
+        self.departed(why, when, place)
 
     def departed(self, why: Why, when: Seen, place: Seen) -> None:
         super().departed(why, when, place)
@@ -110,6 +143,8 @@ class ConsumerGroup(ModernGroup):
                 self.members.drop(static.member_id)
                 self.consumption.passes(static.member_id, joining.member_id)
                 joining.assigned = static.assigned
+            if static is not None and static.topics and static.topics != joining.topics:
+                self._raises_alone(why, asked)
             self.disturbed(why, asked).join(joining.member_id, asked.time_ns)
             member = joining
             self.add(member, place, rejoined=static is not None)
@@ -124,6 +159,7 @@ class ConsumerGroup(ModernGroup):
         if owned is not None:
             self.consumption.keeps(member.member_id, self._by_id(owned), asked.time_ns)
         self._alive(member, place)
+        self._awaits(member, place)
         self.in_epoch(member, message.generation_id, place, asked)
         if member.assigned is None:
             self.assign(member, frozenset())
@@ -185,7 +221,9 @@ class ConsumerGroup(ModernGroup):
             return
         if error_code == ErrorCode.REBALANCE_IN_PROGRESS:
             self._alive(member, place)
-        elif error_code == ErrorCode.UNKNOWN_MEMBER_ID and self.silent_at(member, place.time_ns):
+            if member.revokes_ns is None:
+                self._awaits(member, place)
+        elif error_code == ErrorCode.UNKNOWN_MEMBER_ID and self._is_over_at(member, place):
             self.died(member, place, "UNKNOWN_MEMBER_ID", shown=place, refused=True)
         elif error_code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
             fenced = error_code == ErrorCode.FENCED_INSTANCE_ID
@@ -243,7 +281,7 @@ def to_classic(old: ConsumerGroup, member_id: str | None, place: Seen) -> Classi
     if old.converts is not None:
         new.begin(why, place)
     for member in new.members.values():
-        member.owned = None  # its next JoinGroup says it, in the names of topics
+        member.owned = member.revokes_ns = None  # its next JoinGroup says it, in the names of topics
     if new.rebalance is not None and new.rebalance.joined_ns is not None:
         new.rebalance.generation = new.generation
         new.rebalance.members = tuple(new.members)

@@ -45,7 +45,8 @@ class ModernGroup(ModernEpochs):
             self.expire(place)
             return
         if request.member_epoch < JOIN:
-            self.expire(asked)
+            if not self._is_settled(asked):
+                self.expire(asked)  # else the next epoch shows who is out
             self._leaves(request, member_id, place, asked)
             return
         self.timeout.heartbeat_interval(message.heartbeat_interval_ms)
@@ -105,12 +106,14 @@ class ModernGroup(ModernEpochs):
                 self.members.drop(static.member_id)
                 self.consumption.passes(static.member_id, member_id)
                 member.assigned = static.assigned
+            other = static is not None and member.topics != static.topics
+            if other and static is not None and static.topics:
+                self._raises_alone(why, asked)
             rebalance = self.disturbed(why, asked)
             rebalance.join(member_id, asked.time_ns)
             another = rebalance.joined_ns is not None and rebalance.why.member_id != member_id
             pattern = has_pattern(member.topics)
             new = why.cause in ("first_member", "new_member")
-            other = static is not None and member.topics != static.topics
             if (new and (another or pattern)) or (other and pattern):
                 self._owes(why, asked)
         known = old is not None or static is not None or request.member_epoch != JOIN
@@ -167,6 +170,8 @@ class ModernGroup(ModernEpochs):
         self.in_epoch(member, message.member_epoch, place, asked)
         if reported is not None:
             member.owned = reported
+            if reported <= (member.assigned or frozenset()):
+                member.revokes_ns = None  # it gave up what it had to; this answer may give it more
         if given is not None and given != member.assigned:
             if member.revokes_ns is None and not (member.assigned or frozenset()) <= given:
                 member.revokes_ns = place.time_ns

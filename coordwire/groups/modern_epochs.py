@@ -18,22 +18,8 @@ from coordwire.groups.seen import Seen
 
 __all__ = ["ModernEpochs"]
 
-FAR_NS = 1 << 63
-
 FIRST_EPOCH = 1
 """A new group's, until a member's subscription raises it."""
-
-
-MOST_LOOKED_AT = 100
-"""In a larger group, who didn't give up partitions in time is not looked for."""
-
-
-def _give_up_by_ns(member: Member) -> int:
-    """By when a member must have given up partitions; far off if it needn't, or that isn't known."""
-    timeout_ms = member.rebalance_timeout_ms or 0
-    if member.revokes_ns is None or timeout_ms <= 0:
-        return FAR_NS
-    return member.revokes_ns + timeout_ms * 1_000_000
 
 
 class ModernEpochs(ModernSilence):
@@ -67,6 +53,7 @@ class ModernEpochs(ModernSilence):
         unseen = epoch - (before or 0) - self._raises
         self._surplus = max(unseen, 0) if before is not None else 0
         self._raises = max(-unseen, 0)
+        del self._unshown[: epoch - (before or 0)]
         self.generation, self._departures, self._raised_ns = epoch, 0, place.time_ns or 0
         rebalance = self.rebalance
         if rebalance is not None and rebalance.joined_ns is None and not is_earlier(place, rebalance.began):
@@ -116,11 +103,15 @@ class ModernEpochs(ModernSilence):
         if stubborn is not None and not silent:
             self._removed_stubborn(stubborn, asked)
             return
-        soon_ns = ASSIGNMENT_INTERVAL_NS + self.timeout.interval_ns + NEAR_NS
-        if merged is not None and (place.time_ns or 0) - (merged[1].time_ns or 0) <= soon_ns:
+        early_ns = (place.time_ns or 0) - ASSIGNMENT_INTERVAL_NS - self.timeout.interval_ns - NEAR_NS
+        if merged is not None and (merged[1].time_ns or 0) >= early_ns:
             self._had_its_own(*merged)
         elif suspect is None or not silent:
-            self.disturbed(of_epoch(before, epoch), asked)
+            unshown = next((one for one in self._unshown if (one[1].time_ns or 0) >= early_ns), None)
+            if unshown is None:
+                self.disturbed(of_epoch(before, epoch), asked)
+            else:
+                self._had_its_own(*unshown)
         elif self.timeout.is_known or not self.progress.is_exclusive(suspect.member_id):
             self.died(suspect, place, sign, shown=asked)
             for _ in range(before + 1, epoch):  # a move lets several sessions end at once
@@ -130,19 +121,6 @@ class ModernEpochs(ModernSilence):
         else:  # whoever gets its partitions will show
             self.disturbed(Why("unknown", inferred=True, detail=sign), asked)
             self._risen = before, epoch
-
-    def _stubborn(self, asked: Seen) -> Member | None:
-        """A member that had to give up partitions by then, and didn't."""
-        if self.kind != "consumer" or len(self.members) > MOST_LOOKED_AT:
-            return None
-        late = (one for one in self.members.values() if _give_up_by_ns(one) <= (asked.time_ns or 0))
-        return min(late, key=_give_up_by_ns, default=None)
-
-    def _removed_stubborn(self, member: Member, asked: Seen) -> None:
-        when = asked.at(_give_up_by_ns(member))
-        self.remove(member.member_id, when, "not_rejoined", inferred=True)
-        detail = "it didn't give up partitions in time"
-        self.departed(Why("member_removed", member.member_id, inferred=True, detail=detail), when, asked)
 
     def _had_its_own(self, why: Why, place: Seen) -> None:
         """What seemed to have raised the epoch with another cause raised it once more."""

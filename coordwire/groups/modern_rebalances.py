@@ -71,6 +71,7 @@ class ModernRebalances(Group):
         self._given_ns: int | None = None  # when the target of the rebalance under way was first seen
         self._owed: list[tuple[Why, Seen]] = []  # what will raise the epoch once more, each by one
         self._raised_ns = 0  # when an answer showed a new epoch
+        self._unshown: list[tuple[Why, Seen]] = []  # what raises the epoch by one each, and no rise is for
         self._doubted: set[str] = set()  # silent members that were still in when their sessions seemed over
 
     def _out(self, member_id: str) -> None:
@@ -89,6 +90,21 @@ class ModernRebalances(Group):
         }:
             self._owed.append((why, place))
 
+    def _raises_later(self, why: Why, place: Seen) -> None:
+        """Something raises the epoch by one, in its turn."""
+        early_ns = (place.time_ns or 0) - self._shown_after_ns
+        self._unshown = [one for one in self._unshown if (one[1].time_ns or 0) >= early_ns]
+        if len(self._unshown) < MOST_OWED:
+            self._unshown.append((why, place))
+
+    def _raises_alone(self, why: Why, place: Seen) -> None:
+        """A static member that is back raises the epoch, as it subscribes to something else: what needed no
+        new epoch is over."""
+        rebalance = self.rebalance
+        if rebalance is not None and rebalance.joined_ns is None and rebalance.why.cause in KEEPS_EPOCH:
+            self.close("superseded", place)
+        self._raises_later(why, place)
+
     def _has_pattern(self, member_id: str | None) -> bool:
         """Whether a member's joining raises the epoch later, when its pattern is resolved."""
         member = self.members.get(member_id or "")
@@ -102,6 +118,8 @@ class ModernRebalances(Group):
         if why.cause not in KEEPS_EPOCH or self.progress.is_complete:
             self._close_even()
         rebalance = self.rebalance
+        if why.cause not in KEEPS_EPOCH and why.cause != "assignment_changed" and not again:
+            self._raises_later(why, place)
         if rebalance is not None and why.cause in KEEPS_EPOCH:
             self._merged = why, place
             return rebalance

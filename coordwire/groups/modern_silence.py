@@ -13,10 +13,24 @@ from typing import Any
 from coordwire.groups.consumer_data import has_pattern, wanted_topics
 from coordwire.groups.members import Member, Owned
 from coordwire.groups.modern_rebalances import ASSIGNMENT_INTERVAL_NS, JOIN, NEAR_NS, ModernRebalances
+from coordwire.groups.rebalance import Why
 from coordwire.groups.rebalance_cause import of_death
 from coordwire.groups.seen import Seen
 
-__all__ = ["ModernSilence"]
+__all__ = ["FAR_NS", "ModernSilence", "give_up_by_ns"]
+
+FAR_NS = 1 << 63
+
+MOST_LOOKED_AT = 100
+"""In a larger group, who didn't give up partitions in time is not looked for."""
+
+
+def give_up_by_ns(member: Member) -> int:
+    """By when a member must have given up partitions; far off if it needn't, or that isn't known."""
+    timeout_ms = member.rebalance_timeout_ms or 0
+    if member.revokes_ns is None or timeout_ms <= 0:
+        return FAR_NS
+    return member.revokes_ns + timeout_ms * 1_000_000
 
 
 class ModernSilence(ModernRebalances):
@@ -66,7 +80,7 @@ class ModernSilence(ModernRebalances):
     def expire_before(self, request: Any, message: Any, asked: Seen) -> None:
         """`expire`, unless the answer to a heartbeat shows that all are in: its epoch is as it was."""
         first = self.over(asked)
-        if first is None:
+        if first is None and not self._doubted:
             return
         epoch, member = self.generation or 0, self.members.get(request.member_id or message.member_id or "")
         settled = self._is_settled(asked)
@@ -76,9 +90,18 @@ class ModernSilence(ModernRebalances):
             epoch += self._departures if static else self._departures + 1  # its own doing
             same = plain and message.member_epoch == epoch
             settled |= self._only_departed
+            if plain and settled and not static:
+                self._out_before(message.member_epoch - epoch, asked)
         else:
             same = request.member_epoch == epoch == message.member_epoch and self._partitions(message) is None
-        self._expire_or_doubt(same and settled and not self.would_convert(first), asked)
+        if first is not None:
+            self._expire_or_doubt(same and settled and not self.would_convert(first), asked)
+
+    def _out_before(self, risen: int, asked: Seen) -> None:
+        """The epoch rose by so many more than a member that joins raises it: silent ones were out by then."""
+        while risen > 0 and (doubted := self._doubtful()) is not None:
+            self.died(doubted, asked, "the group's epoch rose meanwhile", shown=asked)
+            risen -= 1
 
     def would_convert(self, member: Member) -> bool:
         """Whether the group converts once this member is out, so that its epoch stays."""
@@ -86,8 +109,12 @@ class ModernSilence(ModernRebalances):
 
     def _is_settled(self, asked: Seen) -> bool:
         """Whether the next answer would show that a member went."""
-        soon_ns = self._raised_ns + ASSIGNMENT_INTERVAL_NS
-        return self.kind == "consumer" and self.rebalance is None and soon_ns < (asked.time_ns or 0)
+        since_ns, rebalance, even = self._raised_ns, self.rebalance, self.progress.even_since
+        if rebalance is not None:
+            if even is None or rebalance.joined_ns is None:
+                return False
+            since_ns = max(since_ns, even.time_ns or 0)
+        return self.kind == "consumer" and since_ns + ASSIGNMENT_INTERVAL_NS < (asked.time_ns or 0)
 
     @property
     def _only_departed(self) -> bool:
@@ -103,7 +130,9 @@ class ModernSilence(ModernRebalances):
         if not same:
             self.expire(asked)
             return
-        while (first := self.over(asked)) is not None:
+        last = None
+        while (first := self.over(asked)) is not None and first is not last:
+            last = first
             since_ns = self.over_since_ns(first)
             if (asked.time_ns or 0) - since_ns <= NEAR_NS:
                 return  # it may be out just now
@@ -130,7 +159,10 @@ class ModernSilence(ModernRebalances):
         heard_ns = self.heard_ns(member) if refused else self.quiet_ns(member)
         if heard_ns is not None:
             own_ns = (member.session_timeout_ms or 0) * 1_000_000
-            when = (shown or place).at(heard_ns + (own_ns or self.timeout.likely_ns))
+            session_ns = own_ns or self.timeout.likely_ns
+            if doubted and heard_ns + session_ns > (place.time_ns or 0):  # it went before the move
+                heard_ns = max(member.last_seen_ns or 0, member.asked_ns)
+            when = (shown or place).at(heard_ns + session_ns)
         self.remove(member.member_id, when, "session_timeout", inferred=True)
         if rebalance is not None and self.rebalance is rebalance and self._is_in_rise(when):
             self._surplus -= 1
@@ -148,5 +180,25 @@ class ModernSilence(ModernRebalances):
         """A member is given what others had: those that were silent meanwhile are gone."""
         for name in self.progress.former_owners(member.member_id, given):
             former = self.members.get(name)
-            if former is not None and self.timeout.is_replaced(self.quiet(former, place)):
+            if former is None:
+                continue
+            unanswered = former.asked_ns > (former.last_seen_ns or 0)
+            if unanswered and not self.timeout.explains(self.quiet(former, place)):
+                former.revokes_ns = former.revokes_ns or former.asked_ns  # by an answer that nothing shows
+            if self.kind == "consumer" and give_up_by_ns(former) <= (place.time_ns or 0):
+                self._removed_stubborn(former, place)
+            elif self.timeout.is_replaced(self.quiet(former, place)):
                 self.died(former, place, "another member has its partitions", shown=place)
+
+    def _stubborn(self, asked: Seen) -> Member | None:
+        """A member that had to give up partitions by then, and didn't."""
+        if self.kind != "consumer" or len(self.members) > MOST_LOOKED_AT:
+            return None
+        late = (one for one in self.members.values() if give_up_by_ns(one) <= (asked.time_ns or 0))
+        return min(late, key=give_up_by_ns, default=None)
+
+    def _removed_stubborn(self, member: Member, asked: Seen) -> None:
+        when = asked.at(give_up_by_ns(member))
+        self.remove(member.member_id, when, "not_rejoined", inferred=True)
+        detail = "it didn't give up partitions in time"
+        self.departed(Why("member_removed", member.member_id, inferred=True, detail=detail), when, asked)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from coordwire.group_events import (
     Cause,
+    GroupEvent,
     MemberJoined,
     MemberLeft,
     RebalanceBegan,
@@ -28,6 +29,7 @@ from tests.coordinator.stories.excuses import (
     HASTY,
     NEVER_ANSWERED,
     OUTLIVED,
+    OVERTAKEN,
     REPLACED,
     SHIFTED,
     UNRELEASED,
@@ -161,7 +163,9 @@ class Comparison(MemberComparison):
             return
         causes = {one.cause for one in passed} | {one.cause for one in found}
         silent = causes & {"session_timeout", "member_removed", "first_member"}
-        ends = [true, *(one for one in passed if one.cause == "session_timeout")]
+        ends: list[GroupEvent] = [true, *(one for one in passed if one.cause == "session_timeout")]
+        named = found[-1].member_id  # of whom nothing shows when it went
+        ends += [one for one in self.truth.left if one.member_id == named and one.how == "session_timeout"]
         if silent and any(map(self._murky, ends)) and self._excuse(SHIFTED):
             return
         if found[-1].cause == "unknown" and any(map(self.failed_after, passed)) and self._excuse(UNWRITTEN):
@@ -170,6 +174,8 @@ class Comparison(MemberComparison):
         if unseen and self._excuse(NEVER_ANSWERED):
             return
         if self._out_without_a_rebalance(found[-1]) and self._excuse(OUTLIVED):
+            return
+        if self._overtaken(found[-1], passed) and self._excuse(OVERTAKEN):
             return
         if found[-1].cause == "first_member" and self._none_was_seen(found[-1]):
             self._excuse(NEVER_ANSWERED)
@@ -185,6 +191,14 @@ class Comparison(MemberComparison):
         return told.cause == "member_removed" and any(
             not any(began <= ns(one) <= ended for began, ended in under_way) for one in gone
         )
+
+    def _overtaken(self, told: RebalanceEnded, passed: Sequence[RebalanceBegan]) -> bool:
+        """Whether the static member that a rebalance is said to begin with was let in as another began it."""
+        heirs = [one for one in self.truth.joined if one.member_id == told.member_id]
+        return told.cause == "static_member_returned" and any(
+            apart(heir, one) <= NEAR_MS and one.kind == "classic" and one.member_id != heir.member_id
+            for heir in heirs for one in passed[:1]
+        )  # fmt: skip
 
     def _none_was_seen(self, told: RebalanceEnded) -> bool:
         """Whether of the members that were in when one joined, none was ever answered."""
@@ -216,15 +230,37 @@ class Comparison(MemberComparison):
             return
         if more - self.replaced or less:
             yield Difference("members", f"{name}: told {sorted(more)} more, {sorted(less)} less")
+        other = {one for one in has.keys() | given.keys() if has.get(one) != given.get(one)}
+        if other and not any(self._asks_after(one, true) for one in other) and self._excuse(UNREPORTED):
+            return
         if has != given:
             yield Difference("assignments", f"{name}: told {given}, true {has}")
 
     def _waits_for_one_away(self, true: RebalanceEnded, last: RebalanceEnded) -> bool:
         """Whether a static member had left for now when the others had all that they could get."""
-        return any(
+        return self._keeps_for_others(true, last) or any(
             one.how == "left_for_now" and (true.began_ns or 0) <= ns(one) <= ns(true) and ns(one) <= ns(last)
             for one in self.truth.left
         )
+
+    def _keeps_for_others(self, true: RebalanceEnded, told: RebalanceEnded) -> bool:
+        """Whether a static member was away then that had what a generation gives to others."""
+        back = {one.instance_id: ns(one) for one in self.truth.joined if ns(one) <= ns(told)}
+        away = [
+            one for one in self.truth.left
+            if one.how == "left_for_now" and back.get(one.instance_id, 0) < ns(one) <= ns(told)
+        ]  # fmt: skip
+        before = [one.ended for one in self.truth.steady if ns(one.ended) <= ns(told)][-1:]
+        heirs = {one.member_id: one.instance_id for one in self.truth.joined}
+        for one in away:
+            had = {part for ended in before for part in self._partitions(ended, {one.member_id})}
+            others = {name for name in true.members if heirs.get(name) != one.instance_id}
+            if had & self._partitions(true, others):
+                return True
+        return False
+
+    def _partitions(self, ended: RebalanceEnded, members: set[str]) -> set[TopicPartition]:
+        return {part for one in ended.assignments if one.member_id in members for part in one.partitions}
 
     def _one_is_away(self, told: RebalanceEnded) -> bool:
         """Whether a static member is away that has partitions for others."""
@@ -249,15 +285,19 @@ class Comparison(MemberComparison):
 
     def _unreported(self, true: RebalanceEnded) -> bool:
         """Whether one of the members asked nothing after it was given its share."""
-        return any(not any(when > ns(true) for when in self.asked.get(one, ())) for one in true.members)
+        return not all(self._asks_after(one, true) for one in true.members)
+
+    def _asks_after(self, member_id: str, true: RebalanceEnded) -> bool:
+        return any(when > ns(true) for when in self.asked.get(member_id, ()))
 
     def _completes(self, early: RebalanceEnded, true: RebalanceEnded, late: RebalanceEnded) -> bool:
         """Whether a share was completed, once all seemed steady, by partitions nobody seemed to have."""
         if late.cause != "assignment_changed" or not ns(early) <= ns(true) <= ns(late):
             return False
-        known = [one for one in self.told.steady if ns(one.ended) <= ns(early)][
-            -2:
-        ]  # that one, and before it
+        classic = [one for one in self.told.ended if one.kind == "classic" and one.outcome == "superseded"]
+        since = max((ns(one) for one in classic if ns(one) <= ns(early)), default=0)  # nobody got a share
+        known = [one for one in self.told.steady if since <= ns(one.ended) <= ns(early)]
+        known = known[-2:]  # that one, and before it
         owned = {
             partition for one in known for share in one.ended.assignments for partition in share.partitions
         }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from coordwire.group_events import GroupEvent, MemberJoined, MemberLeft, RebalanceBegan, RebalanceEnded
 
-__all__ = ["MS", "GroupStory", "apart", "at", "ns", "story"]
+__all__ = ["MS", "GroupStory", "apart", "at", "kind_at", "ns", "story"]
 
 MS = 1_000_000
 
@@ -57,6 +57,12 @@ def story(events: Iterable[GroupEvent], reloaded: Sequence[tuple[int, set[str]]]
                 found.steady.append(_Steady(event, found.open))
                 found.open = []
     return found if not loads else replace(found, members=set(loads[0][1]))
+
+
+def kind_at(events: Iterable[GroupEvent], when_ns: int) -> str | None:
+    """What a group was at a time, by the last event that says it."""
+    kinds = [getattr(one, "kind", None) for one in events if ns(one) <= when_ns]
+    return next(filter(None, reversed(kinds)), None)
 
 
 def ns(event: GroupEvent) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 __all__ = [
-    "AWAY", "BACK", "EMPTIED", "EXCUSES", "FORGOTTEN", "HASTY", "NEVER_ANSWERED", "OUTLIVED", "REFUSED",
-    "REPLACED", "SHIFTED", "TAKEN_BACK", "UNRELEASED", "UNREPORTED", "UNWRITTEN",
+    "AWAY", "BACK", "EMPTIED", "EXCUSES", "FORGOTTEN", "HASTY", "NEVER_ANSWERED", "OUTLIVED", "OVERTAKEN",
+    "REFUSED", "REPLACED", "SHIFTED", "TAKEN_BACK", "UNRELEASED", "UNREPORTED", "UNWRITTEN",
 ]  # fmt: skip
 
 NEVER_ANSWERED = "a member that was never answered"
@@ -30,7 +30,7 @@ with a pattern that is resolved."""
 
 OUTLIVED = "a member that a timer from before a conversion took out"
 """The join phase that an upgrade ended has a timer, which Kafka leaves: after the downgrade it takes out who
-has not joined, in a steady group, and no rebalance begins with that."""
+has not joined, in a steady group, and no rebalance begins with that. So it does where the upgrade failed."""
 
 FORGOTTEN = "a leaving that a move took back"
 """No record of a classic group says it before the next generation is written, so that the member is in again
@@ -55,7 +55,11 @@ UNRELEASED = "partitions that waited for an owner which no frame names"
 """Another member had them by an answer that was refused or superseded; that a share lacks them shows when it
 is completed."""
 
+OVERTAKEN = "a static member's return that another's rebalance overtook"
+"""The heir's place is written first; what comes in those milliseconds begins the rebalance, and both are
+answered with its generation."""
+
 EXCUSES = (
     NEVER_ANSWERED, SHIFTED, BACK, EMPTIED, REPLACED, FORGOTTEN, REFUSED, UNWRITTEN, AWAY, UNREPORTED,
-    TAKEN_BACK, OUTLIVED, UNRELEASED, HASTY,
+    TAKEN_BACK, OUTLIVED, UNRELEASED, OVERTAKEN, HASTY,
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from coordwire.capture.entries import Entry, FrameEntry
@@ -10,7 +10,7 @@ from coordwire.enums import ErrorCode
 from coordwire.versions import ApiKey
 from tests.coordinator.stories.events import MS
 
-__all__ = ["answered", "asked", "failures", "refused_leaving", "subscribed", "synced"]
+__all__ = ["answered", "asked", "failed_upgrades", "failures", "refused_leaving", "subscribed", "synced"]
 
 _ASK = ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.CONSUMER_GROUP_HEARTBEAT
 
@@ -47,8 +47,11 @@ def _codes(entry: FrameEntry) -> Iterator[int]:
         yield from (one.error_code for topic in message.topics for one in topic.partitions)
 
 
-def refused_leaving(entries: Iterable[Entry]) -> Iterator[tuple[str, tuple[int, bool]]]:
-    """Whom a failed write refused to leave, when, and whether by KIP-848: no timer ever takes it out then."""
+def refused_leaving(
+    entries: Iterable[Entry], is_modern: Callable[[int], bool]
+) -> Iterator[tuple[str, tuple[int, bool]]]:
+    """Whom a failed write refused to leave, when, and whether a group of KIP-848, by is_modern at that time:
+    no timer ever takes it out then."""
     for entry in entries:
         if not isinstance(entry, FrameEntry) or entry.request is None:
             continue
@@ -59,7 +62,22 @@ def refused_leaving(entries: Iterable[Entry]) -> Iterator[tuple[str, tuple[int, 
             yield request.member_id, (entry.time_ns or 0, True)
         elif entry.api_key == ApiKey.LEAVE_GROUP:
             for one in (request, *request.members):
-                yield getattr(one, "member_id", ""), (entry.time_ns or 0, False)
+                yield getattr(one, "member_id", ""), (entry.time_ns or 0, is_modern(entry.time_ns or 0))
+
+
+def failed_upgrades(entries: Iterable[Entry]) -> dict[str, int]:
+    """Whose JoinGroups were answered for a conversion that failed, and when."""
+    failed, joins = set(), {}
+    for entry in entries:
+        if not isinstance(entry, FrameEntry) or entry.request is None:
+            continue
+        request: Any = entry.request.message
+        code = getattr(entry.message, "error_code", 0)
+        if entry.api_key == ApiKey.CONSUMER_GROUP_HEARTBEAT and code == ErrorCode.UNKNOWN_SERVER_ERROR:
+            failed.add(entry.time_ns)
+        elif entry.api_key == ApiKey.JOIN_GROUP and code == ErrorCode.REBALANCE_IN_PROGRESS:
+            joins[request.member_id] = entry.time_ns or 0
+    return {name: when for name, when in joins.items() if when in failed}
 
 
 def asked(entries: Iterable[Entry]) -> dict[str, list[int]]:

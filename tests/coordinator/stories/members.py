@@ -8,9 +8,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.group_events import GroupEvent, MemberLeft
 from tests.coordinator.stories.causes import Difference
-from tests.coordinator.stories.events import MS, apart, at, ns, story
-from tests.coordinator.stories.excuses import BACK, FORGOTTEN, NEVER_ANSWERED, REFUSED, SHIFTED, TAKEN_BACK
-from tests.coordinator.stories.frames import answered, asked, failures, refused_leaving, subscribed, synced
+from tests.coordinator.stories.events import MS, apart, at, kind_at, ns, story
+from tests.coordinator.stories.excuses import (
+    BACK,
+    FORGOTTEN,
+    NEVER_ANSWERED,
+    OUTLIVED,
+    REFUSED,
+    SHIFTED,
+    TAKEN_BACK,
+)
+from tests.coordinator.stories.frames import (
+    answered,
+    asked,
+    failed_upgrades,
+    failures,
+    refused_leaving,
+    subscribed,
+    synced,
+)
 
 __all__ = ["NEAR_MS", "MemberComparison"]
 
@@ -48,7 +64,8 @@ class MemberComparison:
     ) -> None:
         self.excused: Counter[str] = Counter()
         self.end = max((entry.time_ns or 0 for entry in entries if isinstance(entry, FrameEntry)), default=0)
-        refused = dict(refused_leaving(entries))
+        events = list(events)
+        refused = dict(refused_leaving(entries, lambda when: kind_at(events, when) == "consumer"))
         cut = min((when for when, modern in refused.values() if modern), default=self.end)
         self.truth = story(
             (one for one in events if ns(one) <= cut), [one for one in reloaded if one[0] <= cut]
@@ -66,6 +83,7 @@ class MemberComparison:
         self.marks = [*shifted, *failures(entries)]
         self.synced = synced(entries)
         self.asked = asked(entries)
+        self.failed_upgrades = failed_upgrades(entries)
         self.subscribed = list(subscribed(entries))
         self.replaced = {one.member_id for one in self.truth.left if one.how == "fenced"}
 
@@ -116,6 +134,8 @@ class MemberComparison:
                 continue
             if one.inferred and (self._murky(one) and self._excuse(SHIFTED)):
                 continue
+            if one.inferred and self._goes_as_its_heir(one) and self._excuse(NEVER_ANSWERED):
+                continue
             times = ", ".join(f"{other.how} {at(other)}" for other in same) or "it stayed"
             yield Difference(f"left falsely {one.how}", f"{one.member_id} told at {at(one)}; true: {times}")
 
@@ -125,12 +145,19 @@ class MemberComparison:
             return self._excuse(REFUSED)
         if gone.how not in BY_SILENCE:
             return False
+        since = self.failed_upgrades.get(gone.member_id)
+        if gone.how == "not_rejoined" and since is not None and self._asked_nothing(gone, since):
+            return self._excuse(OUTLIVED)
         late = any(ns(gone) < mark * MS < ns(other) for mark in self.marks for other in told)
         if late or self._murky(gone):
             return self._excuse(SHIFTED)
         if self._beside_unseen(gone):
             return self._excuse(NEVER_ANSWERED)
         return self._returned(gone) and self._excuse(BACK)
+
+    def _asked_nothing(self, gone: MemberLeft, since: int) -> bool:
+        """Whether a member sent nothing from then until it went."""
+        return since <= ns(gone) and not any(since < at <= ns(gone) for at in self.asked[gone.member_id])
 
     def _beside_unseen(self, gone: MemberLeft) -> bool:
         """Whether a member that was never answered was in, so that others waited for it."""
@@ -146,6 +173,18 @@ class MemberComparison:
         return gone.instance_id is not None and any(
             one.instance_id == gone.instance_id and one.rejoined and ns(one) > ns(gone)
             for one in self.told.joined
+        )
+
+    def _goes_as_its_heir(self, gone: MemberLeft) -> bool:
+        """Whether another was in a static member's place, never answered, and went as that is said to."""
+        fenced = [one for one in self.truth.left if one.member_id == gone.member_id and one.how == "fenced"]
+        heirs = {
+            one.member_id for one in self.truth.joined
+            for old in fenced if one.instance_id == old.instance_id and ns(one) == ns(old)
+        } - self.answered  # fmt: skip
+        return any(
+            one.member_id in heirs and apart(one, gone) <= DEPARTURE_MS and gone.how in HOW[one.how]
+            for one in self.truth.left
         )
 
     def _comes_again(self, gone: MemberLeft) -> bool:
