@@ -264,17 +264,19 @@ def more(work: Callable[[], Any], turns: int) -> int:
     forget: Callable[[], None] = getattr(sys, "_clear_internal_caches", sys._clear_type_cache)
     found = []
     gc.freeze()  # what other tests left need not be looked at again and again
-    for _ in range(5):
-        gc.collect()
-        forget()
-        before = sys.getallocatedblocks()
-        for _ in range(turns):
-            with suppress(CorruptBatch):
-                work()
-        gc.collect()
-        forget()
-        found.append(sys.getallocatedblocks() - before)
-    gc.unfreeze()
+    try:
+        for _ in range(5):
+            gc.collect()
+            forget()
+            before = sys.getallocatedblocks()
+            for _ in range(turns):
+                with suppress(CorruptBatch):
+                    work()
+            gc.collect()
+            forget()
+            found.append(sys.getallocatedblocks() - before)
+    finally:  # a skip comes here too
+        gc.unfreeze()
     return min(found)
 
 
