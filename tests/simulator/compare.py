@@ -1,9 +1,9 @@
 """The six designs compared: under the same fault plans, and by the size of the group.
 
-    python -m tests.simulator.compare                    print the tables (about ten minutes)
+    python -m tests.simulator.compare                    print the tables (about 40 minutes)
     python -m tests.simulator.compare --write            put them, and the plots, into the page of docs/
     python -m tests.simulator.compare --plans 5 --sizes 2,8
-    python -m tests.simulator.compare --plans 1 --sizes 5000 --designs draft-2
+    python -m tests.simulator.compare --sizes 2,5,10,20,50,100,1000    (about ten minutes)
     python -m tests.simulator.compare --kept FILE        go on where an earlier command was ended
 
 Rules: the same words give the same bytes, whatever the machine, and however often the command was ended and
@@ -32,7 +32,7 @@ ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "explanation" / "from-zookeeper-to-kip-848.md"
 PLOTS = PAGE.parent / "plots"
 MEMBERS, PARTITIONS, DURATION_MS = 4, 12, 120_000
-SIZES = (2, 5, 10, 20, 50, 100, 1_000)
+SIZES = (2, 5, 10, 20, 50, 100, 1_000, 5_000)
 MOST = {"zookeeper": 1_000}
 """The largest group of a design. One change makes each consumer of ZooKeeper read the nodes of all
 others: 5,000 of them would cost 25 times the processor time and memory of 1,000."""
