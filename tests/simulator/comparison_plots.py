@@ -12,7 +12,7 @@ from math import floor, log10
 
 __all__ = ["bars", "curves"]
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 360, 70, 110, 40, 44
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 770, 360, 80, 110, 40, 44
 COLOURS = ("#4269d0", "#c98500", "#ff725c", "#3ca951", "#a463f2", "#9c6b4e")
 STYLE = (
     "text{font:13px system-ui,sans-serif;fill:#333}.title{font-weight:600;font-size:14px}"
