@@ -3,7 +3,7 @@
     python -m tests.simulator.compare                    print the tables (about 40 minutes)
     python -m tests.simulator.compare --write            put them, and the plots, into the page of docs/
     python -m tests.simulator.compare --plans 5 --sizes 2,8
-    python -m tests.simulator.compare --sizes 2,5,10,20,50,100,1000    (about ten minutes)
+    python -m tests.simulator.compare --sizes 2,5,10,20,50,100,1000    (about five minutes)
     python -m tests.simulator.compare --kept FILE        go on where an earlier command was ended
 
 Rules: the same words give the same bytes, whatever the machine, and however often the command was ended and
