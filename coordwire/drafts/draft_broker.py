@@ -102,7 +102,7 @@ class DraftBroker(Machine):
             }
             self.on_cluster()
             if str(self.settings.broker_id) in ids.children and not self._ids_changed:
-                yield Wait()  # a watch that fired while the nodes were read has woken nobody
+                yield Wait()  # a watch that fired while the nodes were read was not waited for
 
     def on_cluster(self) -> None:
         """The list of brokers may have changed."""

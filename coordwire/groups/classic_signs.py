@@ -188,7 +188,7 @@ class ClassicSigns(ClassicSilence):
 
     def _unknown(self, member: Member, place: Seen) -> None:
         """The coordinator doesn't know a member any more."""
-        member.asked_ns = 0  # the request that shows it is no sign of life
+        member.asked_ns = 0  # the request that shows it does not say that it lives
         if self._causes and (next(iter(self._causes)).time_ns or 0) < (place.time_ns or 0) - NEAR_NS:
             self._begin_with_joins()  # one that is refused would have been answered
         self._all_gone_meanwhile(place)

@@ -154,7 +154,7 @@ class ModernRebalances(Group):
         """A member is out."""
         self._departures += 1
         if not self.members:
-            if self.generation is not None:  # nobody is left who would be told the epoch
+            if self.generation is not None:  # no member is left whose answer would have the epoch
                 self.generation += self._departures
             self.close("empty", when)
             return

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.coordinator.failover import failover
+from tests.coordinator.failover import failover, in_the_order_of
 from tests.coordinator.histories import Record, Replayer
 from tests.coordinator.kept import FAILOVERS, checksum, read_kept
 from tests.coordinator.log_changes import CHANGES, Log
@@ -40,6 +40,15 @@ def test_kafka_goes_on_from_our_log_and_we_from_kafkas(seed: int) -> None:
         give_up(error)
     difference, _ = failover(seed, 130).run(kafka)
     assert difference is None, str(difference)
+
+
+def test_an_order_is_taken_over_where_the_records_are_the_same() -> None:
+    first, second, third = (Record(bytes([number]), None) for number in range(3))
+    other = 3, [(0, second), (1, first), (2, third)]
+    assert in_the_order_of(other, (3, [(0, first), (1, second), (2, third)])) == other
+    differing = 3, [(0, second), (1, first), (2, second)]
+    assert in_the_order_of(other, differing) == differing
+    assert in_the_order_of(other, (2, [(0, third), (1, first)])) == (2, [(0, third), (1, first)])
 
 
 # --- the changes of logs ---

@@ -388,3 +388,12 @@ def test_a_static_member_that_is_awaited_for_no_time_may_be_gone(patience: int) 
     desk.advance(60_000)
     (described,) = desk.send(DescribeGroupsRequest(groups=["g"]), 0)
     assert (described.groups[0].group_state, described.groups[0].members) == ("Empty", [])
+
+
+def test_no_time_is_the_least_that_a_group_waits() -> None:
+    desk = begun()
+    (member_id,) = desk.shard.groups["g"].members
+    request = join("g", member_id)
+    request.rebalance_timeout_ms = -3
+    assert desk.send(request, 5)[0].generation_id == 2
+    assert desk.shard.deadlines()["sync-g"] == desk.now

@@ -245,7 +245,7 @@ static bool find_most(Held *held, PyObject *timeout, int64_t interval_ns, int64_
     return true;
 }
 
-/* Whether a member is heard without more to it, and nobody is out by then: `ModernGroup.goes_on`. */
+/* Whether a member is heard without more to it, and no member is out by then: `ModernGroup.goes_on`. */
 static bool is_calm_modern(Held *held, PyObject *group, PyObject *member, PyObject *beat, PyObject *asked)
 {
     const BeatWalk *walk = held->walk;

@@ -32,7 +32,7 @@ def validate_begin(
         raise OperationRefused(ErrorCode.INVALID_REQUEST)
     if two_phase and not config.two_phase_commit:
         raise OperationRefused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    if keep_prepared:  # Kafka 4.3 knows the field and has nothing behind it
+    if keep_prepared:  # Kafka 4.3 knows the field and does nothing with it
         raise OperationRefused(ErrorCode.UNSUPPORTED_VERSION)
     if timeout_ms <= 0 or (timeout_ms > config.max_timeout_ms and not two_phase):
         raise OperationRefused(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
