@@ -6,6 +6,7 @@
 
     ../group_events.py  what can happen to a group: the rows of its timeline
     capture_timeline.py captures' entries to events; log_events.py: a log's records to the same events
+    group_frames.py     what one frame says of a group; other_answers.py: coordinators, topics, settings
     steady_beats.py     heartbeats that say what they said before, known by their bytes
     group_table.py      all groups in some captures, by the protocol that each speaks at the time
     group.py            one group's state; by protocol: classic.py, modern.py, mixed.py, draft_groups.py

@@ -1,10 +1,11 @@
 """Recorded traffic to the timelines of groups: `timeline` reads entries and yields what happened.
 
 Strategy: each frame goes where it belongs: to its group's state (`group_table`, `draft_groups`), to commits
-and lag (`commits`), to what is known of session timeouts (`member_death`), and here: coordinators, error
-codes, requests without an answer. Rules: only messages that were decoded whole count, and an answer only with
-its request; nothing raises, whatever their order; memory is bounded by the limits that the modules name, the
-oldest is forgotten. What is inferred comes when it is inferred, with the time at which it must have happened.
+and lag (`commits`), or to what else is known (`other_answers`: coordinators, topics, session timeouts); error
+codes and requests without an answer are found here. Rules: only messages that were decoded whole count, and
+an answer only with its request; nothing raises, whatever their order; memory is bounded by the limits that
+the modules name, the oldest is forgotten. What is inferred comes when it is inferred, with the time at which
+it must have happened.
 """
 
 from __future__ import annotations
@@ -18,55 +19,48 @@ from coordwire.capture.body_text import body_text, has_no_codes
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.dialects.grammar import Dialect
-from coordwire.enums import ErrorCode
-from coordwire.group_events import CoordinatorFound, ErrorMet, GroupEvent, Kind, Unanswered
+from coordwire.group_events import ErrorMet, GroupEvent
 from coordwire.groups.classic import ClassicGroup
 from coordwire.groups.commits import Commits
 from coordwire.groups.connection_ends import ENDED, ConnectionEnds
 from coordwire.groups.draft_groups import DraftGroups
+from coordwire.groups.group_frames import (
+    ABOUT_A_GROUP,
+    BEATS,
+    CLASSIC,
+    COMMITS,
+    JOINING,
+    MODERN,
+    Asked,
+    errors_of,
+    host_of,
+    place_of,
+    unanswered,
+)  # fmt: skip
 from coordwire.groups.group_table import AnyGroup, GroupTable, TopicsById, kept_as
 from coordwire.groups.member_death import INTERVALS_OF_A_SESSION, KnownTimeouts
 from coordwire.groups.members import Member
 from coordwire.groups.mixed import ConsumerGroup
 from coordwire.groups.modern import ModernGroup
+from coordwire.groups.other_answers import OTHER_APIS, OtherAnswers
 from coordwire.groups.rebalance_cost import COSTLY
 from coordwire.groups.seen import Seen, remember
 from coordwire.groups.steady_beats import Beat, SteadyBeats
-from coordwire.versions import ApiKey, api_name
+from coordwire.versions import ApiKey
 
 if TYPE_CHECKING:
     from coordwire._speedups import _native
 
 __all__ = ["USED_APIS", "Timeline", "timeline"]
 
-MOST_GROUPS = 10_000
 MOST_UNANSWERED = 10_000
-
-_CLASSIC = {ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP}
-_MODERN: dict[int, Kind] = {
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: "consumer",
-    ApiKey.SHARE_GROUP_HEARTBEAT: "share",
-    ApiKey.STREAMS_GROUP_HEARTBEAT: "streams",
-}
-_COMMITS = frozenset(map(int, (ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT)))
-_ABOUT_A_GROUP = frozenset(map(int, (*_CLASSIC, *_MODERN, *_COMMITS)))
-_JOINING = frozenset(map(int, (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.LEAVE_GROUP)))
-_BEATS = frozenset(map(int, (ApiKey.HEARTBEAT, *_MODERN)))
-_OTHERS = frozenset(map(int, (
-    ApiKey.FETCH, ApiKey.OFFSET_FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.CREATE_TOPICS,
-    ApiKey.DESCRIBE_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS, ApiKey.API_VERSIONS, ApiKey.FIND_COORDINATOR,
-    ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN,
-)))  # fmt: skip
-"""The other APIs whose answers say something."""
-
-_MEMBER_ID_REQUIRED = int(ErrorCode.MEMBER_ID_REQUIRED)
 
 _KAFKA = Dialect.KAFKA
 _HEARTBEAT, _FETCH = int(ApiKey.HEARTBEAT), int(ApiKey.FETCH)
 _JOIN, _SYNC, _LEAVE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.LEAVE_GROUP)
 _GROUPS: dict[int, type[AnyGroup]] = {
     _HEARTBEAT: ClassicGroup,
-    **dict.fromkeys(map(int, _MODERN), ModernGroup),
+    **dict.fromkeys(map(int, MODERN), ModernGroup),
     int(ApiKey.CONSUMER_GROUP_HEARTBEAT): ConsumerGroup,
 }
 """By a heartbeat's API, the class of a group that is about."""
@@ -74,14 +68,7 @@ _GROUPS: dict[int, type[AnyGroup]] = {
 LONG = 4096
 """A longer body is decoded rather than made into text, if nothing but whether it is whole is asked."""
 
-_Asked = tuple[str, int, str | None, str | None]
-"""A request about a group: the group, the API, the member's and the client's id."""
-
-USED_APIS: frozenset[int] = frozenset({
-    *_ABOUT_A_GROUP, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.OFFSET_FETCH,
-    ApiKey.FIND_COORDINATOR, ApiKey.CREATE_TOPICS, ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN,
-    ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN, ApiKey.DESCRIBE_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS,
-})  # fmt: skip
+USED_APIS: frozenset[int] = ABOUT_A_GROUP | OTHER_APIS - {ApiKey.API_VERSIONS}
 """The APIs that a timeline draws on; what can't be read of others takes nothing from it."""
 
 
@@ -102,14 +89,14 @@ class Timeline:
 
     def __init__(self, *, ends: bool = False) -> None:
         self._ends = ConnectionEnds() if ends else None
-        self._told = COSTLY | ENDED if ends else COSTLY
+        self._completed = COSTLY | ENDED if ends else COSTLY
         self._names = TopicsById()
         self._timeouts = KnownTimeouts()
         self._groups = GroupTable(self._names, self._timeouts)
         self._commits = Commits(self._names.name_of)
         self._drafts = DraftGroups()
-        self._coordinators: OrderedDict[str, int] = OrderedDict()
-        self._waiting: OrderedDict[Seen, _Asked | Beat] = OrderedDict()
+        self._others = OtherAnswers(self._names, self._timeouts, self._groups, self._commits)
+        self._waiting: OrderedDict[Seen, Asked | Beat] = OrderedDict()
         self._last = Seen(None, "", 0)
         self._beats = SteadyBeats()
         self._take = None if native is None else self._native_walk().take
@@ -134,7 +121,7 @@ class Timeline:
                 self._ends.ends(entry)
             return ()
         key = entry.api_key
-        if key in _BEATS and entry.dialect is _KAFKA:
+        if key in BEATS and entry.dialect is _KAFKA:
             take = self._take
             if take is not None and (place := take(entry)) is not None:
                 self._last = place
@@ -146,13 +133,13 @@ class Timeline:
             events = self._steady(entry)
             if events is not None:
                 return events
-        elif key in _COMMITS and (events := self._stored(entry)) is not None:
+        elif key in COMMITS and (events := self._stored(entry)) is not None:
             return events
-        elif key not in _ABOUT_A_GROUP and entry.dialect is _KAFKA:
+        elif key not in ABOUT_A_GROUP and entry.dialect is _KAFKA:
             if key == _FETCH and self._ends is not None and entry.direction == "request":
                 self._ends.fetches(entry)
-            if (entry.direction == "request" or key not in _OTHERS) and _is_sound(entry):
-                self._last = _place(entry)
+            if (entry.direction == "request" or key not in OTHER_APIS) and _is_sound(entry):
+                self._last = place_of(entry)
                 return ()
             if key == _FETCH and (events := self._fetched(entry)) is not None:
                 return events
@@ -161,22 +148,22 @@ class Timeline:
         if entry.dialect is not _KAFKA or entry.error is not None:
             return self._events(self._read(entry))
         message: Any = entry.message
-        if message is None or key in _JOINING:
+        if message is None or key in JOINING:
             return self._events(self._read(entry))
         if entry.direction == "request":
-            place = self._last = _place(entry)
-            if key in _ABOUT_A_GROUP:
-                if key in _BEATS:
-                    kind = kept_as(_MODERN.get(key or 0, "classic"))
+            place = self._last = place_of(entry)
+            if key in ABOUT_A_GROUP:
+                if key in BEATS:
+                    kind = kept_as(MODERN.get(key or 0, "classic"))
                     self._beats.learn_request(entry, message, kind)
                 self._asks(entry, message, place)
             return ()
         asked = entry.request
-        if key not in _BEATS or asked is None or asked.message is None or asked.error or message.error_code:
+        if key not in BEATS or asked is None or asked.message is None or asked.error or message.error_code:
             return self._events(self._read(entry))
         self._beats.learn_answer(asked, entry, message)
-        place = self._last = _place(entry)
-        asked_place = _place(asked)
+        place = self._last = place_of(entry)
+        asked_place = place_of(asked)
         self._waiting.pop(asked_place, None)
         group = self._beat(entry, asked, message, place, asked_place)
         return self._events(group.drain()) if group is not None and group.pending else ()
@@ -219,8 +206,8 @@ class Timeline:
         asked = entry.request
         if asked is None or asked.error is not None or asked.message is None or not has_no_codes(entry):
             return None
-        place = self._last = _place(entry)
-        self._waiting.pop(_place(asked), None)
+        place = self._last = place_of(entry)
+        self._waiting.pop(place_of(asked), None)
         events, group = self._commit(entry, asked, place, (), 0)
         if group is not None and group.pending:
             events += self._events(group.drain())
@@ -231,7 +218,7 @@ class Timeline:
         asked = entry.request
         if asked is None or not _is_sound(asked) or entry.error is not None or entry.message is None:
             return None
-        place = self._last = _place(entry)
+        place = self._last = place_of(entry)
         return self._commits.ends(entry.message, place)
 
     def _commit(
@@ -245,14 +232,14 @@ class Timeline:
         if known is None:
             return events, None
         generation = getattr(request, "generation_id_or_member_epoch", -1)
-        known.alive(request, code, generation, asked, place, _host(asked))
+        known.alive(request, code, generation, asked, place, host_of(asked))
         return events, self._groups.current(known, None, place)
 
     def _events(self, events: Iterable[GroupEvent]) -> list[GroupEvent]:
         """The events, and what they cost."""
         found: list[GroupEvent] = []
         for event in events:
-            if type(event) in self._told:
+            if type(event) in self._completed:
                 found += self._tell(event)
             else:
                 found.append(event)
@@ -267,7 +254,7 @@ class Timeline:
         message, asked = entry.message, entry.request
         if entry.error is not None or message is None:
             return self._unreadable(entry)
-        place = self._last = _place(entry)
+        place = self._last = place_of(entry)
         if entry.dialect is not _KAFKA:
             return self._drafts.feed(entry, place)
         if entry.direction == "request":
@@ -281,7 +268,7 @@ class Timeline:
     def finish(self) -> Iterator[GroupEvent]:
         """What there is to say when the input is at its end."""
         for place, asked in self._waiting.items():
-            yield _unanswered(place, asked)
+            yield unanswered(place, asked)
         self._waiting.clear()
         for group in self._groups:
             group.finish(self._last)
@@ -291,21 +278,21 @@ class Timeline:
 
     def _unreadable(self, entry: FrameEntry) -> Iterator[GroupEvent]:
         """A frame that wasn't decoded whole: it answers its request, whatever it says."""
-        asked = None if entry.request is None else _place(entry.request)
+        asked = None if entry.request is None else place_of(entry.request)
         left = None if asked is None else self._waiting.pop(asked, None)
         if asked is None or left is None:
             return
-        waiting = _unanswered(asked, left, unreadable=True)
+        waiting = unanswered(asked, left, unreadable=True)
         yield waiting
         code = getattr(entry.message, "error_code", 0)
-        place = _place(entry)
+        place = place_of(entry)
         if code:
             yield ErrorMet(
                 group=waiting.group, **place._asdict(), api=waiting.api, error_code=code,
                 member_id=waiting.member_id, client_id=waiting.client_id,
             )  # fmt: skip
         known = self._groups.known(waiting.group)
-        if known is not None and entry.api_key in _CLASSIC:
+        if known is not None and entry.api_key in CLASSIC:
             known.unreadable(asked, code, waiting.member_id or "", place)
             yield from known.drain()
 
@@ -313,7 +300,7 @@ class Timeline:
 
     def _request(self, entry: FrameEntry, message: Any, place: Seen) -> Iterable[GroupEvent]:
         key = entry.api_key
-        if key not in _ABOUT_A_GROUP:
+        if key not in ABOUT_A_GROUP:
             return ()
         self._asks(entry, message, place)
         if key == _LEAVE:
@@ -322,7 +309,7 @@ class Timeline:
             joins = place if key == _JOIN else None
             group = self._groups.of_classic(message.group_id, joins)
             if joins is not None:
-                group.join_request(entry, message, place, _host(entry))
+                group.join_request(entry, message, place, host_of(entry))
             else:
                 group.sync_request(message, place)
             return group.drain()
@@ -338,10 +325,10 @@ class Timeline:
             if member_id:
                 self._ends.speaks(member_id, entry.flow, place)
         remember(self._waiting, place, (group_id, key, member_id or None, entry.client_id), MOST_UNANSWERED)
-        if key in _JOINING:
+        if key in JOINING:
             return  # their members' sessions stop, or go on as they were
-        renews = key not in _COMMITS and getattr(message, "member_epoch", 0) >= 0
-        self._groups.asks(group_id, _MODERN.get(key, "classic"), member_id, place, renews=renews)
+        renews = key not in COMMITS and getattr(message, "member_epoch", 0) >= 0
+        self._groups.asks(group_id, MODERN.get(key, "classic"), member_id, place, renews=renews)
 
     # --- responses ---
 
@@ -349,18 +336,18 @@ class Timeline:
         self, entry: FrameEntry, asked: FrameEntry, request: Any, message: Any, place: Seen
     ) -> Iterable[GroupEvent]:
         key = entry.api_key
-        if key not in _ABOUT_A_GROUP:
+        if key not in ABOUT_A_GROUP:
             if self._ends is not None and asked.flow:
                 self._ends.opens(asked)
-            return self._others(entry, request, message, place) if key in _OTHERS else ()
-        asked_place = _place(asked)
+            return self._others.feed(entry, request, message, place) if key in OTHER_APIS else ()
+        asked_place = place_of(asked)
         self._waiting.pop(asked_place, None)
         self._given(asked, request, message)
-        events: list[GroupEvent] = [*_errors(entry, request, message, place)]
+        events: list[GroupEvent] = [*errors_of(entry, request, message, place)]
         group: AnyGroup | None
-        if key in _BEATS:
+        if key in BEATS:
             group = self._beat(entry, asked, message, place, asked_place)
-        elif key in _CLASSIC:
+        elif key in CLASSIC:
             group = self._of_classic(entry, asked, request, message, place, asked_place)
         else:
             codes = (one.error_code for topic in message.topics for one in topic.partitions)
@@ -374,7 +361,7 @@ class Timeline:
     def _given(self, asked: FrameEntry, request: Any, message: Any) -> None:
         """A member may be given its id by an answer."""
         if self._ends is not None and not request.member_id:
-            self._ends.speaks(getattr(message, "member_id", None) or "", asked.flow, _place(asked))
+            self._ends.speaks(getattr(message, "member_id", None) or "", asked.flow, place_of(asked))
 
     def _beat(
         self, entry: FrameEntry, asked: FrameEntry, message: Any, place: Seen, asked_place: Seen
@@ -385,13 +372,13 @@ class Timeline:
         self._given(asked, request, message)
         if entry.api_key == _HEARTBEAT:
             group = self._groups.of_classic(request.group_id)
-            group.alive(request, message.error_code, request.generation_id, asked, place, _host(asked))
+            group.alive(request, message.error_code, request.generation_id, asked, place, host_of(asked))
         else:
-            kind = _MODERN[entry.api_key or 0]
+            kind = MODERN[entry.api_key or 0]
             group = self._groups.of_heartbeat(kind, request, message, asked_place)
             if group is None:
                 return None
-            group.heartbeat(entry, request, message, place, asked_place, _host(asked))
+            group.heartbeat(entry, request, message, place, asked_place, host_of(asked))
         return self._groups.current(group, request.member_id or None, place)
 
     def _of_classic(
@@ -405,115 +392,15 @@ class Timeline:
         else:
             group = self._groups.of_classic(request.group_id)
             if entry.api_key == _SYNC:
-                group.sync_response(request, message, asked, place, _host(asked))
+                group.sync_response(request, message, asked, place, host_of(asked))
             else:
                 group.leave_response(request, message, place, asked_place)
         return self._groups.current(group, request.member_id or None, place)
-
-    def _others(self, entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
-        match entry.api_key:
-            case ApiKey.FETCH:
-                yield from self._commits.ends(message, place)
-            case ApiKey.OFFSET_FETCH:
-                yield from self._commits.fetched(request, message, place)
-            case ApiKey.LIST_OFFSETS:
-                yield from self._commits.listed(request, message, place)
-            case ApiKey.METADATA | ApiKey.CREATE_TOPICS:
-                self._names.learn(message)
-            case ApiKey.DESCRIBE_CONFIGS:
-                self._timeouts.described(message)
-            case ApiKey.INCREMENTAL_ALTER_CONFIGS:
-                self._timeouts.altered(request, message)
-            case ApiKey.API_VERSIONS if message.error_code:
-                yield self._versions_refused(entry, message, place)
-            case ApiKey.FIND_COORDINATOR if request.key_type == 0:
-                yield from self._coordinator(entry, request, message, place)
-            case ApiKey.INIT_PRODUCER_ID:
-                yield from self._commits.init(request, message, place)
-            case ApiKey.ADD_PARTITIONS_TO_TXN:
-                yield from self._commits.add_partitions(request, message, place)
-            case ApiKey.ADD_OFFSETS_TO_TXN:
-                yield from self._commits.add_offsets(request, message, place)
-            case ApiKey.END_TXN:
-                yield from self._commits.end(request, message, place)
-
-    def _coordinator(
-        self, entry: FrameEntry, request: Any, message: Any, place: Seen
-    ) -> Iterator[GroupEvent]:
-        found = [(one.key, one) for one in message.coordinators] or [(request.key, message)]
-        for group, one in found:
-            if one.error_code:
-                known = self._groups.known(group)
-                if known is not None:
-                    known.unavailable(place)
-                yield ErrorMet(
-                    group=group, **place._asdict(), api="FindCoordinator", error_code=one.error_code,
-                    member_id=None, client_id=entry.client_id, message=one.error_message,
-                )  # fmt: skip
-                continue
-            before = self._coordinators.get(group)
-            if before != one.node_id:
-                remember(self._coordinators, group, one.node_id, MOST_GROUPS)
-                yield CoordinatorFound(
-                    group=group, **place._asdict(), node_id=one.node_id, host=one.host, port=one.port,
-                    moved=before is not None,
-                )  # fmt: skip
-
-    def _versions_refused(self, entry: FrameEntry, message: Any, place: Seen) -> ErrorMet:
-        """A broker that doesn't have the version in which it was asked for its versions."""
-        own = next((one for one in message.api_keys if one.api_key == ApiKey.API_VERSIONS), None)
-        text = f"the broker doesn't have version {entry.api_version} of ApiVersions"
-        if own is not None:
-            text += f", but {own.min_version} to {own.max_version}"
-        return ErrorMet(
-            group="", **place._asdict(), api="ApiVersions", error_code=message.error_code, member_id=None,
-            client_id=entry.client_id, message=text,
-        )  # fmt: skip
-
-
-def _errors(entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterable[ErrorMet]:
-    """The error codes of an answer about a group."""
-    code = getattr(message, "error_code", 0)
-    if not code and (entry.api_key in _BEATS or entry.api_key in (_JOIN, _SYNC)):
-        return ()
-    member_id = request.member_id or None
-    found: list[tuple[int, str | None, str | None]] = []
-    if code and code != _MEMBER_ID_REQUIRED:
-        found.append((code, member_id, getattr(message, "error_message", None)))
-    if entry.api_key == _LEAVE:
-        found += [(one.error_code, one.member_id or None, None) for one in message.members if one.error_code]
-    if entry.api_key in _COMMITS:
-        codes = dict.fromkeys(one.error_code for topic in message.topics for one in topic.partitions)
-        found += [(code, member_id, None) for code in codes if code]
-    return [
-        ErrorMet(
-            group=request.group_id, **place._asdict(), api=entry.api_name or "", client_id=entry.client_id,
-            error_code=code, member_id=whose, message=text,
-        )
-        for code, whose, text in found
-    ]  # fmt: skip
-
-
-def _is_sound(entry: FrameEntry) -> bool:
-    """Whether it is known, without its message, that a frame is whole."""
-    return len(entry.body) <= LONG and (entry.text or body_text(entry))[0] is not None
 
 
 _new = tuple.__new__
 
 
-def _place(entry: FrameEntry) -> Seen:
-    return _new(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
-
-
-def _host(entry: FrameEntry) -> str | None:
-    """The client's address, by its request's flow."""
-    return entry.flow.partition(" > ")[0] or None
-
-
-def _unanswered(place: Seen, asked: _Asked | Beat, *, unreadable: bool = False) -> Unanswered:
-    group, key, member_id, client_id = asked.asks if isinstance(asked, Beat) else asked
-    return Unanswered(
-        group=group, **place._asdict(), api=api_name(key) or str(key), member_id=member_id,
-        client_id=client_id, unreadable=unreadable,
-    )  # fmt: skip
+def _is_sound(entry: FrameEntry) -> bool:
+    """Whether it is known, without its message, that a frame is whole."""
+    return len(entry.body) <= LONG and (entry.text or body_text(entry))[0] is not None

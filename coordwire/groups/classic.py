@@ -16,6 +16,7 @@ from coordwire.groups.classic_joins import ClassicJoins
 from coordwire.groups.classic_state import MOST_REPLAYED, NEAR_NS
 from coordwire.groups.classic_timers import Departures
 from coordwire.groups.consumer_data import assignment_of
+from coordwire.groups.group_frames import place_of
 from coordwire.groups.members import Member
 from coordwire.groups.rebalance import Rebalance, Why
 from coordwire.groups.seen import Seen
@@ -59,7 +60,7 @@ class ClassicGroup(ClassicJoins):
             return
         partitions = assignment_of(message, message.protocol_type)
         known = self.members.get(request.member_id)
-        steady = self.rebalance is None or self.rebalance.is_stable_at(_place(asked))
+        steady = self.rebalance is None or self.rebalance.is_stable_at(place_of(asked))
         heard_ns = None if known is None or not steady else known.last_seen_ns
         member = self._known(request, request.generation_id, asked, place, host)
         self._not_renewed(member.member_id, heard_ns)
@@ -161,7 +162,3 @@ class ClassicGroup(ClassicJoins):
             return
         if not any(one in self.members and one not in gone for one in rebalance.unsynced_named):
             self.end("steady", place.at(rebalance.synced_ns))
-
-
-def _place(asked: FrameEntry) -> Seen:
-    return Seen(asked.time_ns, asked.capture, asked.number, asked.packet)
