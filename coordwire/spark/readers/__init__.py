@@ -1,7 +1,7 @@
 """Files to rows: what runs on the workers.
 
 files.py             paths, globs and URIs to files; files to bytes
-stores.py            URIs to the stores that they name
+stores/              URIs to the stores that they name
 object_ranges.py     an object of a store as memory, fetched as it is looked at; header_scouts.py: batch
                      headers ahead of the walk
 origins.py           files to the topic, partition, broker and cluster that they are of
