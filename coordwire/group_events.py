@@ -188,11 +188,12 @@ class MemberLeft(GroupEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupConverted(GroupEvent):
     """A group goes on under another protocol, with the members that it had. member_id: whose request
-    converted it."""
+    converted it; inferred: no request of the new protocol has been answered yet."""
 
     kind_before: Kind
     kind: Kind
     member_id: str | None
+    inferred: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,7 +92,7 @@ class Timeline:
         self._completed = COSTLY | ENDED if ends else COSTLY
         self._names = TopicsById()
         self._timeouts = KnownTimeouts()
-        self._groups = GroupTable(self._names, self._timeouts)
+        self._groups = GroupTable(self._names, self._timeouts, self._ends.end_of if self._ends else None)
         self._commits = Commits(self._names.name_of)
         self._drafts = DraftGroups()
         self._others = OtherAnswers(self._names, self._timeouts, self._groups, self._commits)

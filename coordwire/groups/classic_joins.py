@@ -169,7 +169,7 @@ class ClassicJoins(ClassicSigns):
             old.answered_ns = place.time_ns
             return
         if static is not None:
-            self._replace(static, member)
+            self._replace(static, member, place)
             if self._formed is not None and (steady or member.member_id not in self._formed.named):
                 if static.member_id not in self._formed.syncing:
                     self._formed.heir = member.member_id

@@ -61,14 +61,14 @@ class ClassicState(Group):
             if name not in self.members and (at_end or member.instance_id is not None):
                 static = self.members.of_instance(member.instance_id)
                 if static is not None:
-                    self._replace(static, member)
+                    self._replace(static, member, seen)
                 self.add(member, seen, rejoined=static is not None)
                 self._sessions.watch(member)
 
-    def _replace(self, static: Member, heir: Member) -> None:
+    def _replace(self, static: Member, heir: Member, place: Seen) -> None:
         """A static member's place is its heir's."""
         del self.members[static.member_id]
-        self.consumption.passes(static.member_id, heir.member_id)
+        self.inherits(heir, static, place)
         if self.leader == static.member_id:
             self.leader = heir.member_id
 

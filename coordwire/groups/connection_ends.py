@@ -119,6 +119,12 @@ class ConnectionEnds:
         if found is not None and found.end is None:
             found.end = end
 
+    def end_of(self, member_id: str) -> int | None:
+        """When the connection of a member's last request ended, in ns since 1970; None if it didn't."""
+        spoke = self._spoke.get(member_id)
+        own = None if spoke is None else self._known.get(spoke[0])
+        return None if own is None or own.end is None else own.end.time_ns
+
     def see(self, event: GroupEvent) -> GroupEvent:
         """An event; with how its member's connections ended, if it is of one that went without a word."""
         if isinstance(event, MemberJoined):

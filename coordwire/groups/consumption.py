@@ -67,9 +67,16 @@ class Consumption:
         if member_id in self._of:
             self.has(member_id, frozenset(), time_ns)
 
-    def passes(self, member_id: str, heir: str) -> None:
-        """A static member's partitions are its successor's."""
-        if member_id in self._of and member_id != heir:
+    def passes(self, member_id: str, heir: str, until_ns: int | None, time_ns: int | None) -> None:
+        """A static member's partitions are its heir's from time_ns on. until_ns: until when it consumed them,
+        None for until then."""
+        if member_id not in self._of or member_id == heir:
+            return
+        partitions = self._of[member_id]
+        if until_ns is not None:
+            self.ends(member_id, until_ns)
+            self.has(heir, partitions, time_ns)
+        else:
             self._of[heir] = self._of.pop(member_id)
 
     def take_gaps(self) -> tuple[Idle, ...]:

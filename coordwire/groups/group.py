@@ -49,9 +49,9 @@ MOVED = UNAVAILABLE - {ErrorCode.COORDINATOR_NOT_AVAILABLE}
 
 class Group:
     """The state of one group. name_of: a topic's name by what the group's messages call it; settled: what
-    each member had when the group was last steady; pending: events that were not
-    drained yet; consumption: for how long partitions had no consumer; available_ns: when the coordinator was
-    last seen to be unavailable."""
+    each member had when the group was last steady; pending: events that were not drained yet; consumption:
+    for how long partitions had no consumer; available_ns: when the coordinator was last seen to be
+    unavailable; end_of: when a member's connection ended, after its last request, if it did."""
 
     def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str] = str) -> None:
         self.group = group
@@ -66,6 +66,7 @@ class Group:
         self.settled: dict[str, Owned] = {}
         self.consumption = Consumption()
         self.available_ns = 0
+        self.end_of: Callable[[str], int | None] = _unseen
         self._assigned: dict[str, Member] = {}  # all that have something, and perhaps more
 
     def report(self, event: type[GroupEvent], place: Seen, **fields: Any) -> None:
@@ -170,6 +171,15 @@ class Group:
             reason=reason, inferred=inferred,
         )  # fmt: skip
 
+    def inherits(self, heir: Member, static: Member, place: Seen) -> None:
+        """A static member's partitions are its heir's from now on; they had no consumer since that one's
+        connection ended."""
+        end_ns = self.end_of(static.member_id)
+        self.consumption.passes(static.member_id, heir.member_id, end_ns, place.time_ns)
+        heir.assigned = static.assigned
+        if static.member_id in self.settled:
+            self.settled[heir.member_id] = self.settled.pop(static.member_id)
+
     def assign(self, member: Member, partitions: Owned | None) -> None:
         """A member has these now."""
         member.assigned = partitions
@@ -247,6 +257,11 @@ class Group:
         if self.name_of is str:
             return tuple(sorted(owned))
         return tuple(sorted(TopicPartition(self.name_of(topic), number) for topic, number in owned))
+
+
+def _unseen(member_id: str) -> int | None:
+    """Nothing is known of connections."""
+    return None
 
 
 def _serial(member: Member) -> int:

@@ -60,10 +60,14 @@ def kept_as(kind: Kind) -> Kind:
 
 
 class GroupTable:
-    """The groups by their ids. names: of topics; known: of session timeouts."""
+    """The groups by their ids. names: of topics; known: of session timeouts; end_of: when a member's
+    connection ended, where that is known."""
 
-    def __init__(self, names: TopicsById, known: KnownTimeouts) -> None:
+    def __init__(
+        self, names: TopicsById, known: KnownTimeouts, end_of: Callable[[str], int | None] | None = None
+    ) -> None:
         self._names, self._known = names, known
+        self._end_of = end_of
         self.every: OrderedDict[tuple[str, Kind], AnyGroup] = OrderedDict()
         self.at: Callable[[tuple[str, Kind]], AnyGroup | None] = self.every.get
         """The group of an id that is kept as one of a kind (`kept_as`)."""
@@ -139,5 +143,7 @@ class GroupTable:
         return group
 
     def _keep(self, group: G) -> G:
+        if self._end_of is not None:
+            group.end_of = self._end_of
         remember(self.every, (group.group, "classic"), group, MOST_GROUPS)
         return group

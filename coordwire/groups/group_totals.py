@@ -39,11 +39,12 @@ MOST_CLIENTS = 10_000
 class GroupStory:
     """What happened to one group.
 
-    members: those still in, by id, with their client ids. generations: how many began. rebalancing_ns: the
-    sum of the rebalances' lengths; longest: the longest of them; began_ns: the first's begin, ended_ns: the
-    last's end. idle_ns: for how long partitions had no consumer; waited: by how much the lag grew meanwhile.
-    caused: by client (None: by no member) the causes of rebalances; restarted: clients that left or fell
-    silent and joined again. lag: the last of each partition. errors: how often each code was met.
+    members: those still in, by id, with their client ids. generations: how many began. rebalances: how many,
+    without those that proved not to be needed; rebalancing_ns: the sum of their lengths; longest: the longest
+    of them; began_ns: the first's begin, ended_ns: the last's end. idle_ns: for how long partitions had no
+    consumer; waited: by how much the lag grew meanwhile. caused: by client (None: by no member) the causes of
+    rebalances; restarted: clients that left or fell silent and joined again. lag: the last of each partition.
+    errors: how often each code was met.
     """
 
     group: str
@@ -69,6 +70,8 @@ class GroupStory:
     errors: Counter[int] = field(default_factory=Counter)
     unanswered: int = 0
     _clients: OrderedDict[str, str] = field(default_factory=OrderedDict)  # of members that were in
+    _instances: OrderedDict[str, str] = field(default_factory=OrderedDict)  # members of static names
+    _under_way: bool = False
     _gone: OrderedDict[str, None] = field(default_factory=OrderedDict)  # clients that were
 
     def add(self, event: GroupEvent) -> None:
@@ -82,7 +85,7 @@ class GroupStory:
             case MemberJoined():
                 self.kind = event.kind
                 self.joined += not event.rejoined
-                self.members[event.member_id] = event.client_id
+                self._joins(event)
                 client = event.client_id or event.member_id
                 remember(self._clients, event.member_id, client, MOST_CLIENTS)
                 if client in self._gone and len(self.restarted) < MOST_CLIENTS:
@@ -96,12 +99,8 @@ class GroupStory:
             case RebalanceBegan():
                 self.kind = event.kind
                 self.rebalances += 1
+                self._under_way = True
             case RebalanceEnded():
-                self.generations += event.generation not in (None, event.generation_before)
-                length = event.length_ns or 0
-                self.rebalancing_ns += length
-                if self.longest is None or length > (self.longest.length_ns or 0):
-                    self.longest = event
                 self._ended(event)
             case RebalanceCost():
                 self.waited += max(event.lag_after - event.lag_before, 0)
@@ -114,14 +113,29 @@ class GroupStory:
             case Unanswered():
                 self.unanswered += 1
 
+    def _joins(self, event: MemberJoined) -> None:
+        if event.instance_id is not None:  # it takes the place of the one before
+            self.members.pop(self._instances.get(event.instance_id, ""), None)
+            remember(self._instances, event.instance_id, event.member_id, MOST_CLIENTS)
+        self.members[event.member_id] = event.client_id
+
     def _client(self, member_id: str) -> str:
         return self._clients.get(member_id, member_id)
 
     def _ended(self, event: RebalanceEnded) -> None:
+        self.idle_ns += event.idle_ns
+        began, self._under_way = self._under_way, False  # it may be filtered out
+        if event.outcome == "not_needed":
+            self.rebalances -= began
+            return
+        self.generations += event.generation not in (None, event.generation_before)
+        length = event.length_ns or 0
+        self.rebalancing_ns += length
+        if self.longest is None or length > (self.longest.length_ns or 0):
+            self.longest = event
         who = event.client_id if event.member_id is None else self._client(event.member_id)
         if who in self.caused or len(self.caused) < MOST_CLIENTS:
             self.caused.setdefault(who, Counter())[event.cause] += 1
-        self.idle_ns += event.idle_ns
         if event.began_ns is not None:
             self.began_ns = event.began_ns if self.began_ns is None else min(self.began_ns, event.began_ns)
         self.ended_ns = event.ended_ns if event.ended_ns is not None else self.ended_ns

@@ -141,8 +141,7 @@ class ConsumerGroup(ModernGroup):
             why = of_first_heartbeat(self, joining, None, static)
             if static is not None:
                 self.members.drop(static.member_id)
-                self.consumption.passes(static.member_id, joining.member_id)
-                joining.assigned = static.assigned
+                self.inherits(joining, static, place)
             if static is not None and static.topics and static.topics != joining.topics:
                 self._raises_alone(why, asked)
             self.disturbed(why, asked).join(joining.member_id, asked.time_ns)
@@ -263,8 +262,10 @@ def to_consumer(
     return new
 
 
-def to_classic(old: ConsumerGroup, member_id: str | None, place: Seen) -> ClassicGroup:
-    """The classic group that a consumer group becomes."""
+def to_classic(
+    old: ConsumerGroup, member_id: str | None, place: Seen, *, inferred: bool = True
+) -> ClassicGroup:
+    """The classic group that a consumer group becomes. inferred: from its members, without an answer."""
     begun = old.rebalance
     who = None if begun is None else old.members.get(begun.why.member_id or "")
     rebalances = who is not None and (who.generation or 0) <= 0  # it was given no generation yet
@@ -286,7 +287,9 @@ def to_classic(old: ConsumerGroup, member_id: str | None, place: Seen) -> Classi
         new.rebalance.generation = new.generation
         new.rebalance.members = tuple(new.members)
     new.adopt()
-    new.report(GroupConverted, place, kind_before=old.kind, kind=new.kind, member_id=member_id)
+    new.report(
+        GroupConverted, place, kind_before=old.kind, kind=new.kind, member_id=member_id, inferred=inferred
+    )
     return new
 
 
@@ -297,7 +300,7 @@ def to_classic_unseen(old: ConsumerGroup, asked: Seen) -> ClassicGroup:
     first = min((place for place, _ in waiting), key=lambda place: place.time_ns or 0, default=asked)
     for member in [one for one in old.members.values() if not one.classic]:
         old.died(member, first, "the group is a classic one")
-    new = to_classic(old, None, first)
+    new = to_classic(old, None, first, inferred=False)
     for place, joining in waiting:
         new.asks_to_join(joining, place)
     return new

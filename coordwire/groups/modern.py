@@ -104,8 +104,7 @@ class ModernGroup(ModernEpochs):
                 self._close_even()  # the others didn't wait for what it had
             if static is not None:
                 self.members.drop(static.member_id)
-                self.consumption.passes(static.member_id, member_id)
-                member.assigned = static.assigned
+                self.inherits(member, static, asked)
             other = static is not None and member.topics != static.topics
             if other and static is not None and static.topics:
                 self._raises_alone(why, asked)

@@ -32,7 +32,7 @@ KEYS = {
         "moved", "idle", "clientId",
     ],
     "rebalanceCost": ["generation", "partitions", "lagBefore", "lagAfter"],
-    "groupConverted": ["kindBefore", "kind", "memberId"],
+    "groupConverted": ["kindBefore", "kind", "memberId", "inferred"],
     "offsetCommitted": [
         "memberId", "clientId", "generation", "topic", "partition", "offset", "leaderEpoch", "metadata",
         "errorCode", "error", "transactionalId", "removed",

@@ -83,7 +83,8 @@ class EventLines:
         match event:
             case GroupConverted():
                 who = f" by {self.name(event.member_id)}" if event.member_id else ""
-                text = f"the group goes on as a {event.kind} group, no longer a {event.kind_before} one{who}"
+                text = f"the group {_presumably(event)}goes on as a {event.kind} group, no longer a "
+                text += f"{event.kind_before} one{who}"
                 return [("⇄ ", "busy"), (text, "busy")]
             case RebalanceCost():
                 return self._cost(event)
@@ -104,16 +105,12 @@ class EventLines:
                 ]
             case RebalanceEnded():
                 return self._ended(event)
-            case OffsetCommitted():
-                where = f"{shown(event.topic)}-{event.partition} → {event.offset}"
-                who = self.name(event.member_id or event.client_id)
-                return [("✗ ", "bad"), (f"{who} commits {where}: {error_name(event.error_code)}", "bad")]
             case ErrorMet(api="OffsetCommit" | "TxnOffsetCommit"):
                 return []  # the commits themselves say so
             case ErrorMet():
                 style = "note" if event.error_code == ErrorCode.REBALANCE_IN_PROGRESS else "bad"
                 who = self.name(event.member_id or event.client_id)
-                more = f" ({quoted(event.message, 200)})" if event.message else ""
+                more = f" ({quoted(event.message, 200)})" if event.message else self.fenced(event)
                 return [("✗ ", style), (f"{who} {event.api}: {error_name(event.error_code)}{more}", style)]
             case Unanswered():
                 who = self.name(event.member_id or event.client_id)
@@ -131,6 +128,8 @@ class EventLines:
         notes += [f"static {shown(event.instance_id)}"] if event.instance_id is not None else []
         notes += [f"wants {shown(', '.join(event.topics))}"] if event.topics else []
         notes += [quoted(event.reason, 200)] if event.reason else []
+        forebear = self._links.forebears.get(event.member_id)
+        notes += [f"in place of {self.name(forebear)}"] if forebear is not None else []
         notes += self._expelled(event.member_id)
         pieces.append((f"  {', '.join(notes)}", "note"))
         if self.name(event.member_id) != shown(event.member_id):
@@ -138,10 +137,9 @@ class EventLines:
         return pieces
 
     def _left(self, event: MemberLeft) -> Pieces:
-        presumably = "presumably " if event.inferred else ""
         pieces: Pieces = [
             ("- ", "out"), (self.name(event.member_id), "member"),
-            (f" {presumably}{LEAVINGS[event.how]}", "plain" if event.how == "left" else "out"),
+            (f" {_presumably(event)}{LEAVINGS[event.how]}", "plain" if event.how == "left" else "out"),
         ]  # fmt: skip
         if event.reason:
             pieces.append((f"  {quoted(event.reason, 200)}", "note"))
@@ -151,6 +149,13 @@ class EventLines:
             if notes:
                 pieces.append((f"  {'; '.join(notes)}", "note"))
         return pieces
+
+    def fenced(self, event: ErrorMet | OffsetCommitted) -> str:
+        """Of what is refused as another member has the same static name: which one, with a space before."""
+        heir = self._links.heirs.get(event.member_id or "")
+        if event.error_code != ErrorCode.FENCED_INSTANCE_ID or heir is None:
+            return ""
+        return f" ({self.name(heir.member_id)} has its group.instance.id since {self.clock(heir)})"
 
     def _expelled(self, member_id: str | None) -> list[str]:
         """That a member's client was in before, and how that ended."""
@@ -174,20 +179,25 @@ class EventLines:
         length = "" if event.length_ns is None else f" after {duration(event.length_ns)}"
         style = "bad" if (event.length_ns or 0) > SLOW_NS else "good"
         generation = "" if event.generation is None else f"generation {event.generation} "
+        if event.outcome != "steady" and event.generation in (None, event.generation_before):
+            generation = ""  # none was formed
         match event.outcome:
             case "steady":
                 pieces: Pieces = [("✓ ", "good"), (f"{generation}steady{length}", style)]
             case "superseded":
-                pieces = [("↻ ", "busy"), (f"{generation}given up{length}", "busy")]
+                pieces = [("↻ ", "busy"), (f"{generation or 'the rebalance '}given up{length}", "busy")]
             case "not_needed":
-                pieces = [("✓ ", "good"), (f"{generation}stays{length}", "good")]
+                held = event.generation if event.generation is not None else event.generation_before
+                holds = "the generation" if held is None else f"generation {held}"
+                pieces = [("✓ ", "good"), (f"{holds} stays{length}, no rebalance was needed", "good")]
             case "empty":
                 pieces = [("✓ ", "good"), (f"no member is left{length}", "good")]
             case _:
                 pieces = [("? ", "busy"), (f"{generation}not finished{length}, when the input ends", "busy")]
         notes = [f"{event.protocol}"] if event.protocol else []
         notes += [f"leader {self.name(event.leader)}"] if event.leader else []
-        notes += [count(len(event.members), "member")] if event.members else []
+        listed = event.members and event.outcome != "not_needed"
+        notes += [count(len(event.members), "member")] if listed else []
         notes += [f"last to join {self.name(event.last_to_join)}"] if event.last_to_join else []
         notes += _passed(event)
         if notes:
@@ -237,6 +247,11 @@ class EventLines:
         return f"presumably {text}" if event.inferred and event.cause != "unknown" else text
 
 
+def _presumably(event: GroupConverted | MemberLeft) -> str:
+    """Before a verb, where what it says is inferred."""
+    return "presumably " if event.inferred else ""
+
+
 def _went(event: MemberLeft) -> str:
     return LEAVINGS[event.how]
 
@@ -270,7 +285,7 @@ def _idle(event: RebalanceEnded) -> str:
     together: dict[int, list[TopicPartition]] = {}
     for one in event.idle:
         length = one.until_ns - one.since_ns
-        together.setdefault(length // MS * MS, []).append(TopicPartition(one.topic, one.partition))
+        together.setdefault(round(length / MS) * MS, []).append(TopicPartition(one.topic, one.partition))
     longest = sorted(together.items(), reverse=True)
     texts = [f"{ranges(where)} for {duration(length)}" for length, where in longest[:MOST_GAPS]]
     more = len(longest) - MOST_GAPS

@@ -1,5 +1,5 @@
 """What one line of a story owes to others: who a rebalance's client was, how a silent member's connections
-ended, and that a client which comes was expelled before.
+ended, that a client which comes was expelled before, and which static member took another's place.
 
 Strategy: one pass over a group's events, before any line is written. Rules: a client is the one that was
 expelled if it has the same client id and address; each is linked once.
@@ -34,11 +34,14 @@ _ENDED: dict[HowEnded, tuple[str, str]] = {
 @dataclass(slots=True)
 class StoryLinks:
     """causers: the members that began rebalances before they had an id, by those events' places; endings: how
-    the connections of silent members ended; expelled: by its new id, how the client's member went before."""
+    the connections of silent members ended; expelled: by its new id, how the client's member went before;
+    heirs: by static members' ids, those that took their places; forebears: the other way."""
 
     causers: dict[tuple[str, int], str] = field(default_factory=dict)
     endings: dict[str, MemberEnding] = field(default_factory=dict)
     expelled: dict[str, MemberLeft] = field(default_factory=dict)
+    heirs: dict[str, MemberJoined] = field(default_factory=dict)
+    forebears: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, events: Iterable[GroupEvent], members: Iterable[GroupEvent]) -> StoryLinks:
@@ -55,9 +58,16 @@ class StoryLinks:
                 nameless.clear()
         hosts: dict[str, str | None] = {}
         gone: dict[tuple[str | None, str], MemberLeft] = {}
+        instances: dict[tuple[str, str], str] = {}
         for event in members:
             if isinstance(event, MemberJoined):
                 hosts[event.member_id] = event.host
+                if event.instance_id is not None:
+                    before = instances.get((event.group, event.instance_id))
+                    instances[event.group, event.instance_id] = event.member_id
+                    if before is not None and before != event.member_id and event.rejoined:
+                        links.heirs[before] = event
+                        links.forebears[event.member_id] = before
                 left = gone.pop(_client(event.client_id, event.host), None)
                 if left is not None and left.member_id != event.member_id and event.client_id:
                     links.expelled[event.member_id] = left

@@ -135,8 +135,9 @@ class StoryFormat:
         from rich.padding import Padding
 
         first = text.wrap(self._console, self._console.width)[0]
-        self._console.print(first)
         rest = text.plain[len(first.plain) :].lstrip()
+        first.rstrip()
+        self._console.print(first)
         if rest:
             self._console.print(Padding(text[-len(rest) :], (0, 0, 0, margin), expand=False))
 
@@ -268,7 +269,7 @@ class _Block:
                 who = event.member_id or event.client_id or who
             elif isinstance(event, LagMeasured):
                 lags[TopicPartition(event.topic, event.partition)] = event.lag
-        refused = getattr(events[0], "error_code", 0)
+        first = events[0]
         parts = []
         for where in {**offsets, **lags}:
             path = "" if where not in offsets else f" → {offset_text(offsets[where])}"
@@ -277,8 +278,9 @@ class _Block:
         verb = "lag" if not offsets else f"{self._of.name(who)} commits" if who else "committed"
         if any(isinstance(event, OffsetCommitted) and event.transactional_id for event in events):
             verb += " in a transaction"
-        if refused:
-            return [("✗ ", "bad"), (f"{verb} {shown(', '.join(parts))}: {error_name(refused)}", "bad")]
+        if isinstance(first, OffsetCommitted) and first.error_code:
+            what = f"{verb} {shown(', '.join(parts))}: {error_name(first.error_code)}"
+            return [("✗ ", "bad"), (f"{what}{self._of.fenced(first)}", "bad")]
         return [("· ", "note"), (f"{verb} ", "note"), (shown(", ".join(parts)), "number")]
 
 
