@@ -195,6 +195,16 @@ def test_the_architecture_page_names_files_that_exist() -> None:
                 assert any((top / folder).is_dir() for top in (PACKAGE, ROOT / "schemas")), folder
 
 
+def test_the_architecture_pages_diagram_follows_the_imports() -> None:
+    """Each box of the data's way is a package or module, and imports what its bytes come through."""
+    text = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+    flow = text.split("```mermaid")[1].split("```")[0]
+    arrows = re.findall(r"^ *([\w.]+)(?:\[[^]]*\])? --(?: [\w ]+ --)?> ([\w.]+)$", flow, re.MULTILINE)
+    assert len(arrows) > 15
+    boxes = {name for arrow in arrows for name in arrow} - {"pcap", "sockets", "files"}
+    assert [name for name in boxes if not (PACKAGE / name).exists()] == []
+
+
 _DOTTED = re.compile(r"(?<![\w./\"])coordwire(?:\.\w+)+")
 
 

@@ -75,6 +75,25 @@ def assert_prints(command: str, output: str) -> None:
     assert re.fullmatch("(?:.*\n)*?".join(parts), printed), f"$ {command}\n{printed}"
 
 
+DIAGRAMS = re.compile(r"^```mermaid\n(\w+)(?:-v2)?(?: TB| LR)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ARROWS = {
+    "stateDiagram": re.compile(r" +(?:\w+|\[\*\]) --> (?:\w+|\[\*\])(?:: [^:;\n]+(?:: [^:;\n]+)?)?"),
+    "flowchart": re.compile(
+        r"  [\w.]+(?:\[[^];]+\])? (?:-->|---|--? [\w .-]+ --?>|-\. \w+ \.->) [\w.]+(?:[\[{][^;]+[\]}])?"
+    ),
+}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_diagrams_are_what_mermaid_reads(page: Path) -> None:
+    """A line an arrow: `;` would end a statement."""
+    text = page.read_text()
+    found = DIAGRAMS.findall(text)
+    assert len(found) == text.count("```mermaid")
+    for kind, lines in found:
+        assert [line for line in lines.splitlines() if not ARROWS[kind].fullmatch(line)] == []
+
+
 def test_the_pages_have_examples() -> None:
     kinds = [kind for examples in EXAMPLES.values() for kind, _ in examples]
     assert kinds.count("python") >= 15

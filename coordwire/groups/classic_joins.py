@@ -170,6 +170,8 @@ class ClassicJoins(ClassicSigns):
             return
         if static is not None:
             self._replace(static, member, place)
+            if steady and self._written[1].pop(static.member_id, None) is not None:
+                self._written[1][member.member_id] = member, member.topics, member.owned
             if self._formed is not None and (steady or member.member_id not in self._formed.named):
                 if static.member_id not in self._formed.syncing:
                     self._formed.heir = member.member_id
@@ -244,6 +246,10 @@ class ClassicJoins(ClassicSigns):
         self.end("not_needed", place)
         self.generation = generation
         written, members = self._written
+        if written == generation and len(self.waiting) <= MOST_REPLAYED:
+            waiting = {one.member_id for one in self.waiting.members()}
+            for name in [one for one in self.members if one not in members and one not in waiting]:
+                self.remove(name, place, "removed", inferred=True)  # it came after what was written
         for name, (member, topics, owned) in members.items() if written == generation else ():
             known = self.members.get(name, member)
             known.topics, known.owned = topics, owned

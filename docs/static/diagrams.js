@@ -7,7 +7,7 @@ addEventListener("DOMContentLoaded", () => {
   for (const block of document.querySelectorAll(".highlight-mermaid")) {
     const drawn = document.createElement("div");
     drawn.className = "mermaid";
-    drawn.textContent = block.textContent;
+    drawn.textContent = block.querySelector("pre").textContent; // without the button that copies it
     block.replaceWith(drawn);
   }
   mermaid.run();
