@@ -17,13 +17,12 @@ from typing import Protocol
 from coordwire.broker.authentication import AuthenticationFailed, SaslMechanisms, SaslSession
 from coordwire.broker.cluster_state import ClusterState
 from coordwire.broker.fitting import fit
-from coordwire.broker.handlers import ApiCall, Handler, offered, versions_response
+from coordwire.broker.handlers import ApiCall, Handler, offered, unsupported_versions_response
 from coordwire.broker.handlers.produce_api import has_error
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.injection.faulted_call import Timer, faulted
 from coordwire.codec import Message
 from coordwire.connection import Connection
-from coordwire.enums import ErrorCode
 from coordwire.errors import EncodeError, NotInVersion, UnsupportedVersion
 from coordwire.events import Event, FrameRefused, RequestReceived, TokenReceived
 from coordwire.frames import RequestFrame
@@ -202,7 +201,7 @@ class ClientLink(asyncio.Protocol):
             return self._request(event, event.frame)
         if isinstance(event, FrameRefused):
             if isinstance(event.error, UnsupportedVersion) and event.api_key == ApiKey.API_VERSIONS:
-                answer = versions_response(ErrorCode.UNSUPPORTED_VERSION, self._release)
+                answer = unsupported_versions_response(self._release)
                 self._write(self._connection.send(answer, request=event))
                 return True
             log.info("connection from %s closed: %s", self._host[1:], event.error)
@@ -227,7 +226,7 @@ class ClientLink(asyncio.Protocol):
         api = self._apis.get(key)
         if api is None or not api.first <= version <= api.last:
             if key == ApiKey.API_VERSIONS:
-                answer = versions_response(ErrorCode.UNSUPPORTED_VERSION, self._release)
+                answer = unsupported_versions_response(self._release)
                 self._write(self._connection.send(answer, version=0, request=event))
                 return True
             log.info("connection from %s closed: no version %d of api key %d", self._host[1:], version, key)

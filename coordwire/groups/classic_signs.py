@@ -15,7 +15,7 @@ from coordwire.enums import ErrorCode
 from coordwire.group_events import Cause
 from coordwire.groups.classic_requests import leavers
 from coordwire.groups.classic_silence import TIMEOUT, ClassicSilence
-from coordwire.groups.classic_state import MOST_REPLAYED, NEAR_NS
+from coordwire.groups.classic_state import MOST_REPLAYED, NEAR_NS, is_heir
 from coordwire.groups.group import MOVED, UNAVAILABLE
 from coordwire.groups.members import Member
 from coordwire.groups.rebalance import Rebalance, Why
@@ -78,6 +78,12 @@ class ClassicSigns(ClassicSilence):
             if member is not None and member.parked and name not in self._asked and place.time_ns is not None:
                 member.last_seen_ns = max(member.last_seen_ns or 0, place.time_ns)
                 member.parked = False
+
+    def _heir_came(self, static: Member) -> Seen | None:
+        """Where the JoinGroup was seen that took a static member's place, if it isn't answered yet."""
+        if len(self.waiting) > MOST_REPLAYED:
+            return None
+        return next((place for place, one in self.waiting.items() if is_heir(one, place, static)), None)
 
     def _asked_to_rejoin(self, place: Seen) -> None:
         """REBALANCE_IN_PROGRESS: the sign of a rebalance whose cause may not have been seen."""
@@ -181,7 +187,8 @@ class ClassicSigns(ClassicSilence):
         elif member is not None and error_code == _UNKNOWN_MEMBER_ID:
             self._unknown(member, place)
         elif member is not None and error_code == _FENCED_INSTANCE_ID:
-            self.remove(member_id, place, "fenced")
+            when = self._heir_came(member) or place
+            self.remove(member_id, place.at(when.time_ns), "fenced")
             self._gone(Why("member_fenced", member_id, detail="FENCED_INSTANCE_ID"), place)
         elif member is not None:
             member.parked = False

@@ -20,9 +20,11 @@ class ApiVersionsRequest(Request["ApiVersionsResponse"], api_key=18, versions=(0
     """
 
     client_software_name: str = field("string", since=3, ignorable=True)
-    """The client library: letters, digits, dots and hyphens (KIP-511). (v3+)"""
+    """The client library: letters, digits, dots and hyphens, a letter or digit first and last; otherwise,
+    or if it is empty, brokers answer INVALID_REQUEST (42) and list nothing (KIP-511). (v3+)
+    """
     client_software_version: str = field("string", since=3, ignorable=True)
-    """Its version, in the same characters (KIP-511). (v3+)"""
+    """Its version, by the same rule (KIP-511). (v3+)"""
     cluster_id: str | None = field("string", since=5, null=0, default=None, ignorable=True)
     """The cluster that the client means to reach; null if unknown (KIP-1242). (v5+)"""
     node_id: int = field("int32", since=5, default=-1, ignorable=True)
@@ -74,9 +76,11 @@ class ApiVersionsResponse(Response, answers=ApiVersionsRequest, api_key=18, vers
     """The response to ApiVersionsRequest."""
 
     error_code: int = field("int16", entity="error_code")
-    """0, or UNSUPPORTED_VERSION (35) in an answer of version 0, or REBOOTSTRAP_REQUIRED (129)."""
+    """0, or UNSUPPORTED_VERSION (35) in an answer of version 0, INVALID_REQUEST (42), or
+    REBOOTSTRAP_REQUIRED (129).
+    """
     api_keys: list[ApiVersion] = array(ApiVersion)
-    """What the broker supports on this listener, an API each."""
+    """What the broker supports on this listener, an API each; with error 35 ApiVersions alone (KIP-511)."""
     throttle_time_ms: int = field("int32", since=1, ignorable=True)
     """Throttling in ms: 0, or how long the quota holds this client back. (v1+)"""
     supported_features: list[SupportedFeatureKey] = array(SupportedFeatureKey, since=3, tag=0, ignorable=True)

@@ -34,8 +34,8 @@ ApiVersions = Api(
 )
 
 ApiVersionsRequest = ApiVersions.request(
-    "client_software_name"    / Since(3, String, ignorable=True)             * "The client library: letters, digits, dots and hyphens (KIP-511).",
-    "client_software_version" / Since(3, String, ignorable=True)             * "Its version, in the same characters (KIP-511).",
+    "client_software_name"    / Since(3, String, ignorable=True)             * "The client library: letters, digits, dots and hyphens, a letter or digit first and last; otherwise, or if it is empty, brokers answer INVALID_REQUEST (42) and list nothing (KIP-511).",
+    "client_software_version" / Since(3, String, ignorable=True)             * "Its version, by the same rule (KIP-511).",
     "cluster_id"              / Since(5, Nullable(String), ignorable=True)   * "The cluster that the client means to reach; null if unknown (KIP-1242).",
     "node_id"                 / Since(5, Default(Int32, -1), ignorable=True) * "The node that the client means to reach; -1 if unknown (KIP-1242).",
 )
@@ -62,8 +62,8 @@ FinalizedFeatureKey = Struct(
 )
 
 ApiVersionsResponse = ApiVersions.response(
-    "error_code"               / ErrorCode                                                       * "0, or UNSUPPORTED_VERSION (35) in an answer of version 0, or REBOOTSTRAP_REQUIRED (129).",
-    "api_keys"                 / Array(ApiVersion)                                               * "What the broker supports on this listener, an API each.",
+    "error_code"               / ErrorCode                                                       * "0, or UNSUPPORTED_VERSION (35) in an answer of version 0, INVALID_REQUEST (42), or REBOOTSTRAP_REQUIRED (129).",
+    "api_keys"                 / Array(ApiVersion)                                               * "What the broker supports on this listener, an API each; with error 35 ApiVersions alone (KIP-511).",
     "throttle_time_ms"         / Since(1, Int32, ignorable=True)                                 * "Throttling in ms: 0, or how long the quota holds this client back.",
     "supported_features"       / Since(3, Tagged(0, Array(SupportedFeatureKey)), ignorable=True) * "What this broker could run (KIP-584).",
     "finalized_features_epoch" / Since(3, Tagged(1, Default(Int64, -1)), ignorable=True)         * "Grows with each change of finalized_features; -1 if unknown.",

@@ -71,11 +71,16 @@ def test_newer_versions_are_not_answered() -> None:
     run(main())
 
 
-def test_a_newer_version_of_api_versions_gets_the_release_s_own() -> None:
+@pytest.mark.parametrize(("release", "own"), [("2.3", []), ("2.8", [(18, 0, 3)])])
+def test_a_newer_version_of_api_versions_gets_the_release_s_own(
+    release: str, own: list[tuple[int, int, int]]
+) -> None:
+    """Since Kafka 2.4 (KIP-511); before, nothing."""
+
     async def main() -> None:
-        async with Broker(config=BrokerConfig(as_of="2.3")) as broker, Peer(broker) as peer:
+        async with Broker(config=BrokerConfig(as_of=release)) as broker, Peer(broker) as peer:
             asked = ApiVersionsRequest(client_software_name="a", client_software_version="1")
-            peer.send(asked, 3)
+            peer.send(asked, 4)
             event = None
             while event is None:
                 peer.connection.receive_data(await peer.reader.read(1 << 16))
@@ -83,7 +88,6 @@ def test_a_newer_version_of_api_versions_gets_the_release_s_own() -> None:
             response = getattr(event, "response", None)
             assert response is not None
             assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
-            newest = {one.api_key: one.max_version for one in response.api_keys}
-            assert newest[ApiKey.API_VERSIONS] == 2
+            assert [(one.api_key, one.min_version, one.max_version) for one in response.api_keys] == own
 
     run(main())

@@ -186,11 +186,38 @@ def test_an_unknown_version_of_api_versions_is_answered_in_version_0() -> None:
             assert struct.unpack(">i", body[:4]) == (7,)
             answer = ApiVersionsResponse.decode(body[4:], version=0)
             assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
-            assert any(one.api_key == 18 and one.max_version == 4 for one in answer.api_keys)
+            assert [(one.api_key, one.min_version, one.max_version) for one in answer.api_keys] == [
+                (18, 0, 4)
+            ]
             good = await peer.ask(
                 ApiVersionsRequest(client_software_name="t", client_software_version="1"), 4
             )
             assert good.error_code == 0
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "error"),
+    [
+        ("a.b-c", "1.0", ErrorCode.NONE), ("a", "1", ErrorCode.NONE),
+        ("", "1", ErrorCode.INVALID_REQUEST), ("a", "", ErrorCode.INVALID_REQUEST),
+        ("a b", "1", ErrorCode.INVALID_REQUEST), ("a-", "1", ErrorCode.INVALID_REQUEST),
+        ("-a", "1", ErrorCode.INVALID_REQUEST), ("a", "1_0", ErrorCode.INVALID_REQUEST),
+        ("é", "1", ErrorCode.INVALID_REQUEST), ("a\n", "1", ErrorCode.INVALID_REQUEST),
+    ],
+)  # fmt: skip
+def test_software_has_a_name_and_a_version(name: str, version: str, error: ErrorCode) -> None:
+    """Judged by Kafka 4.3's own class (KIP-511): from version 3 on an answer with an error lists nothing."""
+
+    async def main() -> None:
+        async with Broker() as broker, Peer(broker) as peer:
+            asked = ApiVersionsRequest(client_software_name=name, client_software_version=version)
+            for sent in (3, 4):
+                answer = await peer.ask(asked, sent)
+                assert answer.error_code == error
+                assert bool(answer.api_keys) == (error == ErrorCode.NONE)
+            assert (await peer.ask(ApiVersionsRequest(), 2)).error_code == 0
 
     run(main())
 

@@ -109,7 +109,7 @@ MADE = [
 @pytest.mark.parametrize("n", [30, 300])
 @pytest.mark.parametrize("make", MADE)
 def test_growth(make: Callable[[int], bytes], n: int) -> None:
-    """On both sides of `coordwire.records.batch.CHUNK`: a batch of fewer records keeps what its check read."""
+    """On both sides of `records.batch.CHUNK`: a batch of fewer records keeps what its check read."""
 
     def read(data: bytes) -> None:
         for _ in decide(read_records(data, log="consumer_offsets")):

@@ -6,6 +6,7 @@ old ones, so has this. A handler reads and changes the `ClusterState` and gives 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
@@ -50,11 +51,26 @@ from coordwire.messages import ApiVersionsResponse, SaslAuthenticateResponse, Sa
 from coordwire.messages.api_versions import ApiVersion, FinalizedFeatureKey, SupportedFeatureKey
 from coordwire.versions import ApiKey
 
-__all__ = ["APIS", "Api", "ApiCall", "Handler", "api_versions", "offered", "versions_response"]
+__all__ = [
+    "APIS",
+    "Api",
+    "ApiCall",
+    "Handler",
+    "api_versions",
+    "offered",
+    "unsupported_versions_response",
+    "versions_response",
+]
 
 
 _FEATURES_SINCE = "4.0"
 """The release from which on clients look for group.version and transaction.version."""
+
+_OWN_VERSIONS_SINCE = "2.4"
+"""From here on a refused version of ApiVersions is answered with the versions of that API (KIP-511)."""
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
+"""What a client may call itself and its version, from version 3 of ApiVersions on (KIP-511)."""
 
 
 class Api(NamedTuple):
@@ -66,7 +82,11 @@ class Api(NamedTuple):
 
 
 def api_versions(call: ApiCall) -> ApiVersionsResponse:
-    return versions_response(release=call.cluster.config.as_of)
+    request = call.request
+    names = (request.client_software_name, request.client_software_version) if call.version >= 3 else ()
+    if not all(map(_SOFTWARE.fullmatch, names)):
+        return ApiVersionsResponse(error_code=int(ErrorCode.INVALID_REQUEST))
+    return versions_response(call.cluster.config.as_of)
 
 
 @cache
@@ -93,11 +113,19 @@ def no_authentication(call: ApiCall) -> SaslAuthenticateResponse:
     )
 
 
-def versions_response(error: ErrorCode = ErrorCode.NONE, release: str | None = None) -> ApiVersionsResponse:
-    """What ApiVersions is answered with; with an error, for a version that is not offered."""
+def unsupported_versions_response(release: str | None = None) -> ApiVersionsResponse:
+    """What a version of ApiVersions is answered with that is not offered."""
+    keys: list[ApiVersion] = []
+    if release is None or release >= _OWN_VERSIONS_SINCE:
+        own = offered(release)[ApiKey.API_VERSIONS]
+        keys.append(ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=own.first, max_version=own.last))
+    return ApiVersionsResponse(error_code=int(ErrorCode.UNSUPPORTED_VERSION), api_keys=keys)
+
+
+def versions_response(release: str | None = None) -> ApiVersionsResponse:
+    """What ApiVersions is answered with."""
     features = FEATURES if release is None or release >= _FEATURES_SINCE else {}
     return ApiVersionsResponse(
-        error_code=int(error),
         api_keys=[
             # librdkafka takes a broker without the oldest Produce for one that cannot compress.
             ApiVersion(

@@ -48,7 +48,10 @@ CONSUMER_TRANSITIONS: Mapping[tuple[ConsumerGroupState, ConsumerGroupState], str
 MEMBER_TRANSITIONS: Mapping[tuple[MemberState, MemberState], str] = {
     (MemberState.STABLE, MemberState.UNREVOKED_PARTITIONS): "its new target lacks what it owns",
     (MemberState.STABLE, MemberState.UNRELEASED_PARTITIONS): "others own what its new target has",
-    (MemberState.UNREVOKED_PARTITIONS, MemberState.UNRELEASED_PARTITIONS): "it gave up, while others have not",
+    (
+        MemberState.UNREVOKED_PARTITIONS,
+        MemberState.UNRELEASED_PARTITIONS,
+    ): "it gave up, while others have not",
     (MemberState.UNREVOKED_PARTITIONS, MemberState.STABLE): "it gave up, and all of its target is free",
     (MemberState.UNRELEASED_PARTITIONS, MemberState.STABLE): "the last partition is free",
     (
