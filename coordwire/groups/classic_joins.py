@@ -107,7 +107,7 @@ class ClassicJoins(ClassicSigns):
             # Another generation has the number of one that was lost, if a JoinGroup had to wait for it.
             waits = _waited(asked, place) or self._others_wait(place)
             holds = generation == self._written[0] or not waits
-        if holds and self.rebalance is None and not self.members:
+        if holds and self.rebalance is None and static is None:
             static = self._still_there(member, asked)
         if holds and self.rebalance is None and self.members:
             # The generation holds: a late answer, or a static member that is back.
@@ -280,8 +280,8 @@ class ClassicJoins(ClassicSigns):
             self._still_in(frozenset(one.member_id for one in last), place)
 
     def _still_there(self, heir: Member, asked: Seen) -> Member | None:
-        """A static member that was taken to be out, in whose place another is in the generation that holds.
-        An empty group would have formed another."""
+        """A static member that was taken to be out, in whose place another is in the generation that holds: a
+        new one would have formed another."""
         for name, member in self._presumed.items():
             if heir.instance_id is not None and member.instance_id == heir.instance_id:
                 self.members[name] = self._presumed.pop(name)
