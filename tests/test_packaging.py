@@ -1,0 +1,61 @@
+"""What is packaged and how the project is run on a forge: facts that are stated in two places agree."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DATA = ROOT / "tests" / "data"
+FORMS = ROOT / ".github" / "ISSUE_TEMPLATE"
+WORKFLOWS = ROOT / ".github" / "workflows"
+RECIPE = ROOT / "packaging" / "conda" / "recipe.yaml"
+
+FORM_KEYS = {"name", "description", "title", "labels", "assignees", "projects", "type", "body"}
+ITEM_KEYS = {"type", "id", "attributes", "validations"}
+ATTRIBUTES = {"label", "description", "placeholder", "value", "render", "options", "multiple", "default"}
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def read_yaml(path: Path) -> Any:
+    yaml = pytest.importorskip("yaml", reason="PyYAML isn't installed")
+    if not path.exists():
+        pytest.skip(f"{path.relative_to(ROOT)} isn't in this tree")
+    return yaml.safe_load(path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", ["bug.yml", "idea.yml"])
+def test_issue_forms_have_the_keys_that_a_forge_knows(name: str) -> None:
+    """A comma in a text without quotes begins another key."""
+    form = read_yaml(FORMS / name)
+    assert set(form) <= FORM_KEYS
+    for item in form["body"]:
+        assert set(item) <= ITEM_KEYS
+        assert set(item["attributes"]) <= ATTRIBUTES
+        assert all(isinstance(value, str) for value in item["attributes"].values())
+
+
+def test_each_runner_builds_wheels_for_itself() -> None:
+    """Runners have no emulator, and two wheels of one name would overwrite each other."""
+    settings = project()["tool"]["cibuildwheel"]
+    assert settings["linux"]["archs"] == settings["macos"]["archs"] == ["native"]
+
+
+def test_the_conda_recipe_is_of_this_version_and_these_requirements() -> None:
+    recipe, stated = read_yaml(RECIPE), project()["project"]
+    assert recipe["context"]["version"] == stated["version"]
+    assert recipe["about"]["summary"] == stated["description"]
+    (command, where), *_ = stated["scripts"].items()
+    assert recipe["build"]["python"]["entry_points"] == [f"{command} = {where}"]
+    needed = ["python" + stated["requires-python"], *stated["dependencies"]]
+    assert [one.replace(" ", "") for one in recipe["requirements"]["run"]] == needed
+    assert recipe["requirements"]["host"][-1].replace(" ", "") == project()["build-system"]["requires"][0]
+    extras = stated["optional-dependencies"]
+    optional = {one for name in ("cli", "arrow", "spark") for one in extras[name]}
+    assert {one.replace(" ", "") for one in recipe["requirements"]["run_constraints"]} <= optional
