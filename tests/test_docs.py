@@ -27,9 +27,9 @@ PAGES = [
     ]
     if not any(page.is_relative_to(made) for made in GENERATED)
 ]
-FENCES = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCES = re.compile(r"^```(python|console)(?: (?!test_)\w+\.py)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXAMPLES = {page: FENCES.findall(page.read_text()) for page in PAGES}
-"""The kind and the text of each example, by page."""
+"""The kind and the text of each example, by page. tests/broker/test_testing_docs.py runs files of tests."""
 SHELL = re.findall(r"^```sh\n(.*?)^```$", PAGES[0].read_text(), re.MULTILINE | re.DOTALL)
 
 
