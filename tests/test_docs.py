@@ -10,12 +10,14 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from coordwire.cli.__main__ import whole_parser
 from coordwire.cli.timeline.timeline_words import CAUSES
+from coordwire.spark.options import Options
 
 ROOT = Path(__file__).parent.parent
 GENERATED = [ROOT / "docs" / "reference" / name for name in ("python", "help.md")]
@@ -137,3 +139,11 @@ def test_the_site_has_every_public_constant() -> None:
     assert found == {"TOPICS": "The topic that holds each log.", "Log": ""}
     shown = {name: shown for name, shown, _ in made["_values"]("coordwire.zookeeper")}
     assert shown["TopicCount"] == "`StaticTopics`, `WildcardTopics`"
+
+
+def test_the_page_of_columns_has_every_option() -> None:
+    page = (ROOT / "docs" / "reference" / "columns.md").read_text()
+    rows = re.findall(r"^(\w+(?:, \w+)*)  ", page.split("## Options")[1], re.MULTILINE)
+    named = [name for row in rows for name in row.split(", ")]
+    known = {field.name.replace("_", "") for field in fields(Options)} - {"paths"}
+    assert sorted(map(str.lower, named)) == sorted(known)
