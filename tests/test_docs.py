@@ -3,16 +3,21 @@ README's two opening blocks are those that CI runs."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from coordwire.cli.__main__ import whole_parser
 from coordwire.cli.timeline.timeline_words import CAUSES
+from coordwire.spark.options import Options
 
 ROOT = Path(__file__).parent.parent
 GENERATED = [ROOT / "docs" / "reference" / name for name in ("python", "help.md")]
@@ -132,3 +137,32 @@ def test_every_cause_is_explained() -> None:
 def test_the_page_of_columns_is_what_the_code_says() -> None:
     made = runpy.run_path(str(ROOT / "docs" / "_columns.py"))
     assert made["PAGE"].read_text() == made["page"](), "python docs/_columns.py writes it"
+
+
+def test_the_site_has_the_help_of_every_command_and_verb() -> None:
+    def leaves(parser: argparse.ArgumentParser, words: list[str]) -> Iterator[list[str]]:
+        yield words
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for name, inner in action.choices.items():
+                    yield from leaves(inner, [*words, name])
+
+    made = runpy.run_path(str(ROOT / "docs" / "_generate.py"))
+    assert list(made["command_words"]()) == list(leaves(whole_parser(), []))
+
+
+def test_the_site_has_every_public_constant() -> None:
+    """What autodoc leaves out, since another module has its text or none has."""
+    made = runpy.run_path(str(ROOT / "docs" / "_generate.py"))
+    found = {name: text for name, _, text in made["_values"]("coordwire.logs")}
+    assert found == {"TOPICS": "The topic that holds each log.", "Log": ""}
+    shown = {name: shown for name, shown, _ in made["_values"]("coordwire.zookeeper")}
+    assert shown["TopicCount"] == "`StaticTopics`, `WildcardTopics`"
+
+
+def test_the_page_of_columns_has_every_option() -> None:
+    page = (ROOT / "docs" / "reference" / "columns.md").read_text()
+    rows = re.findall(r"^(\w+(?:, \w+)*)  ", page.split("## Options")[1], re.MULTILINE)
+    named = [name for row in rows for name in row.split(", ")]
+    known = {field.name.replace("_", "") for field in fields(Options)} - {"paths"}
+    assert sorted(map(str.lower, named)) == sorted(known)

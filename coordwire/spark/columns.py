@@ -218,12 +218,16 @@ OFFSET_COMMITS = (
 
 GROUPS = (
     Column("time", "timestamp", "When it happened."),
-    Column("event", "string", "memberJoined, memberLeft, rebalanceBegan, rebalanceEnded, errorMet, …"),
+    Column(
+        "event",
+        "string",
+        "As in the JSON of timelines: memberJoined, rebalanceEnded, … but for commits and lag.",
+    ),
     Column("group_id", "string", "The group."),
     Column("kind", "string", "classic, consumer, share, streams or draft."),
     Column("generation", "int", "The new generation, or group epoch."),
     Column("generation_before", "int", "The one before it."),
-    Column("cause", "string", "Of a rebalance: new_member, session_timeout, …"),
+    Column("cause", "string", "Of a rebalance, as in the JSON of timelines: new_member, session_timeout, …"),
     Column("inferred", "boolean", "Whether it was not seen itself, but follows from other frames."),
     Column("detail", "string", "The evidence for the cause."),
     Column("outcome", "string", "Of a rebalance: steady, superseded, not_needed, empty or unfinished."),
@@ -234,13 +238,15 @@ GROUPS = (
     Column("leader", "string", "Its leader."),
     Column("protocol", "string", "The assignor chosen."),
     Column("moved", "int", "Partitions that changed their owner."),
-    Column("last_to_join", "string", "The members that the others waited for."),
+    Column("last_to_join", "string", "The member that the others waited for."),
     Column("member_id", "string", "The member that the event is about, or that caused it."),
     Column("client_id", "string", "That member's client id."),
     Column("host", "string", "Its address; of a coordinator its host."),
     Column("instance_id", "string", "A static member's group instance id."),
     Column("topics", "array<string>", "The topics that it subscribes to."),
-    Column("how", "string", "How it left: left, session_timeout, removed, fenced, …"),
+    Column(
+        "how", "string", "How it left: left, left_for_now, session_timeout, removed, fenced or not_rejoined."
+    ),
     Column("reason", "string", "The reason that the member gave; null for none."),
     Column("api", "string", "Of an error or an unanswered request."),
     Column("error_code", "int", "Of an error or a transaction's step."),

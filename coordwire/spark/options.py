@@ -1,7 +1,7 @@
 """The options that a reader takes.
 
-    mode                                  permissive (bad ranges are left out, and kafka-quarantine has them)
-                                          or failfast (the first one fails the job)
+    mode                                  permissive (the default: bad ranges are left out, and
+                                          kafka-quarantine has them) or failfast (the first one fails the job)
     topics                                names or globs, separated by commas
     partitions                            numbers and ranges: 0,3-5
     startingOffset, endingOffset          records from the first, and before the second
@@ -13,7 +13,7 @@
     checksums                             for kafka-segment-batches: whether bodies are read and their
                                           checksums compared (default false: headers alone)
     batchSize                             bytes of keys and values in one Arrow batch (default 8 MB)
-    strict, showSecrets                   for captures, as `coordwire decode` has them
+    strict, showSecrets                   for captures, as `coordwire decode` has them (default false)
     joinRotated                           whether rotated captures are read as one (default true)
     log                                   for kafka-offsets: which log it is, whatever the folders are called
     recursive                             whether folders are searched to their bottom (default true)
