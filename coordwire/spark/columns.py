@@ -192,15 +192,18 @@ OFFSETS = (
     Column("raw_key", "binary", "The key's bytes, where it couldn't be read."),
     Column("raw_value", "binary", "The value's bytes, where it couldn't be read."),
     _PATH,
+    *_BROKER,
 )
 
-_SEEN = (
-    Column("source", "string", "The capture or segment where it was seen."),
-    Column("number", "bigint", "The frame in the capture, or the offset in the log."),
-)
+_SOURCE = Column("source", "string", "The capture or segment where it was seen.")
+_SEEN = (_SOURCE, Column("number", "bigint", "The frame in the capture, or the offset in the log."))
 
 OFFSET_COMMITS = (
-    Column("time", "timestamp", "When it was seen, or written."),
+    Column(
+        "time",
+        "timestamp",
+        "When it was seen, or written; of a commit in a transaction, in a log, when that was committed.",
+    ),
     Column("group_id", "string", "The group."),
     Column("topic", "string", "Of the partition that is committed."),
     Column("partition", "int", "Its number."),
@@ -211,9 +214,20 @@ OFFSET_COMMITS = (
     Column("member_id", "string", "The member that committed, if known."),
     Column("client_id", "string", "Its client id."),
     Column("error_code", "int", "0 for stored."),
-    Column("transactional_id", "string", "The producer in whose transaction it was; null for none."),
+    Column(
+        "transactional_id",
+        "string",
+        "In captures the producer in whose transaction it was, which may still be aborted; null for none. In "
+        "logs null for all, as they have producer ids only, and no row for what was aborted.",
+    ),
     Column("removed", "boolean", "Whether the offset was removed (a tombstone in the log)."),
-    *_SEEN,
+    _SOURCE,
+    Column(
+        "number",
+        "bigint",
+        "The frame in the capture, or the offset in the log; of a commit in a transaction, in a log, that of "
+        "the marker that committed it.",
+    ),
 )
 
 GROUPS = (
@@ -251,7 +265,7 @@ GROUPS = (
     Column("api", "string", "Of an error or an unanswered request."),
     Column("error_code", "int", "Of an error or a transaction's step."),
     Column("node_id", "int", "The coordinator that was found."),
-    Column("transactional_id", "string", "The transactional id or producer of the transaction."),
+    Column("transactional_id", "string", "The transaction's; empty in a log, which has producer ids only."),
     Column("step", "string", "Its step: init, add_partitions, add_offsets, commit or abort."),
     Column("producer_id", "bigint", "Of the transaction."),
     *_SEEN,
@@ -279,7 +293,12 @@ LAG = (
         "any copy; null where no copy is among the files.",
     ),
     Column("lag", "bigint", "end_offset less committed, at least 0; null with end_offset."),
-    *_SEEN,
+    _SOURCE,
+    Column(
+        "number",
+        "bigint",
+        "The frame in the capture, or the commit's own offset in the log.",
+    ),
 )
 
 QUARANTINE = (
