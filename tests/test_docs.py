@@ -9,6 +9,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -32,6 +33,7 @@ PAGES = [
     ]
     if not any(page.is_relative_to(made) for made in GENERATED)
 ]
+GUIDES = [page for page in PAGES if page.parent.name in ("tutorials", "how-to")]
 FENCES = re.compile(r"^```(python|console)(?: (?!test_)\w+\.py)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXAMPLES = {page: FENCES.findall(page.read_text()) for page in PAGES}
 """The kind and the text of each example, by page. tests/broker/test_testing_docs.py runs files of tests."""
@@ -117,6 +119,18 @@ def test_named_tests_and_targets_exist(page: Path) -> None:
     for path, name in re.findall(r"`((?:tests|fuzz|\.ci)/[\w/]+\.py)(?:::(\w+))?`", page.read_text()):
         source = (ROOT / path).read_text()
         assert not name or f"def {name}(" in source, f"{path} has no {name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_named_extras_exist(page: Path) -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = re.findall(r"(?:coordwire|['\" ]\.)\[([\w,-]+)\]", page.read_text())
+    assert {extra for one in named for extra in one.split(",")} <= set(extras)
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.name)
+def test_a_guide_says_what_to_install(page: Path) -> None:
+    assert "pip install" in page.read_text() or "`CONTRIBUTING.md`" in page.read_text()
 
 
 def test_the_opening_blocks_start_from_nothing() -> None:
