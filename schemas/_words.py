@@ -45,7 +45,8 @@ class Default(Subconstruct):
 
 
 class Tagged(Subconstruct):
-    """Is a tagged field, of this number, wherever it exists: left out when it has its default."""
+    """Is a tagged field, of this number, wherever it exists: left out when it has its default,
+    which is that of its word unless `Default` or `Nullable` says otherwise."""
 
     def __init__(self, tag: int, subcon: Construct) -> None:
         super().__init__(subcon)
@@ -80,6 +81,10 @@ def Until(last: int, subcon: Construct, *, ignorable: bool = False) -> Between:
     return Between(0, last, subcon, ignorable=ignorable)
 
 
+ORDER = ("Between", "Tagged", "Fixed", "Default", "Nullable", "Secret")
+"""The words around a value from the outside in, each at most once; `Since` and `Until` are `Between`."""
+
+
 class Named:
     """A field as the words around its value say it: what `Struct` and the generator both go by."""
 
@@ -91,6 +96,7 @@ class Named:
         self.nullable_since: int | None = None
         self.nullable_until = FOREVER
         self.fixed = self.secret = False
+        self.around: list[str] = []  # the words around its value, from the outside in
         defaults: list[object] = []
         word: Any = field
         while isinstance(word, (Renamed, Between, Tagged, Default, Nullable, Fixed, Secret)):
@@ -108,6 +114,8 @@ class Named:
                     self.fixed = True
                 case Secret():
                     self.secret = True
+            if not isinstance(word, Renamed):
+                self.around.append(type(word).__name__)
             word = word.subcon
         self.word: Any = word
         self.wrapped: Construct = Fixed(word) if self.fixed else word

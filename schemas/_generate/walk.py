@@ -10,12 +10,14 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import schemas
-from schemas.vocabulary import LOGS, Api, Array, Message, Named, Struct
+from schemas._words import ORDER
+from schemas.vocabulary import FOREVER, LOGS, Api, Array, Message, Named, Struct
 
 NEVER = 32768
 LISTENERS = {"broker", "controller", "zkBroker"}
@@ -132,14 +134,18 @@ def check_folders(root: Path) -> None:
 
 def _check_facts(api: Api) -> None:
     first, last = api.versions
-    unknown = set(api.listeners) - LISTENERS
-    if unknown or not api.listeners:
+    if set(api.listeners) - LISTENERS or not api.listeners:
         raise SchemaError(f"{api.name}: listeners are {', '.join(sorted(LISTENERS))}, not {api.listeners}")
     if api.deprecated and not first <= api.deprecated[0] <= api.deprecated[1] <= last:
         raise SchemaError(f"{api.name}: versions {first} to {last}, deprecated {api.deprecated}")
     if api.unstable is not None and not first <= api.unstable <= last:
         raise SchemaError(f"{api.name}: versions {first} to {last}, unstable {api.unstable}")
     _unique(f"{api.name}: error", list(api.errors))
+    untold = [version for version in range(first + 1, last + 1) if version not in api.changes]
+    if untold:
+        raise SchemaError(f"{api.name}: changes= lacks what version {', '.join(map(str, untold))} brought")
+    if unknown := [version for version in api.changes if not first < version <= last]:
+        raise SchemaError(f"{api.name}: versions {first} to {last}, changes= of {unknown[0]}")
 
 
 def secret_paths(modules: list[ModuleRow]) -> dict[str, list[str]]:
@@ -182,6 +188,16 @@ def _unique(what: str, names: list[Any]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise SchemaError(f"{what} {name} is declared twice")
+
+
+def _check_words(named: Named, message: Message, where: str) -> None:
+    for outer, inner in pairwise(named.around):
+        if ORDER.index(outer) >= ORDER.index(inner):
+            raise SchemaError(f"{where}: {outer} is around {inner}; the order is {', '.join(ORDER)}")
+    if not any(map(named.exists, message.versions)):
+        since = f"from {named.first} on" if named.last == FOREVER else f"{named.first} to {named.last}"
+        had = f"{message.versions[0]} to {message.versions[-1]}"
+        raise SchemaError(f"{where} is in versions {since}; {message.name} has versions {had}")
 
 
 class _Walk:
@@ -229,6 +245,7 @@ class _Walk:
         where = f"{self.row.source}: {owner}.{named.name}"
         if not named.doc.strip():
             raise SchemaError(f"{where} has no doc")
+        _check_words(named, message, where)
         word = named.word
         array = isinstance(word, Array)
         if array:

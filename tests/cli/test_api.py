@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from coordwire import messages
 from coordwire.cli.api.contents import entries
 from coordwire.cli.api.field_docs import field_docs, rows
+from coordwire.codec import Struct
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 
@@ -58,6 +60,44 @@ def test_an_api_as_json(run: Run) -> None:
         "group_id": "group_id", "member_id": "member_id", "group_instance_id": "instance_id",
     }  # fmt: skip
     assert not any(field["secret"] for field in fields.values())
+
+
+def test_defaults_that_a_reader_could_not_guess(run: Run) -> None:
+    """All but 0, false and empty ones; where null is one of two guesses, any."""
+    text = run("api", "FindCoordinator").text
+    assert '4+ [nullable] [default ""] More about the error' in " ".join(text.split())
+    described = run("api", "DescribeGroups").text
+    assert "[nullable] [default null] More about the error" in " ".join(described.split())
+    assert "[nullable] [default []] " in run("api", "CreatePartitions").text
+    form = json.loads(run("api", "FindCoordinatorResponse", "--format", "json").out)
+    fields = {field["path"]: field for field in form["messages"][0]["fields"]}
+    assert {path: field["default"] for path, field in fields.items()} == {
+        "throttle_time_ms": 0, "error_code": 0, "error_message": "", "node_id": 0, "host": "", "port": 0,
+        "coordinators": [], "coordinators.key": "", "coordinators.node_id": 0, "coordinators.host": "",
+        "coordinators.port": 0, "coordinators.error_code": 0, "coordinators.error_message": "",
+    }  # fmt: skip
+
+
+def test_defaults_are_those_of_the_classes() -> None:
+    """What JSON says a field has, when nothing set it, is what it has."""
+
+    def plain(value: Any) -> Any:
+        match value:
+            case bytes():
+                return value.hex()
+            case UUID():
+                return str(value)
+            case Struct():
+                return {}
+            case _:
+                return value
+
+    for entry in entries():
+        for cls in entry.classes:
+            made = cls()
+            for row in rows(cls):
+                if row.depth == 0:
+                    assert row.default == plain(getattr(made, row.name)), (cls, row.path)
 
 
 def test_where_an_api_is_served_and_what_it_may_answer(run: Run) -> None:
@@ -119,7 +159,7 @@ def test_differences(run: Run) -> None:
     assert text.startswith("JoinGroup, from version 4 to 7\n  v5   Static members")
     assert "  ~ header 1 becomes header 2\n" in text
     assert "  ~ compact lengths and tagged fields\n" in text
-    assert "  + group_instance_id: string (nullable)" in text
+    assert "  + group_instance_id: string (nullable, default null)  " in text
     assert "  ~ protocol_name: now nullable" in text
     assert "v4 " not in text
     assert "v8 " not in text
@@ -127,6 +167,18 @@ def test_differences(run: Run) -> None:
     assert "  - group_instance_id: string" in back
     assert "fixed lengths" in back
     assert "= the same layout" in run("api", "JoinGroup", "--diff", "2", "3").text
+
+
+def test_differences_say_what_an_unset_field_has(run: Run) -> None:
+    def shown(name: str, old: int, new: int) -> str:
+        return run("api", name, "--diff", old, new).text
+
+    assert "  + topics.partitions.log_start_offset: int64 (default -1, ignorable)  " in shown("Fetch", 4, 5)
+    assert "  + group_instance_id: string (nullable, default null)  " in shown("Heartbeat", 2, 3)
+    assert "  + throttle_time_ms: int32 (ignorable)  " in shown("Heartbeat", 0, 1)
+    form = json.loads(run("api", "Fetch", "--diff", "4", "5", "--format", "json").out)
+    (added,) = form["messages"][0]["fields"]
+    assert (added["default"], added["ignorable"]) == (-1, True)
 
 
 def test_differences_in_json(run: Run) -> None:
@@ -143,6 +195,7 @@ def test_a_new_struct_is_told_once(run: Run) -> None:
     form = json.loads(run("api", "OffsetFetch", "--diff", "7", "8", "--format", "json").out)
     added = [change for change in form["messages"][0]["fields"] if change["change"] == "added"]
     assert [change["path"] for change in added] == ["groups"]
+    assert added[0]["default"] == []
     assert added[0]["fields"] > 3
 
 

@@ -150,6 +150,12 @@ def test_a_layout(site: dict[str, str]) -> None:
     assert "group_instance_id: NULLABLE_STRING\n" in join_group
 
 
+def test_defaults(site: dict[str, str]) -> None:
+    assert ">default &quot;&quot;</span> More about the error" in site["FindCoordinator.html"]
+    assert ">default null</span> More about the error" in site["DescribeGroups.html"]
+    assert "where no default is shown: 0, false or empty" in site["DescribeGroups.html"]
+
+
 def test_what_an_api_may_answer_and_where_it_is_served(site: dict[str, str]) -> None:
     page = site["OffsetCommit.html"]
     assert "answered by the group coordinator, listeners: broker<" in page

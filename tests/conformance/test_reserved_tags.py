@@ -40,8 +40,8 @@ def structs(value: Any, version: int) -> Iterator[Any]:
             yield from structs(inside[0] if field.array else inside, version)
 
 
-def reserved() -> Iterator[tuple[type[Message], int, int, bytes]]:
-    """Message, version, tag, and bytes in which some struct has this tag."""
+def reserved() -> Iterator[tuple[type[Message], int, int, list[int], bytes]]:
+    """Message, version, tag, its field's versions, and bytes in which some struct has this tag."""
     for cls in MESSAGES:
         for version in cls.flexible_versions:
             count = sum(1 for _ in structs(filled(cls, version), version))
@@ -50,10 +50,11 @@ def reserved() -> Iterator[tuple[type[Message], int, int, bytes]]:
                 chosen = list(structs(message, version))[index]
                 chosen.tags = {PLACEHOLDER: b""}
                 section = b"\1" + uvarint(PLACEHOLDER) + b"\0"
-                for tag in chosen._layout_.at(version).reserved:
+                for tag, field in chosen._layout_.at(version).reserved.items():
+                    having = [other for other in cls.versions if field.exists(other)]
                     wire = message.encode(version=version)
                     assert wire.count(section) == 1
-                    yield cls, version, tag, wire.replace(section, b"\1" + uvarint(tag) + b"\0")
+                    yield cls, version, tag, having, wire.replace(section, b"\1" + uvarint(tag) + b"\0")
 
 
 CASES = [
@@ -66,8 +67,11 @@ def test_there_are_such_fields() -> None:
     assert len(CASES) > 40
 
 
-@pytest.mark.parametrize(("cls", "version", "tag", "wire"), CASES)
-def test_every_engine_refuses_it(cls: type[Message], version: int, tag: int, wire: bytes) -> None:
+@pytest.mark.parametrize(("cls", "version", "tag", "having", "wire"), CASES)
+def test_every_engine_refuses_it(
+    cls: type[Message], version: int, tag: int, having: list[int], wire: bytes
+) -> None:
+    assert version not in having
     assert fast_decode(cls, version, wire) is None
     for strict in (True, False):
         with pytest.raises(Malformed, match=f"tag {tag} is .*, which version {version} lacks"):

@@ -296,6 +296,9 @@ def test_facts_reach_the_generated_text() -> None:
         ({"deprecated": (2, 1)}, "deprecated"),
         ({"unstable": 4}, "unstable"),
         ({"errors": ("NOT_CONTROLLER", "NOT_CONTROLLER")}, "NOT_CONTROLLER is declared twice"),
+        ({"changes": {1: "A.", 3: "C."}}, "MadeUp: changes= lacks what version 2 brought"),
+        ({}, "changes= lacks what version 1, 2, 3 brought"),
+        ({"changes": {1: "A.", 2: "B.", 3: "C.", 4: "D."}}, "versions 0 to 3, changes= of 4"),
     ],
 )
 def test_facts_that_cannot_be(facts: dict[str, Any], complaint: str) -> None:

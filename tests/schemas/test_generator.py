@@ -29,6 +29,7 @@ from schemas.vocabulary import (
     String,
     Struct,
     Tagged,
+    Until,
 )
 
 ROOT = Path(__file__).parent.parent.parent
@@ -171,6 +172,14 @@ def test_null_up_to_a_version_is_refused_behind_it() -> None:
         (api().request("x" / Struct("y" / Int32 * "Y.", about="Z.") * "X."), {}, "no variable of its own"),
         (api().request("x" / Array(Array(Int32)) * "X."), {}, "array of arrays"),
         (api().request("x" / Tagged(0, Int32) * "X."), {}, "tagged in versions that aren't flexible"),
+        (
+            api().request("x" / Since(4, Int32) * "X."),
+            {},
+            "from 4 on; MadeUpRequest has versions 0 to 3",
+        ),
+        (api().request("x" / Tagged(0, Since(2, Int32)) * "X."), {}, "x: Tagged is around Between"),
+        (api().request("x" / Nullable(Default(String, "")) * "X."), {}, "x: Nullable is around Default"),
+        (api().request("x" / Since(1, Until(2, Int32)) * "X."), {}, "x: Between is around Between"),
     ],
 )
 def test_a_declaration_that_cannot_be_used(

@@ -34,6 +34,7 @@ LONGEST_KEY = 6
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "A default that is neither shown nor null is 0, false or empty; JSON has all of them."
     parser.add_argument(
         "name", nargs="?", metavar="NAME|KEY", help="an API, message, header, data type, log record or draft"
     )
@@ -146,7 +147,7 @@ def _message(cls: type[Message]) -> Form:
                 "path": row.path, "name": row.name, "type": row.type,
                 "versions": versions(row.first, row.last, newest),
                 "nullable": None if row.null is None else versions(row.null[0], row.null[-1], newest),
-                "default": row.default.hex() if isinstance(row.default, bytes) else row.default,
+                "default": row.default,
                 "tag": field.tag, "ignorable": field.ignorable, "embedded": field.embedded_name,
                 "enum": row.numbers.__name__ if row.numbers else None, "entity": field.entity,
                 "secret": field.secret,

@@ -6,13 +6,12 @@ names allow.
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from coordwire.cli.api.field_docs import entity_note
+from coordwire.cli.api.field_docs import default_note, entity_note
 
 __all__ = ["describe_text", "diff_text", "list_text", "others_text"]
 
@@ -116,8 +115,8 @@ def _notes(field: Form) -> Iterator[str]:
     if field["nullable"] is not None:
         since = "" if field["nullable"] == field["versions"] else f" {field['nullable']}"
         yield f"[nullable{since}]"
-    if field["default"] is not None:
-        yield f"[default {json.dumps(field['default'])}]"
+    if (default := default_note(field["default"], field["nullable"] is not None)) is not None:
+        yield f"[{default}]"
     if field["tag"] is not None:
         yield f"[tag {field['tag']}]"
     if field["ignorable"]:
@@ -165,6 +164,9 @@ def _change_text(change: Form) -> str:
     path, kind = change["path"], change["type"]
     notes = [f"tag {change['tag']}"] if "tag" in change else []
     notes += ["nullable"] if change.get("nullable") else []
+    if "default" in change:
+        notes += filter(None, [default_note(change["default"], change.get("nullable", False))])
+    notes += ["ignorable"] if change.get("ignorable") else []
     notes += [f"with {change['fields']} fields"] if "fields" in change else []
     more = f" ({', '.join(notes)})" if notes else ""
     match change["change"]:

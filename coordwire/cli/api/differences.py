@@ -38,6 +38,10 @@ def _change(change: str, row: Row, side: dict[str, Row]) -> dict[str, Any]:
     entry: dict[str, Any] = {"change": change, "path": row.path, "type": row.type, "doc": row.doc}
     if row.null is not None and change != "nullable":
         entry["nullable"] = True
+    if change in ("added", "removed"):
+        entry["default"] = row.default
+        if row.field.ignorable:
+            entry["ignorable"] = True
     if row.field.tag is not None:
         entry["tag"] = row.field.tag
     if inside := sum(path.startswith(f"{row.path}.") for path in side):

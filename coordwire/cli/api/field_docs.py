@@ -9,12 +9,14 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from uuid import UUID
 
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.fields import FOREVER
@@ -49,14 +51,26 @@ class Row:
         return self.field.name
 
     @property
-    def default(self) -> object:
-        """What an unset field has, where that says something."""
+    def default(self) -> Any:
+        """What an unset field has, as JSON: bytes in hex, a struct with defaults as {}."""
         value = self.field.default
         if value is None:
             return None
-        plain = {"string": "", "bytes": b"", "records": b"", "bool": False}.get(self.field.type, 0)
-        silent = self.field.array or self.field.struct or self.field.type == "uuid" or value == plain
-        return None if silent else value
+        if self.field.array:
+            return []
+        if self.field.struct is not None:
+            return {}
+        if isinstance(value, UUID):
+            return str(value)
+        return value.hex() if isinstance(value, bytes) else value
+
+
+_PLAIN: tuple[object, ...] = (0, "", [], {}, str(UUID(int=0)))
+
+
+def default_note(default: object, nullable: bool) -> str | None:
+    """A default in words; None where it is 0, false or empty, and could not be null instead."""
+    return None if default in _PLAIN and not nullable else f"default {json.dumps(default)}"
 
 
 def rows(cls: type[Message], version: int | None = None) -> list[Row]:

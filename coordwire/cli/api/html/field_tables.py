@@ -6,10 +6,9 @@ its own anchor, which everything else links to.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
-from coordwire.cli.api.field_docs import Row, entity_note, rows
+from coordwire.cli.api.field_docs import Row, default_note, entity_note, rows
 from coordwire.cli.api.html import wire_layout
 from coordwire.cli.api.html.catalog import Catalog, anchor
 from coordwire.cli.api.html.markup import Html, join, table, tag
@@ -20,6 +19,7 @@ __all__ = ["field_table", "layouts", "span"]
 
 PRESENT, NULLABLE = "●", "○"
 SEEN, SEEN_NULL = "on the wire", "on the wire, may be null"
+UNSET = "A field that is not set has its default; where no default is shown: 0, false or empty"
 
 
 def span(versions: range) -> str:
@@ -42,7 +42,7 @@ def field_table(cls: type[Message], catalog: Catalog) -> Html:
                 (_row(cls, row, columns, catalog) for row in found),
                 class_="fields",
             ),
-            tag("p", f"{PRESENT} {SEEN}; {NULLABLE} {SEEN_NULL}.", class_="soft"),
+            tag("p", f"{PRESENT} {SEEN}; {NULLABLE} {SEEN_NULL}. {UNSET}.", class_="soft"),
         ]
     )
 
@@ -75,11 +75,8 @@ def _cell(row: Row, run: range) -> Html:
 
 def _notes(row: Row, catalog: Catalog) -> Iterator[Html]:
     field = row.field
-    if row.null is not None and field.default is None:
-        yield tag("span", "default null", class_="note")
-    elif row.default is not None:
-        value = row.default.hex() if isinstance(row.default, bytes) else row.default
-        yield tag("span", f"default {json.dumps(value)}", class_="note")
+    if (default := default_note(row.default, row.null is not None)) is not None:
+        yield tag("span", default, class_="note")
     if field.tag is not None:
         yield tag("span", f"tag {field.tag}", class_="note")
     if field.ignorable:
