@@ -133,6 +133,15 @@ def test_a_guide_says_what_to_install(page: Path) -> None:
     assert "pip install" in page.read_text() or "`CONTRIBUTING.md`" in page.read_text()
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_named_commands_exist(page: Path) -> None:
+    """Each `python -m` of this project has its module."""
+    named = r"python3? -m ((?:tests|schemas|fuzz|coordwire)(?:\.[a-z_0-9]+)*)(?![.\w])"
+    for module in re.findall(named, page.read_text()):
+        path = ROOT / module.replace(".", "/")
+        assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), module
+
+
 def test_the_opening_blocks_start_from_nothing() -> None:
     first, second = SHELL[:2]
     for block in (first, second):
