@@ -198,7 +198,9 @@ def test_the_limits_are_those_of_the_code() -> None:
         "the content of a compressed capture or segment": f"{size(most)} + {compressed.MOST_RATIO} × its "
         "compressed bytes",
         "a dictionary or window of xz or zstd": size(compressed.MOST_MEMORY),
-        "a table of `iter_batches`": f"`max_bytes`: 4 MB; at most {size(arrow.LARGEST)}",
+        "keys and values in a table of `coordwire.records.arrow.iter_batches`": (
+            f"`max_bytes`: 4 MB; at most {size(arrow.LARGEST)}"
+        ),
         "requests that wait for their answers, decoded": size(pending_requests.BUDGET),
         "requests that wait, of one connection": f"{conversation.LATEST:,}",
         "bytes of a connection that may be Kafka's": size(undecided.WINDOW),
