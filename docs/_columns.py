@@ -23,7 +23,8 @@ def page() -> str:
         "# Columns and options",
         "",
         "Types are Spark's; every column may be null. Times are UTC. A column marked * is there only when "
-        "`.schema()` asks for it. The page is made by `python docs/_columns.py`.",
+        "`.schema()` asks a data source for it, and never in the pipeline's tables. The page is made by "
+        "`python docs/_columns.py`; [a timeline as JSON](timeline-json.md) has every event and cause.",
         "",
         "## Tables of the pipeline",
         "",

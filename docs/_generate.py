@@ -7,16 +7,20 @@ a network the diagrams are shown as text.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
 import io
+import itertools
 import os
 import subprocess
 import sys
 import tarfile
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType, UnionType
+from typing import Any, Literal, get_args, get_origin
 
 MODULES = (
     "coordwire",
@@ -31,6 +35,7 @@ MODULES = (
     "coordwire.records",
     "coordwire.records.compression",
     "coordwire.records.arrow",
+    "coordwire.records.legacy.kafka_07",
     "coordwire.dialects",
     "coordwire.zookeeper",
     "coordwire.capture",
@@ -40,9 +45,12 @@ MODULES = (
     "coordwire.coordinator",
     "coordwire.coordinator.transactions",
     "coordwire.broker",
+    "coordwire.broker.harness",
     "coordwire.simulator",
     "coordwire.notebook",
     "coordwire.spark",
+    "coordwire.spark.session",
+    "coordwire.spark.replicas",
     "coordwire.spark.pipeline",
     "coordwire.spark.audits",
     "coordwire.spark.payloads",
@@ -108,17 +116,72 @@ def _page(name: str, elsewhere: list[tuple[str, str]]) -> str:
     if elsewhere:
         lines += ["Also here, and described where they come from: "]
         lines += [", ".join(f"[`{public}`]({module}.md)" for public, module in elsewhere) + ".", ""]
+    if values := list(_values(name)):
+        lines += ["Types and constants that have names:", "", "| name | is | about |", "|---|---|---|"]
+        lines += [f"| `{public}` | {shown} | {about} |" for public, shown, about in values]
+        lines.append("")
     return "\n".join(lines)
 
 
-def _commands(path: Path) -> None:
-    from coordwire.cli.__main__ import COMMANDS  # what there is
+def _values(name: str) -> Iterator[tuple[str, str, str]]:
+    """Public names that autodoc leaves out, as their text is in another module or they have none."""
+    module = importlib.import_module(name)
+    own = _descriptions(module)
+    for public in getattr(module, "__all__", ()):
+        value = getattr(module, public)
+        if not isinstance(value, type | FunctionType) and public not in own:
+            found = (made.get(public) for made in map(_descriptions, _homes(public, value)))
+            yield public, _shown(value), next((text for text in found if text), "")
 
+
+def _homes(public: str, value: object) -> Iterator[ModuleType]:
+    """The modules in which a name is this value."""
+    for name, module in sorted(sys.modules.items()):
+        if name.startswith("coordwire.") and vars(module).get(public) is value:
+            yield module
+
+
+def _descriptions(module: ModuleType) -> dict[str, str]:
+    """The texts below a module's own constants, by name, as one line each."""
+    body = ast.parse(Path(str(module.__file__)).read_text("utf-8")).body if module.__file__ else []
+    found = {}
+    for before, after in itertools.pairwise(body):
+        targets = before.targets if isinstance(before, ast.Assign) else [getattr(before, "target", None)]
+        text = after.value if isinstance(after, ast.Expr) else None
+        if isinstance(text, ast.Constant) and isinstance(text.value, str):
+            names = [target.id for target in targets if isinstance(target, ast.Name)]
+            found |= dict.fromkeys(names, " ".join(text.value.split()))
+    return found
+
+
+def _shown(value: Any) -> str:
+    """A constant as it is written, a type by the names of what it allows."""
+    if isinstance(value, UnionType):
+        return ", ".join(f"`{one.__name__}`" for one in get_args(value))
+    if get_origin(value) is Literal:
+        return ", ".join(f"`{one!r}`" for one in get_args(value))
+    if isinstance(value, dict):
+        return ", ".join(f"`{key!r}: {one!r}`" for key, one in value.items())
+    return f"`{value!r}`".replace("|", "\\|")
+
+
+def _commands(path: Path) -> None:
     lines = ["# The commands' own help", ""]
-    for words in ([], *([name] for name in COMMANDS)):
+    for words in command_words():
         title = " ".join(["coordwire", *words])
         lines += [f"## {title}", "", "```text", _help(words).rstrip(), "```", ""]
     _write(path, "\n".join(lines))
+
+
+def command_words() -> Iterator[list[str]]:
+    """The words of every command that has a help of its own."""
+    from coordwire.cli.__main__ import COMMANDS  # what there is
+    from coordwire.cli.segment import VERBS
+
+    yield []
+    for name in COMMANDS:
+        yield [name]
+        yield from ([name, verb] for verb in (VERBS if name == "segment" else ()))
 
 
 def _help(words: list[str]) -> str:

@@ -3,16 +3,31 @@ README's two opening blocks are those that CI runs."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import runpy
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from coordwire.capture import connections, conversation, pending_requests, undecided
+from coordwire.capture.formats import compressed, pcap, pcapng
+from coordwire.capture.tcp import reassembly
+from coordwire.cli import encode, message_lines
+from coordwire.cli.__main__ import whole_parser
+from coordwire.cli.timeline import timeline_story
 from coordwire.cli.timeline.timeline_words import CAUSES
+from coordwire.groups import group_table
+from coordwire.groups.members import MOST_MEMBERS
+from coordwire.limits import DEFAULT
+from coordwire.records import arrow
+from coordwire.spark.options import Options
 
 ROOT = Path(__file__).parent.parent
 GENERATED = [ROOT / "docs" / "reference" / name for name in ("python", "help.md")]
@@ -27,9 +42,10 @@ PAGES = [
     ]
     if not any(page.is_relative_to(made) for made in GENERATED)
 ]
-FENCES = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+GUIDES = [page for page in PAGES if page.parent.name in ("tutorials", "how-to")]
+FENCES = re.compile(r"^```(python|console)(?: (?!test_)\w+\.py)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXAMPLES = {page: FENCES.findall(page.read_text()) for page in PAGES}
-"""The kind and the text of each example, by page."""
+"""The kind and the text of each example, by page. tests/broker/test_testing_docs.py runs files of tests."""
 SHELL = re.findall(r"^```sh\n(.*?)^```$", PAGES[0].read_text(), re.MULTILINE | re.DOTALL)
 
 
@@ -114,12 +130,97 @@ def test_named_tests_and_targets_exist(page: Path) -> None:
         assert not name or f"def {name}(" in source, f"{path} has no {name}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_named_extras_exist(page: Path) -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = re.findall(r"(?:coordwire|['\" ]\.)\[([\w,-]+)\]", page.read_text())
+    assert {extra for one in named for extra in one.split(",")} <= set(extras)
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.name)
+def test_a_guide_says_what_to_install(page: Path) -> None:
+    assert "pip install" in page.read_text() or "`CONTRIBUTING.md`" in page.read_text()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_named_commands_exist(page: Path) -> None:
+    """Each `python -m` of this project has its module."""
+    named = r"python3? -m ((?:tests|schemas|fuzz|coordwire)(?:\.[a-z_0-9]+)*)(?![.\w])"
+    for module in re.findall(named, page.read_text()):
+        path = ROOT / module.replace(".", "/")
+        assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), module
+
+
 def test_the_opening_blocks_start_from_nothing() -> None:
     first, second = SHELL[:2]
     for block in (first, second):
         assert block.startswith("python3 -m venv .venv\n")
     assert "coordwire decode" in first
     assert "pytest" in second
+
+
+def test_the_layers_are_those_that_are_checked() -> None:
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+    (sentence,) = re.findall(r"^Imports run downwards only .*?: (.*?)\. ", page, re.MULTILINE)
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layers,) = [one["layers"] for one in settings["contracts"] if one["type"] == "layers"]
+    assert sentence.replace("`", "").split(" > ") == [layer.replace("coordwire.", "") for layer in layers]
+
+
+def test_the_page_of_the_tree_names_every_module_and_package() -> None:
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+    tree = page.split("```")[1]
+    inside = {path.stem for path in (ROOT / "coordwire").iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert inside - {"__init__", "__main__", "__pycache__"} <= set(re.findall(r"\w+", tree))
+
+
+def test_every_marker_is_explained_to_contributors() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    markers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["markers"]
+    assert {line.partition(":")[0] for line in markers} == set(re.findall(r"-m (\w+)`", page)) - {"schemas"}
+
+
+def size(number: int) -> str:
+    """A number of bytes as the page of limits has it."""
+    return f"{number >> 20} MB" if number >= 1 << 20 else f"{number >> 10} KB"
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    page = (ROOT / "docs" / "reference" / "limits.md").read_text()
+    rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|", page, re.MULTILINE))
+    most = DEFAULT.decompressed
+    stated = {
+        "elements in one decode": f"{DEFAULT.elements:,}",
+        "decoded memory of one frame": f"{size(DEFAULT.memory)} + {DEFAULT.memory_factor} × the "
+        "frame's bytes",
+        "a frame": size(DEFAULT.frame),
+        "decompressed from one batch": size(most),
+        "the content of a compressed capture or segment": f"{size(most)} + {compressed.MOST_RATIO} × its "
+        "compressed bytes",
+        "a dictionary or window of xz or zstd": size(compressed.MOST_MEMORY),
+        "keys and values in a table of `coordwire.records.arrow.iter_batches`": (
+            f"`max_bytes`: 4 MB; at most {size(arrow.LARGEST)}"
+        ),
+        "requests that wait for their answers, decoded": size(pending_requests.BUDGET),
+        "requests that wait, of one connection": f"{conversation.LATEST:,}",
+        "bytes of a connection that may be Kafka's": size(undecided.WINDOW),
+        "of all such connections": size(undecided.UNDECIDED),
+        "frames that are not whole yet": f"{size(connections.BEGUN)}, or one frame's budget",
+        "answers whose request may come late": f"{size(connections.EARLY_BYTES)}, {connections.EARLY_FRAMES} "
+        f"answers and {connections.EARLY_NS // 10**9} s a connection; {size(connections.EARLY)} in all",
+        "TCP segments after a hole": f"{size(reassembly.WINDOW)} and {reassembly.SEGMENTS:,} segments a "
+        f"flow, {size(reassembly.HELD)} in all",
+        "connections in TCP reassembly": f"{reassembly.FLOWS:,}",
+        "a packet of pcap": f"the snap length of the file's header, from {size(pcap.USUAL)} to "
+        f"{size(pcap.GREATEST)}",
+        "a block of pcapng": size(pcapng.GREATEST),
+        "groups of a timeline; members of a group": f"{group_table.MOST_GROUPS:,} each",
+        "`timeline --format story`": f"{timeline_story.MOST_EVENTS:,} events",
+    }
+    assert group_table.MOST_GROUPS == MOST_MEMBERS
+    assert {row: rows.get(row) for row in stated} == stated
+    assert f"at most {message_lines.MOST_LINES:,} lines a message" in page
+    assert f"lines over {size(encode.LONGEST_LINE)}" in page
 
 
 def test_every_cause_is_explained() -> None:
@@ -132,3 +233,32 @@ def test_every_cause_is_explained() -> None:
 def test_the_page_of_columns_is_what_the_code_says() -> None:
     made = runpy.run_path(str(ROOT / "docs" / "_columns.py"))
     assert made["PAGE"].read_text() == made["page"](), "python docs/_columns.py writes it"
+
+
+def test_the_site_has_the_help_of_every_command_and_verb() -> None:
+    def leaves(parser: argparse.ArgumentParser, words: list[str]) -> Iterator[list[str]]:
+        yield words
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for name, inner in action.choices.items():
+                    yield from leaves(inner, [*words, name])
+
+    made = runpy.run_path(str(ROOT / "docs" / "_generate.py"))
+    assert list(made["command_words"]()) == list(leaves(whole_parser(), []))
+
+
+def test_the_site_has_every_public_constant() -> None:
+    """What autodoc leaves out, since another module has its text or none has."""
+    made = runpy.run_path(str(ROOT / "docs" / "_generate.py"))
+    found = {name: text for name, _, text in made["_values"]("coordwire.logs")}
+    assert found == {"TOPICS": "The topic that holds each log.", "Log": ""}
+    shown = {name: shown for name, shown, _ in made["_values"]("coordwire.zookeeper")}
+    assert shown["TopicCount"] == "`StaticTopics`, `WildcardTopics`"
+
+
+def test_the_page_of_columns_has_every_option() -> None:
+    page = (ROOT / "docs" / "reference" / "columns.md").read_text()
+    rows = re.findall(r"^(\w+(?:, \w+)*)  ", page.split("## Options")[1], re.MULTILINE)
+    named = [name for row in rows for name in row.split(", ")]
+    known = {field.name.replace("_", "") for field in fields(Options)} - {"paths"}
+    assert sorted(map(str.lower, named)) == sorted(known)

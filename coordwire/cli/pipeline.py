@@ -53,7 +53,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--workers", type=int, metavar="N", help="processes of --engine local (default: one a processor)"
     )
     parser.add_argument("--master", help=f"Spark master URL (default: {MASTER})")
-    parser.add_argument("--tables", metavar="NAME,…", help="write only these tables (default: all)")
+    parser.add_argument(
+        "--tables",
+        metavar="NAME,…",
+        help="write only these tables; segments that none of them needs are not read (default: all)",
+    )
     parser.add_argument(
         "--format",
         action="append",

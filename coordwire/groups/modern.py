@@ -128,8 +128,11 @@ class ModernGroup(ModernEpochs):
             return
         if message.member_epoch <= (self.generation or 0) + max(self._raises, self._departures) + 1:
             return  # it may have left for now, which is missing
-        self.remove(static.member_id, asked, "removed", inferred=True)
         detail = f"another joins as {static.instance_id}"
+        if self.timeout.is_replaced(self.quiet(static, asked)):
+            self.died(static, asked, detail, shown=asked)
+            return
+        self.remove(static.member_id, asked, "removed", inferred=True)
         self.departed(Why("member_removed", static.member_id, inferred=True, detail=detail), asked, asked)
 
     def _leaves(self, request: Any, member_id: str, place: Seen, asked: Seen) -> None:

@@ -192,15 +192,18 @@ OFFSETS = (
     Column("raw_key", "binary", "The key's bytes, where it couldn't be read."),
     Column("raw_value", "binary", "The value's bytes, where it couldn't be read."),
     _PATH,
+    *_BROKER,
 )
 
-_SEEN = (
-    Column("source", "string", "The capture or segment where it was seen."),
-    Column("number", "bigint", "The frame in the capture, or the offset in the log."),
-)
+_SOURCE = Column("source", "string", "The capture or segment where it was seen.")
+_SEEN = (_SOURCE, Column("number", "bigint", "The frame in the capture, or the offset in the log."))
 
 OFFSET_COMMITS = (
-    Column("time", "timestamp", "When it was seen, or written."),
+    Column(
+        "time",
+        "timestamp",
+        "When it was seen, or written; of a commit in a transaction, in a log, when that was committed.",
+    ),
     Column("group_id", "string", "The group."),
     Column("topic", "string", "Of the partition that is committed."),
     Column("partition", "int", "Its number."),
@@ -211,19 +214,34 @@ OFFSET_COMMITS = (
     Column("member_id", "string", "The member that committed, if known."),
     Column("client_id", "string", "Its client id."),
     Column("error_code", "int", "0 for stored."),
-    Column("transactional_id", "string", "The producer in whose transaction it was; null for none."),
+    Column(
+        "transactional_id",
+        "string",
+        "In captures the producer in whose transaction it was, which may still be aborted; null for none. In "
+        "logs null for all, as they have producer ids only, and no row for what was aborted.",
+    ),
     Column("removed", "boolean", "Whether the offset was removed (a tombstone in the log)."),
-    *_SEEN,
+    _SOURCE,
+    Column(
+        "number",
+        "bigint",
+        "The frame in the capture, or the offset in the log; of a commit in a transaction, in a log, that of "
+        "the marker that committed it.",
+    ),
 )
 
 GROUPS = (
     Column("time", "timestamp", "When it happened."),
-    Column("event", "string", "memberJoined, memberLeft, rebalanceBegan, rebalanceEnded, errorMet, …"),
+    Column(
+        "event",
+        "string",
+        "As in the JSON of timelines: memberJoined, rebalanceEnded, … but for commits and lag.",
+    ),
     Column("group_id", "string", "The group."),
     Column("kind", "string", "classic, consumer, share, streams or draft."),
     Column("generation", "int", "The new generation, or group epoch."),
     Column("generation_before", "int", "The one before it."),
-    Column("cause", "string", "Of a rebalance: new_member, session_timeout, …"),
+    Column("cause", "string", "Of a rebalance, as in the JSON of timelines: new_member, session_timeout, …"),
     Column("inferred", "boolean", "Whether it was not seen itself, but follows from other frames."),
     Column("detail", "string", "The evidence for the cause."),
     Column("outcome", "string", "Of a rebalance: steady, superseded, not_needed, empty or unfinished."),
@@ -234,18 +252,20 @@ GROUPS = (
     Column("leader", "string", "Its leader."),
     Column("protocol", "string", "The assignor chosen."),
     Column("moved", "int", "Partitions that changed their owner."),
-    Column("last_to_join", "string", "The members that the others waited for."),
+    Column("last_to_join", "string", "The member that the others waited for."),
     Column("member_id", "string", "The member that the event is about, or that caused it."),
     Column("client_id", "string", "That member's client id."),
     Column("host", "string", "Its address; of a coordinator its host."),
     Column("instance_id", "string", "A static member's group instance id."),
     Column("topics", "array<string>", "The topics that it subscribes to."),
-    Column("how", "string", "How it left: left, session_timeout, removed, fenced, …"),
+    Column(
+        "how", "string", "How it left: left, left_for_now, session_timeout, removed, fenced or not_rejoined."
+    ),
     Column("reason", "string", "The reason that the member gave; null for none."),
     Column("api", "string", "Of an error or an unanswered request."),
     Column("error_code", "int", "Of an error or a transaction's step."),
     Column("node_id", "int", "The coordinator that was found."),
-    Column("transactional_id", "string", "The transactional id or producer of the transaction."),
+    Column("transactional_id", "string", "The transaction's; empty in a log, which has producer ids only."),
     Column("step", "string", "Its step: init, add_partitions, add_offsets, commit or abort."),
     Column("producer_id", "bigint", "Of the transaction."),
     *_SEEN,
@@ -273,7 +293,12 @@ LAG = (
         "any copy; null where no copy is among the files.",
     ),
     Column("lag", "bigint", "end_offset less committed, at least 0; null with end_offset."),
-    *_SEEN,
+    _SOURCE,
+    Column(
+        "number",
+        "bigint",
+        "The frame in the capture, or the commit's own offset in the log.",
+    ),
 )
 
 QUARANTINE = (

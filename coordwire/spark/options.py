@@ -1,9 +1,11 @@
 """The options that a reader takes.
 
-    mode                                  permissive (bad ranges are left out, and kafka-quarantine has them)
-                                          or failfast (the first one fails the job)
-    topics                                names or globs, separated by commas
-    partitions                            numbers and ranges: 0,3-5
+    mode                                  permissive (the default: bad ranges are left out, and
+                                          kafka-quarantine has them) or failfast (the first one fails the job)
+    topics                                names or globs, separated by commas: of the partitions' folders, so
+                                          that kafka-offsets has __consumer_offsets and the like; for
+                                          kafka-lag the topics that were committed
+    partitions                            numbers and ranges: 0,3-5, of the same
     startingOffset, endingOffset          records from the first, and before the second
     startingTimestamp, endingTimestamp    milliseconds since 1970, or ISO 8601 (UTC unless it says otherwise);
                                           batches that headers or the index exclude by these four are not
@@ -13,9 +15,10 @@
     checksums                             for kafka-segment-batches: whether bodies are read and their
                                           checksums compared (default false: headers alone)
     batchSize                             bytes of keys and values in one Arrow batch (default 8 MB)
-    strict, showSecrets                   for captures, as `coordwire decode` has them
+    strict, showSecrets                   for captures, as `coordwire decode` has them (default false)
     joinRotated                           whether rotated captures are read as one (default true)
-    log                                   for kafka-offsets: which log it is, whatever the folders are called
+    log                                   for kafka-offsets: which log all segments are of, whatever their
+                                          folders are called; to choose one, filter by the column log
     recursive                             whether folders are searched to their bottom (default true)
     maxFilesPerTrigger                    for streams: files in one micro-batch
 

@@ -161,7 +161,8 @@ def _api_facts(api: Api) -> Iterable[str]:
         yield f"unstable={api.unstable},"
     if api.errors:
         yield "errors=("
-        yield from (STEP + line for line in textwrap.wrap(_tuple(api.errors)[1:-1] + ",", WIDTH - 12))
+        listed = " ".join(f"{quoted(error)}," for error in api.errors)
+        yield from (STEP + line for line in textwrap.wrap(listed, WIDTH - 12))
         yield "),"
 
 

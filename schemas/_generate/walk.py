@@ -11,6 +11,7 @@ import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -106,6 +107,7 @@ class ModuleRow:
 def modules() -> list[ModuleRow]:
     """All modules, by name."""
     found = []
+    check_folders(Path(schemas.__path__[0]))
     for info in pkgutil.walk_packages(schemas.__path__, "schemas."):
         if info.ispkg or ".vocabulary" in info.name or "._" in info.name:
             continue
@@ -121,6 +123,13 @@ def modules() -> list[ModuleRow]:
         if row.api:
             _check_facts(row.api)
     return found
+
+
+def check_folders(root: Path) -> None:
+    """Refuse a folder whose schemas no walk over packages finds."""
+    for path in sorted(root.rglob("*.py")):
+        if not path.with_name("__init__.py").exists():
+            raise SchemaError(f"{path.parent.relative_to(root)} has schemas and no __init__.py")
 
 
 def _check_facts(api: Api) -> None:

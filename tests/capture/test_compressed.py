@@ -192,3 +192,18 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(CodecUnavailable, match=r"coordwire\[compression\]"):
         Capture(io.BytesIO(b"\x28\xb5\x2f\xfd" + bytes(20)), "x")
+
+
+@every
+def test_a_lack_of_memory_says_nothing_about_the_bytes(
+    codec: Compression, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = Decompressed(io.BytesIO(COMPRESS[codec](b"content")), b"", codec)
+
+    def starved(size: int) -> bytes:
+        raise MemoryError
+
+    monkeypatch.setattr(stream._decoder, "read", starved)
+    with pytest.raises(MemoryError):
+        stream.read(10)
+    assert stream.fault is None

@@ -91,6 +91,20 @@ def test_every_record_is_told_at_every_width(run: Run, broker: Path, monkeypatch
     assert len(said) == 1
 
 
+def test_the_log_named_is_chosen_in_a_directory_and_forced_on_a_segment(run: Run, broker: Path) -> None:
+    chosen = run("offsets", "--log", "consumer_offsets", broker)
+    assert (chosen.status, chosen.err) == (0, "")
+    assert chosen.forms == run("offsets", broker / "__consumer_offsets-7").forms
+    moved = broker / "old"
+    (broker / "__consumer_offsets-7").rename(moved)
+    assert len(run("offsets", "--log", "consumer_offsets", moved).forms) == len(chosen.forms)
+    none = run("offsets", "--log", "consumer_offsets", broker)
+    assert (none.status, none.out) == (2, b"")
+    assert "no segments of __consumer_offsets there" in none.err
+    forced = run("offsets", "--log", "transaction_state", moved / f"{0:020}.log")
+    assert {form["log"] for form in forced.forms} == {"transaction_state"}
+
+
 def test_credentials_are_not_shown_unasked(run: Run, broker: Path) -> None:
     log = broker / "__cluster_metadata-0"
     told = next(one["value"] for one in of_log("metadata") if one["type"] == 11)

@@ -98,6 +98,8 @@ def test_the_capture_decodes_and_is_a_timeline(run: Run, tmp_path: Path, design:
         (["draft-2", "--faults", "no-such-file"], "No such file"),
         (["draft-2", "--faults", "10s explode"], "line 1: expected TIME KIND TARGET"),
         (["draft-2", "--faults", "10s freeze consumer-1"], "expected 'for' and a duration"),
+        (["draft-2", "--faults", "10s kill consumer-1"], "expected crash, freeze, cut, drop, slow, leave, "),
+        (["draft-2", "--faults", "10s topic * orders"], "expected TIME topic * orders PARTITIONS"),
         (["draft-2", "--pcap", "no-such-folder/x.pcap"], "no-such-folder/x.pcap: No such file"),
         (["draft-4"], "invalid choice: 'draft-4'"),
     ],

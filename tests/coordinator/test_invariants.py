@@ -33,6 +33,12 @@ def test_invariants_hold_in_histories_of_any_requests(seed: int) -> None:
     assert watched(seed, steps) == (len(steps), None)
 
 
+def test_a_group_that_is_deleted_loses_its_offsets() -> None:
+    """DeleteGroups waited for an append, while a transaction had an offset of the group."""
+    steps = history(306, 200).steps
+    assert watched(306, steps) == (len(steps), None)
+
+
 @pytest.mark.parametrize("seed", [87, 114])
 def test_what_kafka_does_is_not_a_violation(seed: int) -> None:
     """87: a static leader came back, does not lead, and nobody notices a new partition (before KIP-814).

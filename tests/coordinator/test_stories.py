@@ -77,6 +77,7 @@ SHOWED = {
     6445: "a cause from before a generation that a move repeats",
     6561: "a static member's heir forms the generation itself",
     6664: "a generation formed unseen, as a static member's session ended",
+    96822: "a static member that was refused its name until the session of the one before was over",
     94072: "a static leader seems to be out, and its heir is in the generation that holds",
     92425: "a static member is fenced whose heir waits for its answer",
     90724: "a move loses a generation: the one before it has a static member's heir, and none who came after",

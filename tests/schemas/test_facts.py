@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -283,6 +284,7 @@ def test_facts_reach_the_generated_text() -> None:
     assert "deprecated=range(2)," in keys
     assert "unstable=3," in keys
     assert '"NOT_CONTROLLER",' in keys
+    ast.parse(keys)
 
 
 @pytest.mark.parametrize(

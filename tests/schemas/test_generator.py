@@ -16,7 +16,7 @@ from coordwire.messages import ShareFetchResponse
 from coordwire.messages.share_fetch import PartitionData, ShareFetchableTopicResponse
 from schemas.__main__ import TARGET, differences, main, texts
 from schemas._generate.emit import module_text
-from schemas._generate.walk import SchemaError, _Walk, records
+from schemas._generate.walk import SchemaError, _Walk, check_folders, records
 from schemas.vocabulary import (
     Api,
     Array,
@@ -218,6 +218,17 @@ def test_a_log_record_that_cannot_be(places: list[tuple[str, int, str]], complai
     }
     with pytest.raises(SchemaError, match=complaint):
         records([_Walk(declared(**names)).run()])
+
+
+def test_a_folder_that_would_be_passed_over(tmp_path: Path) -> None:
+    for name in ("groups", "tea", "data"):
+        (tmp_path / name).mkdir()
+    for file in ("groups/__init__.py", "groups/heartbeat.py", "tea/brew.py"):
+        (tmp_path / file).touch()
+    with pytest.raises(SchemaError, match=r"tea has schemas and no __init__\.py$"):
+        check_folders(tmp_path)
+    (tmp_path / "tea/__init__.py").touch()
+    check_folders(tmp_path)
 
 
 # --- the vocabulary works by itself ---

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,21 @@ def test_what_coordinators_wrote(broker: Path) -> None:
     commits = [row for row in got if row["kind"] == "OffsetCommit" and row["offset"] is not None]
     assert {row["group_id"] for row in commits} >= {"orders-classic"}
     assert [row for row in got if row["marker"] == "commit"]
+
+
+def test_whose_log_it_is(broker: Path, tmp_path: Path) -> None:
+    """Of two clusters with the same partition and offsets, one of them with two brokers."""
+    for name, node, cluster in (("a", 1, "one"), ("b", 2, "one"), ("c", 1, "two")):
+        shutil.copytree(broker / "__consumer_offsets-0", tmp_path / name / "__consumer_offsets-0")
+        (tmp_path / name / "meta.properties").write_text(f"node.id={node}\ncluster.id={cluster}\n")
+    first = sorted((tmp_path / "c" / "__consumer_offsets-0").glob("*.log"))[0]
+    first.rename(f"{first}.deleted")
+    got = rows("kafka-offsets", tmp_path, ["broker", "cluster_id", "file_state", "log_offset", "path"])
+    assert {(row["broker"], row["cluster_id"], Path(row["path"]).parts[-3]) for row in got} == {
+        ("1", "one", "a"), ("2", "one", "b"), ("1", "two", "c"),
+    }  # fmt: skip
+    assert {row["file_state"] for row in got if row["path"] == f"{first}.deleted"} == {"deleted"}
+    assert {row["file_state"] for row in got if row["cluster_id"] == "one"} == {"live"}
 
 
 def test_in_spark(spark: SparkSession, broker: Path) -> None:

@@ -96,5 +96,10 @@ def test_offsets_by_day_with_transactions_and_replicas(spark: SparkSession, tmp_
     data += commits([("h", "orders", 0, 7), ("h", "orders", 0, None)], 6)
     for broker in ("a", "b"):
         put(tmp_path / broker, "__consumer_offsets-7", data)
+    put(tmp_path / "c", "__consumer_offsets-7", commits([("other", "orders", 0, 5)]))
+    (tmp_path / "c" / "meta.properties").write_text("node.id=1\ncluster.id=another\n")
     found = [tuple(row)[1:] for row in committed_by_day(spark, tmp_path, 2023).collect()]
-    assert found == [("g", "orders", 0, 1, 3), ("g", "orders", 1, 1, 4), ("h", "orders", 0, 1, 7)]
+    assert found == [
+        ("g", "orders", 0, 1, 3), ("g", "orders", 1, 1, 4), ("h", "orders", 0, 1, None),
+        ("other", "orders", 0, 1, 5),
+    ]  # fmt: skip

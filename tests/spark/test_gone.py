@@ -19,6 +19,7 @@ from coordwire.spark.pipeline.notes import load
 from coordwire.spark.pipeline.output import Output
 from tests.spark import plain
 from tests.spark.plain import Crash
+from tests.spark.test_disk_lag import commits, put
 
 LOG = f"{0:020}.log"
 
@@ -71,6 +72,28 @@ def test_a_renamed_segment_counts_once(inputs: Path, tmp_path: Path, to: str, st
              if row["topic"] == "orders"}  # fmt: skip
     assert row == (str(new), state)
     assert plain.run(inputs, out).reused == 2
+
+
+@pytest.mark.parametrize("tables", [("offset_commits", "lag"), ("files", "records", "offset_commits", "lag")])
+def test_what_a_moved_log_says_counts_once(tmp_path: Path, tables: tuple[str, ...]) -> None:
+    """The stories and the lag of a broker's folder that has another place now."""
+    folder, out = tmp_path / "in" / "monday", tmp_path / "out"
+    plain.put_segment(folder, "orders", 0, range(9))
+    put(folder, "__consumer_offsets-0", commits([("g", "orders", 0, 3)]))
+    put(folder, "__consumer_offsets-0", commits([("g", "orders", 0, 5)], 1), 1)
+    (folder / "meta.properties").write_text("node.id=1\ncluster.id=c\n")
+    plain.run(tmp_path / "in", out, tables=tables)
+    folder.rename(tmp_path / "in" / "tuesday")
+    for _ in range(2):
+        plain.run(tmp_path / "in", out, tables=tables)
+        rows = [*plain.table_rows(out, "offset_commits"), *plain.table_rows(out, "lag")]
+        assert [row.get("offset", row.get("committed")) for row in rows] == [3, 5, 5]
+        assert {Path(row["source"]).parts[-3] for row in rows} == {"tuesday"}
+    shutil.copytree(
+        tmp_path / "in" / "tuesday", tmp_path / "in" / "wednesday"
+    )  # both are there: none is moved
+    plain.run(tmp_path / "in", out, tables=tables)
+    assert len(plain.table_rows(out, "offset_commits")) == 4
 
 
 def test_what_is_not_the_same_segment_stays(inputs: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,8 +25,12 @@ from coordwire.records import batches
 from coordwire.spark import pipeline
 from coordwire.spark.options import Options
 from coordwire.spark.pipeline import local_tasks
+from coordwire.spark.pipeline.job import plan
 from coordwire.spark.pipeline.units import Unit
+from coordwire.spark.readers.files import find_files
+from coordwire.spark.readers.group_stories import STORIES
 from coordwire.spark.readers.parts import Part
+from tests.broker_sample import broker_sample
 from tests.spark import plain
 from tests.spark.data import partition, segment
 
@@ -187,6 +192,38 @@ def test_progress_and_workers(logs: tuple[Path, int], tmp_path: Path) -> None:
     assert len(seen) >= PARTITIONS // 2
     with pytest.raises(CoordwireError, match="expected at least 1 worker, got 0"):
         pipeline.LocalEngine(0)
+
+
+def test_segments_that_no_table_needs_are_not_read(tmp_path: Path) -> None:
+    """Nor is it noticed what is wrong in them; in those of commits it is."""
+    disk = tmp_path / "disk"
+    shutil.copytree(broker_sample() / "data", disk)
+    damaged = [next(disk.glob(f"{name}/*.log")) for name in ("codec-none-0", "__consumer_offsets-1")]
+    for path in damaged:
+        with path.open("ab") as file:
+            file.write(b"\xff" * 100)
+
+    def run(*tables: str) -> tuple[int, set[str], list[Any]]:
+        out = tmp_path / "-".join(tables)
+        summary = pipeline.run(pipeline.LocalEngine(1), [str(disk)], str(out), tables=tables, report=False)
+        notes = json.loads((out / "manifest.json").read_text())["units"].values()
+        read = {
+            Path(path).parent.name for note in notes if note["kind"] == "segment" for path in note["paths"]
+        }
+        found = [sorted(map(repr, plain.table_rows(out, name))) for name in STORIES if name in tables]
+        return summary.bad_ranges, read, found
+
+    offsets = {"__consumer_offsets-0", "__consumer_offsets-1"}
+    *_, wanted = run(*STORIES, "quarantine")
+    assert run(*STORIES) == (1, offsets, wanted)
+    files = {file.path: file for file in find_files([str(disk)])}
+    segments = {path.parent.name for path in [*disk.glob("*/*.log"), *disk.glob("*/*.checkpoint")]} | {"disk"}
+    for name, read in {
+        **dict.fromkeys(STORIES, offsets), "frames": set(), "errors": set(),
+        **dict.fromkeys(("files", "batches", "records", "quarantine"), segments),
+    }.items():  # fmt: skip
+        units = plan(files, Options(), [name])
+        assert {Path(unit.part.path).parent.name for unit in units if unit.kind == "segment"} == read
 
 
 def test_options_of_the_other_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -201,7 +201,8 @@ def topics(tables: dict[str, Rows]) -> Answer:
 
 
 def without_idempotence(tables: dict[str, Rows]) -> Answer:
-    found = grouped((row for row in tables["batches"] if not row["is_control"]), lambda row: row["topic"])
+    live = (row for row in tables["batches"] if not row["is_control"] and row["file_state"] == "live")
+    found = grouped(live, lambda row: row["topic"])
     counts = {
         topic: (
             sum(row["count"] for row in rows if row["producer_id"] < 0),

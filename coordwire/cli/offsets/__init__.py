@@ -51,7 +51,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log",
         choices=list(TOPICS),
-        help="which log the segments are of (default: detected from name or content)",
+        help="read only this log in directories, and files as segments of it (default: all logs, detected "
+        "from name or content)",
     )
     parser.add_argument("--show-secrets", action="store_true", help="show SCRAM keys and secret configs")
     group = parser.add_argument_group("filters", "all of them must match")
@@ -131,15 +132,18 @@ class _Reading:
             except CodecUnavailable as error:
                 self._tell(2, f"{shown(file.path)}: {error}")
         if not found and not self.status:
-            raise Failure(
-                f"no segments of {', '.join(TOPICS.values())} there; coordwire timeline reads captures"
-            )
+            topics = ", ".join(topic for log, topic in TOPICS.items() if self._log in (None, log))
+            raise Failure(f"no segments of {topics} there; coordwire timeline reads captures")
 
     def _files(self) -> Iterator[LogFile]:
         for path in self._paths:
             try:
                 refuse_capture(Path(path))
-                yield from find_files([path])
+                found = find_files([path])
+                if self._log is not None and Path(path).is_dir():
+                    yield from (file for file in found if file.log in (None, self._log))
+                else:
+                    yield from found
             except (OSError, ValueError) as error:
                 self._tell(2, str(failure(path, error)))
             except Failure as trouble:

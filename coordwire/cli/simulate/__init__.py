@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["configure", "run"]
 
 MOST_MEMBERS, MOST_PARTITIONS, MOST_MS = 10_000, 100_000, 86_400_000
+FAULTS = ("crash", "freeze", "cut", "drop", "slow", "leave", "expire", "topic")
+"""What a plan can have; the last three are carried out by the processes themselves."""
+
 _DESIGNS = ("zookeeper", "draft-1", "draft-2", "draft-3", "classic", "consumer")
 
 
@@ -112,6 +115,15 @@ def _plan(options: argparse.Namespace, duration: int) -> list[PlannedFault]:
             reason = getattr(error, "strerror", None) or "it is not UTF-8"
             raise Failure(f"simulate: --faults {options.faults}: {reason}") from None
     try:
-        return parse_faults(text)
+        plan = parse_faults(text)
     except Malformed as error:
         raise Failure(f"simulate: --faults: {error.reason}") from None
+    for fault in plan:
+        if fault.kind not in FAULTS:
+            kinds = ", ".join(FAULTS[:-1])
+            raise Failure(
+                f"simulate: --faults: {fault}: expected {kinds} or {FAULTS[-1]}, got {fault.kind!r}"
+            )
+        if fault.kind == "topic" and not (len(fault.words) == 2 and fault.words[1].isdecimal()):
+            raise Failure(f"simulate: --faults: {fault}: expected TIME topic * orders PARTITIONS")
+    return plan

@@ -127,6 +127,8 @@ class EventLines:
         notes += [f"from {shown(event.host)}"] if event.host else []
         notes += [f"static {shown(event.instance_id)}"] if event.instance_id is not None else []
         notes += [f"wants {shown(', '.join(event.topics))}"] if event.topics else []
+        if event.session_timeout_ms:
+            notes.append(f"session {duration(event.session_timeout_ms * MS)}")
         notes += [quoted(event.reason, 200)] if event.reason else []
         forebear = self._links.forebears.get(event.member_id)
         notes += [f"in place of {self.name(forebear)}"] if forebear is not None else []

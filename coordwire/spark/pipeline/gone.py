@@ -73,7 +73,8 @@ def renamed_units(notes: Notes, planned: Collection[str], files: Mapping[str, Fi
     segments = [file for file in files.values() if file.kind() == "segment"]
     paths = {live_path(file.path) for file in segments}
     known: set[tuple[Any, ...]] = set()
-    if any(note.get("segment") for note in others.values()):
+    was = {note["paths"][0]: tuple(note["segment"]) for note in others.values() if note.get("segment")}
+    if was:
         origins = Origins(files.values())
         known = {tuple(_identity(file.path, file.size, origins.of(file))) for file in segments}
     return {
@@ -82,10 +83,16 @@ def renamed_units(notes: Notes, planned: Collection[str], files: Mapping[str, Fi
         if not any(path in files for path in note["paths"])
         and (
             all(live_path(path) in paths for path in note["paths"])
-            or (note.get("segment") is not None and tuple(note["segment"]) in known)
+            or _moved([was[path] for path in note["paths"] if path in was], known)
         )
         and all(_is_gone(path) for path in note["paths"])
     }
+
+
+def _moved(segments: Collection[tuple[Any, ...]], known: set[tuple[Any, ...]]) -> bool:
+    """Whether these segments are all known under new names. A story's and lag's are known by the units that
+    read the segments themselves; of lag's those that only end a log may have none."""
+    return bool(segments) and known.issuperset(segments)
 
 
 # --- what is gone for good ---

@@ -53,12 +53,16 @@ from coordwire.spark.pipeline.table_formats.table_commits import bring_up, next_
 from coordwire.spark.pipeline.tables import tables_named
 from coordwire.spark.pipeline.units import Unit, as_units, printable, story_units
 from coordwire.spark.readers.files import File, find_files
+from coordwire.spark.readers.log_copies import OFFSETS_TOPIC
 from coordwire.spark.readers.origins import Origins
 from coordwire.spark.readers.parts import Part, capture_parts, lag_parts, segment_parts
 from coordwire.spark.readers.stores import canonical, is_uri, local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+OF_SEGMENTS = ("files", "batches", "records", "quarantine")
+"""The tables that segments of all topics have rows in."""
 
 
 def run(
@@ -76,11 +80,11 @@ def run(
     """Read captures and segments into tables in the folder `out`, which may be a URI.
 
     engine: a Spark session, or another `Engine`. inputs: files, folders, globs, URIs. tables: their names,
-    by default all. progress: gets how many tasks are done, of how many. format: parquet, delta or iceberg; by
-    default what the tables in `out` are in, and parquet for new ones. prune: whether the rows go of files
-    that were below these inputs and are gone (see `pruning`). Raises `FileNotFoundError` for an input that
-    isn't there, `CoordwireError` for an unknown table or format or a job that failed, `OSError` where `out`
-    can't be written.
+    by default all; segments that none of them needs are not read. progress: gets how many tasks are done, of
+    how many. format: parquet, delta or iceberg; by default what the tables in `out` are in, and parquet for
+    new ones. prune: whether the rows go of files that were below these inputs and are gone (see `pruning`).
+    Raises `FileNotFoundError` for an input that isn't there, `CoordwireError` for an unknown table or format
+    or a job that failed, `OSError` where `out` can't be written.
     """
     began = time.monotonic()
     options = options or Options()
@@ -244,7 +248,7 @@ def _foreign(output: Output, notes: Notes) -> list[str]:
 
 
 def plan(files: dict[str, File], options: Options, tables: Sequence[str]) -> list[Unit]:
-    """The units of these files."""
+    """The units of these files, without those of segments that no wanted table needs."""
     from coordwire.spark.readers.group_stories import STORIES
 
     kinds: dict[str, list[File]] = {}
@@ -252,9 +256,13 @@ def plan(files: dict[str, File], options: Options, tables: Sequence[str]) -> lis
         kinds.setdefault(file.kind(), []).append(file)
     segments, captures = kinds.get("segment", []), kinds.get("capture", [])
     origins = Origins(files.values())
+    stories = not set(STORIES).isdisjoint(tables)
+    read = segments
+    if set(OF_SEGMENTS).isdisjoint(tables):  # only what is wrong in those that stories come from
+        read = [file for file in segments if stories and origins.of(file).topic == OFFSETS_TOPIC]
     parts: list[Part] = [
-        *segment_parts(segments, options, origins),
-        *capture_parts(captures, options, stories=not set(STORIES).isdisjoint(tables)),
+        *segment_parts(read, options, origins),
+        *capture_parts(captures, options, stories=stories),
     ]
     units = as_units(parts, files, options, tables)
     if {"groups", "offset_commits"} & set(tables):

@@ -31,6 +31,7 @@ from coordwire.logs import TOPICS, Log
 from coordwire.spark.columns import OFFSETS, arrow_schema
 from coordwire.spark.options import Options
 from coordwire.spark.readers.files import File, open_bytes
+from coordwire.spark.readers.origins import Origins
 from coordwire.spark.readers.parts import Part, segment_parts
 from coordwire.spark.readers.rows import KEPT, Bad, Builder
 
@@ -41,13 +42,17 @@ _LOGS: dict[str | None, Log] = {topic: log for log, topic in TOPICS.items() if l
 _MICROSECONDS = (1 << 63) // 1000
 
 
-def offset_parts(files: Iterable[File], options: Options) -> list[Part]:
-    """Whole segments: those in a coordinator's folder, those that the user named, all if `log` is given."""
+def offset_parts(files: Iterable[File], options: Options, origins: Origins) -> list[Part]:
+    """Whole segments: those in a coordinator's folder, those that the user named, all if `log` is given.
+
+    origins: of all files that were listed.
+    """
     chosen = [
         file for file in files if options.log or file.topic in _LOGS or (file.named and file.topic is None)
     ]
     return [
-        replace(part, end=part.size) for part in segment_parts(chosen, replace(options, split_size=1 << 62))
+        replace(part, end=part.size)
+        for part in segment_parts(chosen, replace(options, split_size=1 << 62), origins)
     ]
 
 
@@ -59,6 +64,7 @@ def read_offsets(part: Part, options: Options, columns: Sequence[str]) -> Iterat
     schema = arrow_schema([column for name in columns for column in OFFSETS if column.name == name])
     builder = Builder(schema, options.batch_size)
     data = open_bytes(part.path)[part.start : part.size]
+    origin = {"broker": part.broker, "cluster_id": part.cluster_id, "file_state": part.state}
     for item in _items(part, options, data):
         if isinstance(item, UnreadableRange):
             start, kept = part.start + item.position, data[item.position : item.position + item.length][:KEPT]
@@ -67,7 +73,7 @@ def read_offsets(part: Part, options: Options, columns: Sequence[str]) -> Iterat
                 raise CorruptBatch(str(bad), bad.start)
             yield bad
         elif _wanted(item, options):
-            row = _row(item, options)
+            row = _row(item, options) | origin
             if (batch := builder.add([row.get(name) for name in columns], 500)) is not None:
                 yield batch
     if (batch := builder.take()) is not None:

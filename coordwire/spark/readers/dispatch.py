@@ -82,7 +82,7 @@ def plan_files(source: SourceDefinition, files: Iterable[File], options: Options
     if source.name == "kafka-offsets":
         from coordwire.spark.readers.coordinator_logs import offset_parts
 
-        return grouped(offset_parts(kinds["segment"], options), options)
+        return grouped(offset_parts(kinds["segment"], options, Origins(files)), options)
     if source.name == "kafka-lag":
         return [(part,) for part in lag_parts(kinds["segment"], Origins(files))]
     segments = segment_parts(kinds["segment"], options, Origins(files))

@@ -17,11 +17,13 @@ from coordwire.logs import LogRecord, decode_log_record, encode_log_record
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupMetadataKey,
+    DeleteGroupsRequest,
     GroupMetadataKey,
     HeartbeatRequest,
     JoinGroupRequest,
     OffsetCommitKey,
     OffsetCommitRequest,
+    OffsetDeleteRequest,
     OffsetFetchRequest,
     SyncGroupRequest,
     TxnOffsetCommitRequest,
@@ -310,7 +312,9 @@ class PendingTransactions(Checker):
 
 
 class Expiry(Checker):
-    """P4: expiry removes no offset of a topic that the group subscribes to, nor one with a pending commit."""
+    """P4: expiry removes no offset of a topic that the group subscribes to, nor one with a pending commit.
+
+    A request that waited for the log (DeleteGroups, OffsetDelete) may remove any when its turn comes."""
 
     name = "P4"
 
@@ -328,15 +332,25 @@ class Expiry(Checker):
         if call is not None:
             return
         gone = self._names - set(self.shard.state.topics.names)
+        deleted = {name for call in self.shard.open_calls.values() for name in _deletes(call.request)}
         for record in append.records:
             key = record.key
             if not isinstance(key, OffsetCommitKey) or record.value is not None or key.topic in gone:
+                continue
+            if key.group in deleted:
                 continue
             if (key.group, key.topic, key.partition) in self._open:
                 self.wrong(f"{key.group} loses an offset of {key.topic} that a transaction still commits")
             group = self.shard.state.groups.get(key.group)
             if group is not None and key.topic in subscribed(group) and key.topic in self._names:
                 self.wrong(f"{key.group} subscribes to {key.topic} and loses its offset")
+
+
+def _deletes(request: Any) -> Iterable[str]:
+    """The groups whose offsets a request removes."""
+    if isinstance(request, DeleteGroupsRequest):
+        return list(request.groups_names)
+    return [request.group_id] if isinstance(request, OffsetDeleteRequest) else []
 
 
 def subscribed(group: Any) -> set[str]:

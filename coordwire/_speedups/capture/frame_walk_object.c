@@ -1,0 +1,168 @@
+/* The type `FrameWalk`: its classes and slots are looked up once; `frame_walk.c` takes chunks.
+
+   Rule: a class without one of these slots, or with an allocator of its own, is refused. */
+
+#include "frame_walk.h"
+
+static const struct {
+    int kind;
+    const char *name;
+} places[SLOTS] = {
+    {SPLITTER, "in_step"}, {SPLITTER, "buffer"}, {SPLITTER, "position"},
+    {CONVERSATION, "capture"}, {CONVERSATION, "strict"}, {CONVERSATION, "connection"}, {CONVERSATION, "waiting"},
+    {CONVERSATION, "_waiting"}, {CONVERSATION, "_again"}, {CONVERSATION, "_count"}, {CONVERSATION, "_tokens"},
+    {CONVERSATION, "_owed_tokens"},
+    {PENDING, "budget"}, {PENDING, "cost"}, {PENDING, "_serial"}, {PENDING, "_all"}, {PENDING, "_dear"},
+    {AWAITED, "entry"}, {AWAITED, "forget"}, {AWAITED, "api_key"}, {AWAITED, "correlation_id"}, {AWAITED, "size"},
+    {AWAITED, "one_way"}, {AWAITED, "cost"}, {AWAITED, "serial"},
+    {ENTRY, "capture"}, {ENTRY, "number"}, {ENTRY, "flow"}, {ENTRY, "time_ns"}, {ENTRY, "direction"},
+    {ENTRY, "body"}, {ENTRY, "api_key"}, {ENTRY, "api_version"}, {ENTRY, "body_version"},
+    {ENTRY, "correlation_id"}, {ENTRY, "request"}, {ENTRY, "token"}, {ENTRY, "mechanism"}, {ENTRY, "dialect"},
+    {ENTRY, "call"}, {ENTRY, "released"}, {ENTRY, "packet"}, {ENTRY, "first_packet"}, {ENTRY, "connection"},
+    {ENTRY, "text"},
+    {SUMMARY, "frames"}, {SHARE, "_left"}, {SHARE, "is_next"},
+};
+
+PyDoc_STRVAR(take_doc, "take(chunk, limit) -> FrameEntry | bool | None\n\n"
+                       "The entry of a chunk that is one frame of at most so many bytes; True if it is taken and none "
+                       "is given out for it, None if it is declined.");
+
+PyDoc_STRVAR(frame_walk_doc, "FrameWalk(kinds, forget, dialect, routes, summary, share, telling, eager, numbers)\n\n"
+                             "Makes the lazy entries of one capture; see coordwire.capture.frame_walks.");
+
+static bool read_kinds(FrameWalk *walk, PyObject *kinds)
+{
+    if (PyTuple_GET_SIZE(kinds) != KINDS) {
+        PyErr_Format(PyExc_TypeError, "expected %d classes", (int)KINDS);
+        return false;
+    }
+    for (int kind = 0; kind < KINDS; kind++) {
+        PyObject *cls = PyTuple_GET_ITEM(kinds, kind);
+        bool is_tuple = kind == ROUTE || kind == CHUNK;
+        if (!PyType_Check(cls)
+            || !(is_tuple ? PyType_IsSubtype((PyTypeObject *)cls, &PyTuple_Type)
+                          : is_plain_class((PyTypeObject *)cls))) {
+            PyErr_Format(PyExc_TypeError, "class %d is not such a class", kind);
+            return false;
+        }
+        walk->kinds[kind] = (PyTypeObject *)Py_NewRef(cls);
+    }
+    for (int kind = LAZY; kind <= STRICT_LAZY; kind++) {
+        const PyTypeObject *cls = walk->kinds[kind];
+        if (!PyType_IsSubtype((PyTypeObject *)cls, walk->kinds[ENTRY])
+            || cls->tp_basicsize != walk->kinds[ENTRY]->tp_basicsize) {
+            PyErr_SetString(PyExc_TypeError, "a lazy entry has slots of its own");
+            return false;
+        }
+    }
+    for (int index = 0; index < SLOTS; index++) {
+        walk->slots[index] = find_slot(walk->kinds[places[index].kind], places[index].name);
+        if (walk->slots[index] < 0)
+            return false;
+    }
+    return true;
+}
+
+static PyObject *frame_walk_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+    PyObject *kinds, *forget, *dialect, *routes, *summary, *share;
+    unsigned long long telling, eager;
+    long long latest, reduced, guess, frame;
+    if (keywords != NULL && PyDict_GET_SIZE(keywords)) {
+        PyErr_SetString(PyExc_TypeError, "FrameWalk takes no keywords");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(arguments, "O!OOO!OOKK(LLLL)", &PyTuple_Type, &kinds, &forget, &dialect, &PyDict_Type,
+                          &routes, &summary, &share, &telling, &eager, &latest, &reduced, &guess, &frame))
+        return NULL;
+    FrameWalk *walk = (FrameWalk *)type->tp_alloc(type, 0);
+    if (walk == NULL)
+        return NULL;
+    walk->forget = Py_NewRef(forget);
+    walk->dialect = Py_NewRef(dialect);
+    walk->routes = Py_NewRef(routes);
+    walk->summary = Py_NewRef(summary);
+    walk->share = share == Py_None ? NULL : Py_NewRef(share);
+    walk->telling = telling;
+    walk->eager = eager;
+    walk->latest = latest;
+    walk->reduced = reduced;
+    walk->guess = guess;
+    walk->frame = frame;
+    walk->request = PyUnicode_InternFromString("request");
+    walk->response = PyUnicode_InternFromString("response");
+    walk->takes = PyUnicode_InternFromString("takes");
+    walk->zero = PyLong_FromLong(0);
+    if (!walk->request || !walk->response || !walk->takes || !walk->zero || !read_kinds(walk, kinds)) {
+        Py_DECREF(walk);
+        return NULL;
+    }
+    if (!is_of(walk, summary, SUMMARY) || (walk->share != NULL && !is_of(walk, share, SHARE)) || guess < 0
+        || guess > INT32_MAX || reduced < 0 || reduced > INT32_MAX || frame < 0 || frame > INT32_MAX) {
+        PyErr_SetString(PyExc_TypeError, "expected a summary, a share or None, and numbers that can be");
+        Py_DECREF(walk);
+        return NULL;
+    }
+    return (PyObject *)walk;
+}
+
+static int frame_walk_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    FrameWalk *walk = (FrameWalk *)self;
+    Py_VISIT(Py_TYPE(self));
+    for (int kind = 0; kind < KINDS; kind++)
+        Py_VISIT(walk->kinds[kind]);
+    Py_VISIT(walk->forget);
+    Py_VISIT(walk->dialect);
+    Py_VISIT(walk->routes);
+    Py_VISIT(walk->summary);
+    Py_VISIT(walk->share);
+    return 0;
+}
+
+static void frame_walk_dealloc(PyObject *self)
+{
+    FrameWalk *walk = (FrameWalk *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    for (int kind = 0; kind < KINDS; kind++)
+        Py_CLEAR(walk->kinds[kind]);
+    Py_CLEAR(walk->forget);
+    Py_CLEAR(walk->dialect);
+    Py_CLEAR(walk->routes);
+    Py_CLEAR(walk->summary);
+    Py_CLEAR(walk->share);
+    Py_CLEAR(walk->request);
+    Py_CLEAR(walk->response);
+    Py_CLEAR(walk->takes);
+    Py_CLEAR(walk->zero);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef frame_walk_methods[] = {
+    {"take", (PyCFunction)(void (*)(void))frame_walk_take, METH_FASTCALL, take_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot frame_walk_slots[] = {
+    {Py_tp_doc, (void *)frame_walk_doc},       {Py_tp_new, frame_walk_new},         {Py_tp_traverse, frame_walk_traverse},
+    {Py_tp_dealloc, frame_walk_dealloc},       {Py_tp_methods, frame_walk_methods}, {0, NULL},
+};
+
+static PyType_Spec frame_walk_spec = {
+    .name = "coordwire._speedups._native.FrameWalk",
+    .basicsize = sizeof(FrameWalk),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = frame_walk_slots,
+};
+
+int frame_walk_exec(PyObject *module)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, &frame_walk_spec, NULL);
+    if (type == NULL)
+        return -1;
+    int status = PyModule_AddType(module, (PyTypeObject *)type);
+    Py_DECREF(type);
+    return status;
+}
