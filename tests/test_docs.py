@@ -8,11 +8,21 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from coordwire.capture import connections, conversation, pending_requests, undecided
+from coordwire.capture.formats import compressed, pcap, pcapng
+from coordwire.capture.tcp import reassembly
+from coordwire.cli import encode, message_lines
+from coordwire.cli.timeline import timeline_story
 from coordwire.cli.timeline.timeline_words import CAUSES
+from coordwire.groups import group_table
+from coordwire.groups.members import MOST_MEMBERS
+from coordwire.limits import DEFAULT
+from coordwire.records import arrow
 
 ROOT = Path(__file__).parent.parent
 GENERATED = [ROOT / "docs" / "reference" / name for name in ("python", "help.md")]
@@ -101,6 +111,62 @@ def test_the_opening_blocks_start_from_nothing() -> None:
         assert block.startswith("python3 -m venv .venv\n")
     assert "coordwire decode" in first
     assert "pytest" in second
+
+
+def test_the_layers_are_those_that_are_checked() -> None:
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+    (sentence,) = re.findall(r"^Imports run downwards only .*?: (.*?)\. ", page, re.MULTILINE)
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layers,) = [one["layers"] for one in settings["contracts"] if one["type"] == "layers"]
+    assert sentence.replace("`", "").split(" > ") == [layer.replace("coordwire.", "") for layer in layers]
+
+
+def test_the_page_of_the_tree_names_every_module_and_package() -> None:
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+    (tree,) = re.findall(r"^```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    inside = {path.stem for path in (ROOT / "coordwire").iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert inside - {"__init__", "__main__", "__pycache__"} <= set(re.findall(r"\w+", tree))
+
+
+def size(number: int) -> str:
+    """A number of bytes as the page of limits has it."""
+    return f"{number >> 20} MB" if number >= 1 << 20 else f"{number >> 10} KB"
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    page = (ROOT / "docs" / "reference" / "limits.md").read_text()
+    rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|", page, re.MULTILINE))
+    most = DEFAULT.decompressed
+    stated = {
+        "elements in one decode": f"{DEFAULT.elements:,}",
+        "decoded memory of one frame": f"{size(DEFAULT.memory)} + {DEFAULT.memory_factor} × the "
+        "frame's bytes",
+        "a frame": size(DEFAULT.frame),
+        "decompressed from one batch": size(most),
+        "the content of a compressed capture or segment": f"{size(most)} + {compressed.MOST_RATIO} × its "
+        "compressed bytes",
+        "a dictionary or window of xz or zstd": size(compressed.MOST_MEMORY),
+        "a table of `iter_batches`": f"`max_bytes`: 4 MB; at most {size(arrow.LARGEST)}",
+        "requests that wait for their answers, decoded": size(pending_requests.BUDGET),
+        "requests that wait, of one connection": f"{conversation.LATEST:,}",
+        "bytes of a connection that may be Kafka's": size(undecided.WINDOW),
+        "of all such connections": size(undecided.UNDECIDED),
+        "frames that are not whole yet": f"{size(connections.BEGUN)}, or one frame's budget",
+        "answers whose request may come late": f"{size(connections.EARLY_BYTES)}, {connections.EARLY_FRAMES} "
+        f"answers and {connections.EARLY_NS // 10**9} s a connection; {size(connections.EARLY)} in all",
+        "TCP segments after a hole": f"{size(reassembly.WINDOW)} and {reassembly.SEGMENTS:,} segments a "
+        f"flow, {size(reassembly.HELD)} in all",
+        "connections in TCP reassembly": f"{reassembly.FLOWS:,}",
+        "a packet of pcap": f"the snap length of the file's header, from {size(pcap.USUAL)} to "
+        f"{size(pcap.GREATEST)}",
+        "a block of pcapng": size(pcapng.GREATEST),
+        "groups of a timeline; members of a group": f"{group_table.MOST_GROUPS:,} each",
+        "`timeline --format story`": f"{timeline_story.MOST_EVENTS:,} events",
+    }
+    assert group_table.MOST_GROUPS == MOST_MEMBERS
+    assert {row: rows.get(row) for row in stated} == stated
+    assert f"at most {message_lines.MOST_LINES:,} lines a message" in page
+    assert f"lines over {size(encode.LONGEST_LINE)}" in page
 
 
 def test_every_cause_is_explained() -> None:
