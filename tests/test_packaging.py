@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,38 @@ def test_issue_forms_have_the_keys_that_a_forge_knows(name: str) -> None:
         assert set(item) <= ITEM_KEYS
         assert set(item["attributes"]) <= ATTRIBUTES
         assert all(isinstance(value, str) for value in item["attributes"].values())
+
+
+def size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def test_the_tests_data_is_listed_with_its_size() -> None:
+    page = (DATA / "README.md").read_text()
+    rows = re.findall(r"^\| \[(\w+)\]\(\1/README\.md\) \| ([\d.]+) (KB|MB) \|", page, re.MULTILINE)
+    assert [name for name, _, _ in rows] == sorted(path.name for path in DATA.iterdir() if path.is_dir())
+    for name, number, unit in rows:
+        stated = float(number) * (1 << (20 if unit == "MB" else 10))
+        assert abs(size(DATA / name) - stated) < stated / 8, name
+
+
+@pytest.mark.parametrize(
+    "folder", sorted(path for path in DATA.iterdir() if path.is_dir()), ids=lambda it: it.name
+)
+def test_the_origin_of_each_file_is_stated(folder: Path) -> None:
+    """By its name, the part of it that differs, or a pattern."""
+    page = (folder / "README.md").read_text()
+    stated = re.findall(r"`([^`\n]+)`", page) + re.findall(r"^\| ([\w-]+) \|", page, re.MULTILINE)
+    for path in folder.iterdir():
+        stem = (
+            path.name.partition(".")[0]
+            if "__" not in path.name
+            else path.name.rpartition("__")[2].split(".")[0]
+        )
+        named = {path.name, stem, f"{path.name}/"} & set(stated)
+        assert named or path.name == "README.md" or any("*" in one and path.match(one) for one in stated), (
+            path.name
+        )
 
 
 def test_each_runner_builds_wheels_for_itself() -> None:
