@@ -128,6 +128,12 @@ def test_the_page_of_the_tree_names_every_module_and_package() -> None:
     assert inside - {"__init__", "__main__", "__pycache__"} <= set(re.findall(r"\w+", tree))
 
 
+def test_every_marker_is_explained_to_contributors() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    markers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["markers"]
+    assert {line.partition(":")[0] for line in markers} == set(re.findall(r"-m (\w+)`", page)) - {"schemas"}
+
+
 def size(number: int) -> str:
     """A number of bytes as the page of limits has it."""
     return f"{number >> 20} MB" if number >= 1 << 20 else f"{number >> 10} KB"
