@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,22 @@ def test_the_origin_of_each_file_is_stated(folder: Path) -> None:
         assert named or path.name == "README.md" or any("*" in one and path.match(one) for one in stated), (
             path.name
         )
+
+
+def test_the_links_of_the_package_indexs_page_lead_to_the_forge() -> None:
+    """Its files are those that README links to; only they change."""
+    script = ROOT / "packaging" / "absolute_links.py"
+    if not script.exists():
+        pytest.skip("the scripts of packaging aren't in this tree")
+    readme = (ROOT / "README.md").read_text("utf-8")
+    made = runpy.run_path(str(script))
+    page = made["absolute"](readme)
+    links = re.findall(r"\]\(([^)]+)\)", page)
+    assert len(links) > 10
+    assert all(link.startswith("https://") for link in links)
+    assert made["FILES"] == project()["project"]["urls"]["Homepage"] + "/blob/main/"
+    assert page.replace(made["FILES"], "") == readme
+    assert made["absolute"](page) == page
 
 
 def test_each_runner_builds_wheels_for_itself() -> None:
