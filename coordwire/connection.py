@@ -37,8 +37,8 @@ class Connection:
     """The state of one connection.
 
     role: which side this is, `Role.CLIENT` or "client", `Role.SERVER` or "server". client_id: what a client's
-    requests carry. strict: refuse what Apache Kafka's own decoder would still read. The size of a frame is
-    limited by `coordwire.limits(frame=…)`.
+    requests carry. strict: refuse what Apache Kafka's own decoder would still read, which else is in the
+    frame's `deviations`. The size of a frame is limited by `coordwire.limits(frame=…)`.
 
     dialect: the protocol (`coordwire.dialects`). In the drafts the server is the coordinator, which sends
     requests over the client's connection. type_ids: by the request's name ("Ping"), where they differ from

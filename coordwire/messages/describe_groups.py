@@ -56,13 +56,15 @@ class DescribedGroup(Struct, flexible=5):
     """One group as its coordinator sees it."""
 
     error_code: int = field("int16", entity="error_code")
-    """0, or why this group is not described."""
+    """0, or why this group is not described; of a missing one 0 up to v5, GROUP_ID_NOT_FOUND since v6."""
     error_message: str | None = field("string", since=6, null=0, default=None)
     """More about the error; null for none (KIP-1043). (v6+)"""
     group_id: str = field("string", entity="group_id")
     """The group asked for."""
     group_state: str = field("string")
-    """"Empty", "PreparingRebalance", "CompletingRebalance", "Stable" or "Dead"."""
+    """"Empty", "PreparingRebalance", "CompletingRebalance", "Stable"; "Dead" of a missing group, in all
+    versions.
+    """
     protocol_type: str = field("string")
     """What the group is for: "consumer", "connect", …; empty if it never had members."""
     protocol_data: str = field("string")

@@ -20,7 +20,9 @@ class FindCoordinatorRequest(Request["FindCoordinatorResponse"], api_key=10, ver
     key: str = field("string", until=3)
     """The group or transactional id, as given by key_type; v4+ has coordinator_keys. (v0-v3)"""
     key_type: int = field("int8", since=1)
-    """0 for groups, 1 for transactions, 2 for share partitions (KIP-932). (v1+)"""
+    """0 for groups, 1 for transactions, 2 for share partitions since v6 (KIP-932); INVALID_REQUEST for any
+    other. (v1+)
+    """
     coordinator_keys: list[str] = array("string", since=4)
     """Keys of one type; for share partitions "group:topic id:partition" (KIP-699). (v4+)"""
     tags: dict[int, bytes] | None = None

@@ -513,7 +513,7 @@ FACTS: dict[int, ApiFacts] = {
             3: "On request, what the client may do with each group (KIP-430).",
             4: "Static members: group_instance_id (KIP-345).",
             5: "Flexible lengths and tagged fields (KIP-482).",
-            6: "An error message; a missing group gets GROUP_ID_NOT_FOUND (KIP-1043).",
+            6: 'An error message; a missing group gets GROUP_ID_NOT_FOUND, no longer only the state "Dead" (KIP-1043).',
         },
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",

@@ -15,9 +15,11 @@ class ListGroupsRequest(Request["ListGroupsResponse"], api_key=16, versions=(0, 
     """
 
     states_filter: list[str] = array("string", since=4)
-    """Only groups in these states; empty for all (KIP-518). (v4+)"""
+    """Only groups in these states, in upper or lower case; empty for all (KIP-518). (v4+)"""
     types_filter: list[str] = array("string", since=5)
-    """Only "classic", "consumer", "share" or "streams" groups; empty for all (KIP-848). (v5+)"""
+    """Only "classic", "consumer", "share" or "streams" groups, in upper or lower case; empty for all
+    (KIP-848). (v5+)
+    """
     tags: dict[int, bytes] | None = None
 
 

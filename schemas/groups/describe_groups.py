@@ -30,7 +30,7 @@ DescribeGroups = Api(
         3: "On request, what the client may do with each group (KIP-430).",
         4: "Static members: group_instance_id (KIP-345).",
         5: "Flexible lengths and tagged fields (KIP-482).",
-        6: "An error message; a missing group gets GROUP_ID_NOT_FOUND (KIP-1043).",
+        6: 'An error message; a missing group gets GROUP_ID_NOT_FOUND, no longer only the state "Dead" (KIP-1043).',
     },
     errors=(*COORDINATOR, "INVALID_GROUP_ID", "GROUP_AUTHORIZATION_FAILED", "GROUP_ID_NOT_FOUND"),
 )
@@ -51,10 +51,10 @@ DescribedGroupMember = Struct(
 )
 
 DescribedGroup = Struct(
-    "error_code"            / ErrorCode                                * "0, or why this group is not described.",
+    "error_code"            / ErrorCode                                * "0, or why this group is not described; of a missing one 0 up to v5, GROUP_ID_NOT_FOUND since v6.",
     "error_message"         / Since(6, Nullable(String))               * "More about the error; null for none (KIP-1043).",
     "group_id"              / GroupId                                  * "The group asked for.",
-    "group_state"           / String                                   * '"Empty", "PreparingRebalance", "CompletingRebalance", "Stable" or "Dead".',
+    "group_state"           / String                                   * '"Empty", "PreparingRebalance", "CompletingRebalance", "Stable"; "Dead" of a missing group, in all versions.',
     "protocol_type"         / String                                   * 'What the group is for: "consumer", "connect", …; empty if it never had members.',
     "protocol_data"         / String                                   * 'The assignment protocol that was chosen, such as "range"; empty unless stable.',
     "members"               / Array(DescribedGroupMember)              * "Everybody in the group.",

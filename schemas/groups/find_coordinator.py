@@ -38,7 +38,7 @@ FindCoordinator = Api(
 
 FindCoordinatorRequest = FindCoordinator.request(
     "key"              / Until(3, String)        * "The group or transactional id, as given by key_type; v4+ has coordinator_keys.",
-    "key_type"         / Since(1, Int8)          * "0 for groups, 1 for transactions, 2 for share partitions (KIP-932).",
+    "key_type"         / Since(1, Int8)          * "0 for groups, 1 for transactions, 2 for share partitions since v6 (KIP-932); INVALID_REQUEST for any other.",
     "coordinator_keys" / Since(4, Array(String)) * 'Keys of one type; for share partitions "group:topic id:partition" (KIP-699).',
 )
 

@@ -16,8 +16,8 @@ ListGroups = Api(
 )
 
 ListGroupsRequest = ListGroups.request(
-    "states_filter" / Since(4, Array(String)) * "Only groups in these states; empty for all (KIP-518).",
-    "types_filter"  / Since(5, Array(String)) * 'Only "classic", "consumer", "share" or "streams" groups; empty for all (KIP-848).',
+    "states_filter" / Since(4, Array(String)) * "Only groups in these states, in upper or lower case; empty for all (KIP-518).",
+    "types_filter"  / Since(5, Array(String)) * 'Only "classic", "consumer", "share" or "streams" groups, in upper or lower case; empty for all (KIP-848).',
 )
 
 ListedGroup = Struct(
