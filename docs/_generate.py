@@ -47,6 +47,7 @@ MODULES = (
     "coordwire.broker",
     "coordwire.broker.harness",
     "coordwire.simulator",
+    "coordwire.testing.strategies",
     "coordwire.notebook",
     "coordwire.spark",
     "coordwire.spark.session",

@@ -245,3 +245,15 @@ def test_what_snappy_can_become(framed: bool) -> None:
         decompress("snappy", stream(snappy_block(200 << 20, bytes(1_000))))
     assert tracemalloc.get_traced_memory()[1] < 1 << 20
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_a_lack_of_memory_says_nothing_about_the_bytes(codec: Codec, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = compress(codec, b"content")
+
+    def starved(library: object, data: bytes, limit: int) -> bytes:
+        raise MemoryError
+
+    monkeypatch.setitem(codecs._READERS, codec, starved)
+    with pytest.raises(MemoryError):
+        decompress(codec, data)

@@ -181,6 +181,18 @@ def test_a_reader_that_fails_ends_no_job(tmp_path: Path, monkeypatch: pytest.Mon
     assert dispatch.reason_of(OSError(5, "Input/output error")) == "Input/output error"
 
 
+def test_a_lack_of_memory_fails_the_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sound is not quarantine for want of memory: Spark tries the task again."""
+    plain.put_segment(tmp_path / "in", "large", 0, range(5))
+
+    def starved(*arguments: Any) -> Iterator[Any]:
+        raise MemoryError
+
+    monkeypatch.setattr(segment_records, "read_records", starved)
+    with pytest.raises(units.UnitFailed, match=rf"large-0/{LOG}: MemoryError"):
+        plain.run(tmp_path / "in", tmp_path / "out", tables=ALL)
+
+
 def test_rotated_captures_with_a_file_missing(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()

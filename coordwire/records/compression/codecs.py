@@ -87,6 +87,8 @@ def decompress(
     except _TooMuch:
         reason = f"{counted(len(wire), 'byte')} of {codec} decompress to more than {limit}"
         raise LimitExceeded(reason, offset, "records") from None
+    except MemoryError:  # which says nothing about the bytes: what may come out is bounded
+        raise
     except Exception as error:  # each library has its own
         what = " ".join(str(error).split()) or type(error).__name__
         raise CorruptBatch(f"not valid {codec}: {what}", offset, "records") from None

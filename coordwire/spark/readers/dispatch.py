@@ -121,13 +121,16 @@ def guarded_call(
     """What a reader gives of a part. A file that can't be read is a bad range, if the mode isn't failfast.
 
     So is one that a reader fails over in an unforeseen way: one file must not end a job of a million. A store
-    that can't be reached raises `StoreError` in any mode.
+    that can't be reached raises `StoreError` in any mode, a lack of memory `MemoryError`: neither says
+    anything about the file, and the task may be tried again.
     """
     reason = None
     try:
         if (reason := why_unreadable(part)) is not None:
             raise CorruptBatch(f"{part.path}: {reason}", part.start)
         yield from reader(part, options, *arguments)
+    except MemoryError:
+        raise
     except Exception as error:
         # A store that doesn't answer says nothing about the file: the task fails, and is tried again.
         if options.failfast or (isinstance(error, StoreError) and not error.lasting):
