@@ -6,6 +6,6 @@ xerial.py     the framing that Java's snappy library puts around blocks
 zstdframe.py  the end and the largest size of a zstd frame, from its block headers
 """
 
-from coordwire.records.compression.codecs import CODECS, Codec, compress, decompress
+from coordwire.records.compression.codecs import CODECS, Codec, compress, decompress, missing_codecs
 
-__all__ = ["CODECS", "Codec", "compress", "decompress"]
+__all__ = ["CODECS", "Codec", "compress", "decompress", "missing_codecs"]

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from coordwire.errors import counted
 
-__all__ = ["CODECS", "LEVELS", "Codec", "compress", "decompress"]
+__all__ = ["CODECS", "LEVELS", "Codec", "compress", "decompress", "missing_codecs"]
 
 import threading
 import zlib
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Literal, cast
 
@@ -141,6 +142,11 @@ def _zstd_compressor(library: Any, level: int | None) -> Any:
 
 
 _MODULES = {"gzip": "zlib", "snappy": "cramjam", "lz4": "lz4.frame", "zstd": "zstandard"}
+
+
+def missing_codecs() -> list[str]:
+    """The codecs whose libraries aren't installed."""
+    return [codec for codec, name in _MODULES.items() if find_spec(name.partition(".")[0]) is None]
 
 
 def _library(codec: str) -> Any:

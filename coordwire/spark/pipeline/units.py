@@ -1,9 +1,10 @@
 """Units of work: a part of a file, or a coordinator's partition, to rows in all tables that it belongs to.
 
 Strategy: a unit is named by what decides its rows: the files' fingerprints (path, size, time), the range, the
-options and the version of this package. It writes Parquet files of its own and says at last, in a note, that
-it is complete and what is in it. Rules: run twice, killed or not, or twice at once, it leaves the same rows
-once; without its note it counts for nothing; nothing is kept between units.
+options, the version of this package, and the codecs whose libraries are missing, if any. It writes Parquet
+files of its own and says at last, in a note, that it is complete and what is in it. Rules: run twice, killed
+or not, or twice at once, it leaves the same rows once; without its note it counts for nothing; nothing is
+kept between units.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire import __version__
 from coordwire.errors import CoordwireError, DecodeError
+from coordwire.records.compression import missing_codecs
 from coordwire.spark.columns import TABLES, arrow_schema, default_columns
 from coordwire.spark.options import Options
 from coordwire.spark.pipeline.gone import segment_identity
@@ -69,11 +71,15 @@ def as_units(
     story: bool = False,
 ) -> list[Unit]:
     """Parts with the names of their units."""
-    return [Unit(_name(part, files, options, tables, story), part, story) for part in parts]
-
-
-def _name(part: Part, files: Mapping[str, File], options: Options, tables: Sequence[str], story: bool) -> str:
     chosen = asdict(options) | {"paths": None, "split_size": None}
+    if missing := missing_codecs():  # once they are there, everything is read again
+        chosen["missing_codecs"] = missing
+    return [Unit(_name(part, files, chosen, tables, story), part, story) for part in parts]
+
+
+def _name(
+    part: Part, files: Mapping[str, File], chosen: Mapping[str, Any], tables: Sequence[str], story: bool
+) -> str:
     prints = [(path, files[path].size, files[path].modified) for path in (part.path, *part.rest)]
     origin = [part.topic, part.partition, part.broker, part.cluster_id, part.state]
     place = [part.start, part.end, part.share, part.shares]
