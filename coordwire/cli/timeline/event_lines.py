@@ -6,6 +6,7 @@ its control characters escaped; what is inferred is called "presumably".
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from coordwire.cli.inputs import shown
@@ -283,12 +284,15 @@ def _transaction(event: TransactionStep) -> Pieces:
 
 
 def _idle(event: RebalanceEnded) -> str:
-    """The partitions that had no consumer, those with the same gap together, the longest first."""
-    together: dict[int, list[TopicPartition]] = {}
-    for one in event.idle:
-        length = one.until_ns - one.since_ns
-        together.setdefault(round(length / MS) * MS, []).append(TopicPartition(one.topic, one.partition))
-    longest = sorted(together.items(), reverse=True)
-    texts = [f"{ranges(where)} for {duration(length)}" for length, where in longest[:MOST_GAPS]]
-    more = len(longest) - MOST_GAPS
-    return ", ".join(texts) + (f" and {more:,} shorter gaps" if more > 0 else "")
+    """The partitions that had no consumer, those whose gaps read the same together, the longest first."""
+    together: dict[str, Counter[TopicPartition]] = {}
+    for one in sorted(event.idle, key=lambda one: one.since_ns - one.until_ns):
+        gaps = together.setdefault(duration(one.until_ns - one.since_ns), Counter())
+        gaps[TopicPartition(one.topic, one.partition)] += 1
+    texts = []
+    for length, gaps in together.items():
+        for times in sorted(set(gaps.values()), reverse=True):
+            often = "" if times == 1 else "twice " if times == 2 else f"{times:,} times "
+            texts.append(f"{ranges(one for one in gaps if gaps[one] == times)} {often}for {length}")
+    more = len(texts) - MOST_GAPS
+    return ", ".join(texts[:MOST_GAPS]) + (f" and {more:,} shorter gaps" if more > 0 else "")
