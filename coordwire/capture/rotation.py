@@ -78,20 +78,25 @@ class RotatedFiles(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
+        with memoryview(buffer) as whole, whole.cast("B") as view:  # PyPy keeps views that aren't released
+            taken = self._take(len(view))
+            view[: len(taken)] = taken
+        return len(taken)
+
+    def _take(self, most: int) -> bytes:
+        """The next bytes, of whichever file; none at the end."""
         while self._stream is not None or self._next():
             assert self._stream is not None
-            data = self._held or self._stream.read(len(view))
+            data = self._held or self._stream.read(most)
             if data:
-                taken = data[: len(view)]
+                taken = data[:most]
                 self._held = data[len(taken) :]
-                view[: len(taken)] = taken
-                return len(taken)
+                return taken
             if fault := fault_of(self._stream):
                 self._failed(self._path, fault)
             self._stream.close()
             self._stream = None
-        return 0
+        return b""
 
     def _next(self) -> bool:
         """Open the next file that can be opened; whether there is one."""

@@ -57,7 +57,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     live.check_inputs(options)
-    gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
+    if hasattr(gc, "set_threshold"):  # PyPy's collector has none
+        gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
     filters.absolute(options, _span(options))
     looking = _Looking(options)
     if local_tables.wanted(options):

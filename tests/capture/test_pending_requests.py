@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sys import getsizeof
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from coordwire.capture.pending_requests import (
     AwaitedRequest,
     PendingRequests,
     memory_of,
+    size_of,
 )
 from coordwire.errors import Truncated
 from coordwire.messages import HeartbeatRequest, LeaveGroupRequest, ProduceRequest
@@ -52,7 +52,7 @@ def guessed(size: int) -> int:
 
 def measured(size: int) -> int:
     """Of a request without header and message."""
-    return REDUCED + size + 2 * getsizeof(None)
+    return REDUCED + size + 2 * size_of(None)
 
 
 def state(waiting: PendingRequests) -> tuple[int, int, int, int]:
@@ -144,7 +144,7 @@ def test_a_measure_that_meets_the_budget_is_enough() -> None:
     """Whether it is of the guess's magnitude or below."""
     for text in ("", "x" * 1100):
         size = 10
-        cost = REDUCED + size + getsizeof(None) + getsizeof(text)
+        cost = REDUCED + size + size_of(None) + size_of(text)
         assert (cost.bit_length() == guessed(size).bit_length()) is bool(text)
         for budget, whole in ((cost, True), (cost - 1, False)):
             waiting = PendingRequests(budget)
@@ -283,26 +283,26 @@ def test_those_that_wait_no_longer_are_dropped_from_the_order() -> None:
 
 def test_a_message_is_measured_value_by_value() -> None:
     body = 7
-    assert memory_of(entry(body), 0) == body + 2 * getsizeof(None)
+    assert memory_of(entry(body), 0) == body + 2 * size_of(None)
     member = MemberIdentity(member_id="m" * 40)
     message = LeaveGroupRequest(group_id="group", members=[member], tags={7: b"seven"})
     values: list[object] = [None, message, message.group_id, message.member_id, message.members, message.tags]
     values += [member, member.member_id, member.group_instance_id, member.reason, member.tags, b"seven"]
-    assert memory_of(entry(body, message), 0) == body + sum(map(getsizeof, values))
+    assert memory_of(entry(body, message), 0) == body + sum(map(size_of, values))
 
 
 def test_what_was_decoded_before_a_refusal_is_measured() -> None:
     error = Truncated("short", 0, "", "partial")
-    assert memory_of(entry(0, error=error), 0) == 2 * getsizeof(None) + getsizeof("partial")
+    assert memory_of(entry(0, error=error), 0) == 2 * size_of(None) + size_of("partial")
 
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_message_of_many_values_counts_as_guessed(more: int) -> None:
     numbers = [0] * ((VALUES - 2) // 2 + more)
-    total = getsizeof(None) + getsizeof(numbers) + len(numbers) * getsizeof(0)
+    total = size_of(None) + size_of(numbers) + len(numbers) * size_of(0)
     assert memory_of(entry(0, numbers), 99) == (99 if more else total)
     named = dict(enumerate(numbers))
-    total += getsizeof(named) - getsizeof(numbers)
+    total += size_of(named) - size_of(numbers)
     assert memory_of(entry(0, named), 99) == (99 if more else total)
     assert memory_of(entry(0, numbers + [0] * 10_000), 99) == 99
 

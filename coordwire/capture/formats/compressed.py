@@ -108,7 +108,10 @@ class Decompressed(io.RawIOBase):
         super().close()
 
     def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
+        with memoryview(buffer) as whole, whole.cast("B") as view:  # PyPy keeps views that aren't released
+            return self._fill(view)
+
+    def _fill(self, view: memoryview) -> int:
         if self._ended or not len(view):
             return 0
         try:

@@ -36,9 +36,9 @@ class RemoteStream(io.RawIOBase):
                 return 0
             self._block = memoryview(self._fetch(size))
             self._at += size
-        target = memoryview(buffer).cast("B")
-        count = min(len(target), len(self._block))
-        target[:count] = self._block[:count]
+        with memoryview(buffer) as whole, whole.cast("B") as target:
+            count = min(len(target), len(self._block))
+            target[:count] = self._block[:count]
         self._block = self._block[count:]
         return count
 
