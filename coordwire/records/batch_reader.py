@@ -237,7 +237,8 @@ def batches(
 
     buffer: bytes, bytearray, memoryview or mmap; it may not shrink while batches of it are in use. Each
     `RecordBatch` reads its records when it is iterated. An uncompressed message of magic 0 or 1 is a batch of
-    its own. A last batch that isn't all there ends the iteration; its bytes are then in `.remainder`.
+    its own. A last batch that isn't all there ends the iteration; its bytes are then in `.remainder`. Even
+    there a length or magic that no batch can have is refused.
 
     on_error: "raise" a `CorruptBatch` where a batch can't begin (what is wrong inside a batch is raised when
     it is iterated); "skip" to the next batch that can be read, noting the bytes passed over in `.skipped`; or

@@ -16,7 +16,7 @@ import crc32c
 
 from coordwire.records.compression.codecs import Codec
 from coordwire.testing.hypothesis_import import st
-from coordwire.testing.record_strategies import record_sets
+from coordwire.testing.record_strategies import record_sets, sized_sets
 
 __all__ = ["hostile_record_sets"]
 
@@ -49,20 +49,23 @@ def hostile_record_sets(
 
     Valid sets cut off or extended, with bytes flipped or replaced, lengths, counts and attributes of any
     value, over-long varints in the records; three of four have right checksums again, so that what is after
-    them is reached. And bytes at random. codecs, magics: as for `record_sets`.
+    them is reached. And bytes at random. codecs, magics: as for `record_sets`, of the sets before they are
+    mutated: what comes out may claim any codec and magic.
     """
     valid = record_sets(codecs=codecs, magics=magics, max_batches=2).filter(bool)
+    large = sized_sets(codecs, magics, 1, st.just("large")).filter(bool)
 
     @st.composite
-    def mutated(draw: _Draw) -> bytes:
+    def mutated(draw: _Draw, valid: st.SearchStrategy[bytes], times: st.SearchStrategy[int]) -> bytes:
         data = bytearray(draw(valid))
-        for _ in range(draw(st.integers(1, 2))):
+        for _ in range(draw(times)):
             draw(st.sampled_from(_MUTATIONS))(draw, data)
         if draw(st.integers(0, 3)):
             _seal(data)
         return bytes(data)
 
-    return mutated() | mutated() | mutated() | st.binary(max_size=80)
+    some = [mutated(valid, st.integers(1, 2)) for _ in range(3)]
+    return st.one_of(*some, mutated(large, st.integers(0, 1)), st.binary(max_size=80))
 
 
 def _seal(data: bytearray) -> None:

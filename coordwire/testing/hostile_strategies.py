@@ -15,7 +15,7 @@ from coordwire.codec.interpreter.decoder import Mark, Reader
 from coordwire.codec.primitives import uvarint
 from coordwire.frames import PREFIX, encode_request, encode_response
 from coordwire.testing.hypothesis_import import st
-from coordwire.testing.message_strategies import cached, check_version, frames, messages
+from coordwire.testing.message_strategies import cached, check_version, frames, messages, sized
 
 __all__ = ["hostile_bytes", "hostile_frames"]
 
@@ -78,17 +78,20 @@ def hostile_frames(cls: type[Message], *, version: int) -> st.SearchStrategy[byt
 @cached
 def _hostile(cls: Any, version: int) -> st.SearchStrategy[bytes]:
     valid = messages(cls, version=version, nan=True)
+    large = sized(cls, version, "large", nan=True)
 
     @st.composite
-    def mutated(draw: _Draw) -> bytes:
+    def mutated(draw: _Draw, valid: st.SearchStrategy[Message], times: st.SearchStrategy[int]) -> bytes:
         data: bytes = draw(valid).encode(version=version)
         marks: list[Mark] = []
         Reader(data, 0, version, marks=marks).message(cls)
-        for _ in range(draw(st.integers(1, 2))):
+        for _ in range(draw(times)):
             data = draw(st.sampled_from(_MUTATIONS))(draw, data, marks)
         return data
 
-    return st.binary(max_size=24) | mutated() | mutated() | mutated()
+    some = [mutated(valid, st.integers(1, 2)) for _ in range(3)]
+    # Of what is large some is left valid: a reader may refuse it, or misread it and go on.
+    return st.one_of(st.binary(max_size=24), *some, mutated(large, st.integers(0, 1)))
 
 
 def _replaced(data: bytes, at: int, length: int, new: bytes) -> bytes:

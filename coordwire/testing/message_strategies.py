@@ -1,16 +1,19 @@
 """Messages of any version, requests, structs and whole frames.
 
 Strategy: a value's strategy is put together from the field table of its class and version, once. Rules: a
-message always encodes in the version that it was drawn for, and decodes to an equal one. Values are small, so
-that drawing one takes about a millisecond; every part of one shrinks.
+message always encodes in the version that it was drawn for, and decodes to an equal one. Most values are
+small, so that drawing one takes about a millisecond; every part of one shrinks. One message of five is
+large: its lengths and counts may need two and three varint bytes. What is long there is one character
+repeated, and what is many is one or two tiny elements repeated, so that it costs little.
 """
 
 from __future__ import annotations
 
+import copy
 import struct
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Generic, NamedTuple, TypeVar, cast, overload
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast, overload
 from uuid import UUID
 
 from coordwire.codec import Field, Message, Request, Struct, VersionLayout
@@ -36,6 +39,13 @@ _NANS = [struct.unpack(">d", bytes.fromhex(bits))[0] for bits in (
 _ELEMENTS = 3
 """Elements of an array at most; nested ones have fewer."""
 
+Size = Literal["tiny", "small", "large"]
+SIZES: st.SearchStrategy[Size] = st.sampled_from(("small",) * 4 + ("large",))
+"""How large what is drawn may be. "tiny", without a long text, is an element of many."""
+
+_MANY = (127, 128, 200)
+"""Elements of a large message's array; from 127 on, the count with its null takes two bytes as a varint."""
+
 
 def versions_of(cls: type[Message]) -> st.SearchStrategy[int]:
     """The versions that a message has."""
@@ -58,12 +68,20 @@ def messages(
     version: None for messages of all versions, each of which one version at least can carry; who encodes
     them needs that version too, and draws from `versioned`. nan: whether a float64 may be NaN (no message
     that holds one equals itself). unknown_tags: whether there may be unknown tagged fields, in flexible
-    versions, at any depth. Raises `ValueError` if the message has no such version.
+    versions, at any depth. One message of five is large: texts and bytes of up to 16,384 bytes, arrays of up
+    to 200 small elements, up to 128 unknown tags. Raises `ValueError` if the message has no such version.
     """
     if version is None:
         return versioned(cls, nan=nan, unknown_tags=unknown_tags).map(lambda drawn: drawn.message)
     check_version(cls, version)
-    return _structs(cls, version, nan, unknown_tags, 0)
+    return SIZES.flatmap(lambda size: sized(cls, version, size, nan, unknown_tags))
+
+
+def sized(
+    cls: type[S], version: int, size: Size, nan: bool = False, unknown_tags: bool = True
+) -> st.SearchStrategy[S]:
+    """Messages or structs of one size."""
+    return _structs(cls, version, nan, unknown_tags, size, 0)
 
 
 def versioned(
@@ -108,7 +126,7 @@ def structs(
     cls: type[S], *, version: int, nan: bool = False, unknown_tags: bool = True
 ) -> st.SearchStrategy[S]:
     """As `messages`, for a struct inside them (`version` is that of the message around it)."""
-    return _structs(cls, version, nan, unknown_tags, 0)
+    return SIZES.flatmap(lambda size: sized(cls, version, size, nan, unknown_tags))
 
 
 def frames(
@@ -147,13 +165,25 @@ def cached(function: F) -> F:
 # --- values -------------------------------------------------------------------------------------------------
 
 
-_TEXT = st.text(max_size=8) | st.sampled_from(["x" * 126, "x" * 127, "é" * 64, "\0", "𝔨afka", "x" * 300])
-_BYTES = st.binary(max_size=8) | st.sampled_from([b"\xff" * 126, b"\0" * 127, bytes(300)])
+_SHORT = {"string": st.text(max_size=8), "bytes": st.binary(max_size=8)}
+_LONG = {
+    "string": st.sampled_from(["x" * 126, "x" * 127, "é" * 64, "\0", "𝔨afka", "x" * 300]),
+    "bytes": st.sampled_from([b"\xff" * 126, b"\0" * 127, bytes(300)]),
+}
+_LONGER = {
+    "string": st.sampled_from(["x" * 16_382, "x" * 16_383, "x" * 16_384]),
+    "bytes": st.sampled_from([b"x" * 16_382, b"x" * 16_383, b"x" * 16_384]),
+}
+"""At 16,383 bytes the length with its null takes three bytes as a varint."""
+
+_TEXT = _SHORT["string"] | _LONG["string"]
 _UUIDS = st.binary(min_size=16, max_size=16).map(lambda data: UUID(bytes=data)) | st.just(UUID(int=0))
+_TAG_NUMBERS = st.integers(0, 40) | st.integers(0, (1 << 32) - 1)
+_LONG_TAGS = st.sampled_from([b"x" * 127, b"x" * 128, b"x" * 16_383, b"x" * 16_384])
 
 
 @cached
-def _leaf(kind: str, nan: bool) -> st.SearchStrategy[Any]:
+def _leaf(kind: str, nan: bool, size: Size) -> st.SearchStrategy[Any]:
     if kind in _INTS:
         bits, signed = _INTS[kind]
         low = -(1 << bits - 1) if signed else 0
@@ -161,37 +191,77 @@ def _leaf(kind: str, nan: bool) -> st.SearchStrategy[Any]:
     if kind == "float64":
         numbers = st.floats(allow_nan=False)
         return numbers | st.sampled_from(_NANS) if nan else numbers
-    return {"bool": st.booleans(), "uuid": _UUIDS, "string": _TEXT}.get(kind, _BYTES)
+    if kind in ("bool", "uuid"):
+        return st.booleans() if kind == "bool" else _UUIDS
+    kind = "string" if kind == "string" else "bytes"
+    if size == "tiny":
+        return _SHORT[kind]
+    usual = _SHORT[kind] | _LONG[kind]
+    return usual | _LONGER[kind] if size == "large" else usual
 
 
 @cached
-def _structs(cls: Any, version: int, nan: bool, unknown_tags: bool, depth: int) -> st.SearchStrategy[Any]:
+def _structs(
+    cls: Any, version: int, nan: bool, unknown_tags: bool, size: Size, depth: int
+) -> st.SearchStrategy[Any]:
     layout: VersionLayout = cls._layout_.at(version)
-    fields = {field.name: _field(field, version, nan, unknown_tags, depth) for field in layout.inline}
+    fields = {field.name: _field(field, version, nan, unknown_tags, size, depth) for field in layout.inline}
     for field in layout.tagged.values():
-        value = _field(field, version, nan, unknown_tags, depth)
+        value = _field(field, version, nan, unknown_tags, size, depth)
         fields[field.name] = st.builds(field.fresh_default) | value
     if layout.flexible and unknown_tags:
-        fields["tags"] = _tags(layout)
+        fields["tags"] = _tags(layout, size)
     return st.builds(cls, **fields)
 
 
-def _field(field: Field, version: int, nan: bool, unknown_tags: bool, depth: int) -> st.SearchStrategy[Any]:
-    value = (
-        _structs(field.struct, version, nan, unknown_tags, depth + 1)
-        if field.struct is not None
-        else _leaf(field.type, nan)
-    )
+def _field(
+    field: Field, version: int, nan: bool, unknown_tags: bool, size: Size, depth: int
+) -> st.SearchStrategy[Any]:
+    def values(size: Size) -> st.SearchStrategy[Any]:
+        if field.struct is None:
+            return _leaf(field.type, nan, size)
+        return _structs(field.struct, version, nan, unknown_tags, size, depth + 1)
+
+    value = values(size)
     if field.array:
-        value = st.lists(value, max_size=max(_ELEMENTS - depth, 1))
+        value = st.lists(value, max_size=1 if size == "tiny" else max(_ELEMENTS - depth, 1))
+        if size == "large":
+            value |= _many(values("tiny"))
     return st.none() | value if field.nullable(version) else value
 
 
-def _tags(layout: VersionLayout) -> st.SearchStrategy[dict[int, bytes] | None]:
+def _many(elements: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
+    """Lists of one or two elements that are drawn, repeated."""
+    some = st.lists(elements, min_size=1, max_size=2)
+    return st.builds(_repeated, some, st.sampled_from(_MANY))
+
+
+def _repeated(some: list[Any], count: int) -> list[Any]:
+    return [_copied(some[index % len(some)]) for index in range(count)]
+
+
+def _copied(value: Any) -> Any:
+    """The value, sharing nothing that can be changed; quicker than `copy.deepcopy`."""
+    if isinstance(value, list):
+        return [_copied(element) for element in value]
+    if isinstance(value, Struct):
+        found: Any = copy.copy(value)
+        for field in type(value)._layout_.fields:
+            setattr(found, field.name, _copied(getattr(value, field.name)))
+        found.tags = value.tags and dict(value.tags)
+        return found
+    return value
+
+
+def _tags(layout: VersionLayout, size: Size) -> st.SearchStrategy[dict[int, bytes] | None]:
     known = layout.tagged.keys() | layout.reserved.keys()
-    numbers = (st.integers(0, 40) | st.integers(0, (1 << 32) - 1)).filter(lambda tag: tag not in known)
+    numbers = _TAG_NUMBERS.filter(lambda tag: tag not in known)
     some = st.dictionaries(numbers, st.binary(max_size=4), min_size=1, max_size=2)
-    return st.one_of(st.none(), st.none(), st.none(), some)
+    if size != "large":
+        return st.none() | some
+    long = st.dictionaries(numbers, _LONG_TAGS, min_size=1, max_size=1)
+    free = [number for number in range(200) if number not in known]
+    return st.none() | some | long | st.builds(lambda: dict.fromkeys(free[:128], b""))
 
 
 # --- frames -------------------------------------------------------------------------------------------------
@@ -200,7 +270,7 @@ def _tags(layout: VersionLayout) -> st.SearchStrategy[dict[int, bytes] | None]:
 @cached
 def _frames(cls: Any, version: int, unknown_tags: bool) -> st.SearchStrategy[bytes]:
     bodies = messages(cls, version=version, nan=True, unknown_tags=unknown_tags)
-    ids, versions = _leaf("int32", False), st.just(version)
+    ids, versions = _leaf("int32", False, "small"), st.just(version)
     if cls.direction == "response":
         return st.builds(encode_response, bodies, version=versions, correlation_id=ids)
     return st.builds(

@@ -1,11 +1,13 @@
 """Records, record batches, record sets, and the records of brokers' own logs.
 
 Rules: offsets rise, timestamps are in this century or missing; batches are bytes, as they are on the wire and
-on disk, and decode without a fault; a log's record encodes and decodes to an equal one.
+on disk, and decode without a fault; a log's record encodes and decodes to an equal one. Most are small; one
+of five is large, as messages are: lengths, counts and offsets that need two and three varint bytes.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -15,7 +17,7 @@ from coordwire.messages.record_types import RECORD_TYPES
 from coordwire.records import Record, encode_batch
 from coordwire.records.compression.codecs import CODECS, Codec
 from coordwire.testing.hypothesis_import import st
-from coordwire.testing.message_strategies import messages
+from coordwire.testing.message_strategies import SIZES, Size, messages
 
 __all__ = ["log_records", "record_batches", "record_sets", "records"]
 
@@ -28,39 +30,65 @@ _LATEST = 1 << 42
 _HIGHEST = 1 << 48
 """Of base offsets."""
 
-_DATA = st.none() | st.binary(max_size=12) | st.sampled_from([b"x" * 63, b"x" * 64, bytes(300)])
-_HEADERS = st.lists(st.tuples(st.text(max_size=6), st.none() | st.binary(max_size=6)), max_size=2).map(tuple)
+_SHORT = st.none() | st.binary(max_size=12)
+_DATA = _SHORT | st.sampled_from([b"x" * 63, b"x" * 64, bytes(300)])
+_LONGER_DATA = _DATA | st.sampled_from([b"x" * 8192, b"x" * 9000, b"x" * 8191])
+"""From 64 bytes on a record's lengths take two bytes as a varint, from 8,192 on three."""
+
+_KEYS = st.text(max_size=6) | st.sampled_from(["k" * 63, "k" * 64])
+_LONGER_KEYS = _KEYS | st.sampled_from(["k" * 8192, "é" * 4500, "k" * 8191])
+_HEADERS = st.lists(st.tuples(_KEYS, _DATA), max_size=2).map(tuple)
+_TINY_HEADERS = st.lists(st.tuples(st.text(max_size=6), _SHORT), max_size=1).map(tuple)
+_LONG_HEADERS = st.lists(st.tuples(_LONGER_KEYS, _LONGER_DATA), min_size=1, max_size=2).map(tuple)
+_MANY_HEADERS = st.builds(
+    lambda one, count: (one,) * count, st.tuples(st.text(max_size=6), _SHORT), st.sampled_from([64, 63, 130])
+)
+_LARGE_HEADERS = _HEADERS | _LONG_HEADERS | _MANY_HEADERS
+
+_MANY = (65, 64, 130)
+"""Records of a large batch: of 65 the last has an offset delta that takes two bytes as a varint."""
+
+_GAPS = st.integers(1, 3)
+_LARGE_GAPS = _GAPS | st.sampled_from([64, 8192, 1 << 20])
 _TIMES = st.integers(0, _LATEST)
 
 
 def records(*, magic: int = 2) -> st.SearchStrategy[Record]:
     """Single records, without an offset (-1); of magic 0 and 1 without headers, of 0 without a time.
 
-    A null value is a tombstone, a null key is that of a record without one.
+    A null value is a tombstone, a null key is that of a record without one. One record of five is large:
+    key, value, header keys and values of up to 9,000 bytes, up to 130 headers.
     """
     _check_magics((magic,))
+    return SIZES.flatmap(lambda size: _records(magic, size))
+
+
+def _records(magic: int, size: Size) -> st.SearchStrategy[Record]:
+    data = {"tiny": _SHORT, "small": _DATA, "large": _LONGER_DATA}[size]
+    headers = {"tiny": _TINY_HEADERS, "small": _HEADERS, "large": _LARGE_HEADERS}[size]
     return st.builds(
         Record,
-        key=_DATA,
-        value=_DATA,
+        key=data,
+        value=data,
         timestamp=_TIMES if magic else st.just(-1),
-        headers=_HEADERS if magic == 2 else st.just(()),
+        headers=headers if magic == 2 else st.just(()),
     )
 
 
 def record_batches(
-    *, codecs: Sequence[Codec] | None = None, magics: Sequence[int] = (2,), max_records: int = 5
+    *, codecs: Sequence[Codec] | None = None, magics: Sequence[int] = (2,), max_records: int | None = None
 ) -> st.SearchStrategy[bytes]:
     """The bytes of one record batch of at least one record, for `coordwire.records.batches` and any
     other reader; of magic 2 with gaps between offsets, idempotent and transactional producers. Control
     batches are left out.
 
     codecs: by default "none" and those whose libraries are installed. magics: 0 and 1 are old message sets,
-    which have no zstd.
+    which have no zstd. max_records: by default 5 for most batches. One batch of five is large: up to 130
+    records, gaps between offsets of up to 1,048,576, and records as large as those of `records`.
     """
     return st.sampled_from(_check_magics(magics)).flatmap(
         lambda magic: st.integers(0, _HIGHEST).flatmap(
-            lambda base: _batch(magic, base, _codecs(codecs), max_records)
+            lambda base: _batch(magic, base, _codecs(codecs), max_records).map(lambda made: made[0])
         )
     )
 
@@ -70,6 +98,13 @@ def record_sets(
 ) -> st.SearchStrategy[bytes]:
     """The bytes of a record set, as Produce and Fetch carry it and segments hold it: batches whose offsets
     rise, perhaps none. As `record_batches` otherwise."""
+    return sized_sets(codecs, magics, max_batches, SIZES)
+
+
+def sized_sets(
+    codecs: Sequence[Codec] | None, magics: Sequence[int], max_batches: int, sizes: st.SearchStrategy[Size]
+) -> st.SearchStrategy[bytes]:
+    """As `record_sets`, with batches of these sizes."""
     chosen, known = _check_magics(magics), _codecs(codecs)
 
     @st.composite
@@ -77,8 +112,9 @@ def record_sets(
         base: int = draw(st.integers(0, _HIGHEST))
         data = []
         for _ in range(draw(st.integers(0, max_batches))):
-            data.append(draw(_batch(draw(st.sampled_from(chosen)), base, known, 3)))
-            base += 16
+            batch, end = draw(_batch(draw(st.sampled_from(chosen)), base, known, None, 3, sizes))
+            data.append(batch)
+            base = max(base + 16, end)
         return b"".join(data)
 
     return drawn()
@@ -98,12 +134,33 @@ def _codecs(codecs: Sequence[Codec] | None) -> Sequence[Codec]:
 
 
 @st.composite
-def _batch(draw: _Draw, magic: int, base: int, codecs: Sequence[Codec], most: int) -> bytes:
-    found: list[Record] = draw(st.lists(records(magic=magic), min_size=1, max_size=most))
+def _batch(
+    draw: _Draw,
+    magic: int,
+    base: int,
+    codecs: Sequence[Codec],
+    most: int | None,
+    few: int = 5,
+    sizes: st.SearchStrategy[Size] = SIZES,
+) -> tuple[bytes, int]:
+    """A batch from this offset on, and the offset after its last one."""
+    fitting = codecs if magic == 2 else [codec for codec in codecs if codec != "zstd"] or ["none"]
+    codec: Codec = draw(st.sampled_from(fitting))
+    size: Size = draw(sizes)
+    counts = [count for count in _MANY if most is None or count <= most]
+    found: list[Record]
+    if size == "large" and counts and draw(st.booleans()):
+        some = draw(st.lists(_records(magic, "tiny"), min_size=1, max_size=2))
+        found = [copy.copy(some[index % len(some)]) for index in range(draw(st.sampled_from(counts)))]
+        gaps = st.just(1)
+    else:
+        most = few if most is None else most
+        found = draw(st.lists(_records(magic, size), min_size=1, max_size=most))
+        gaps = _LARGE_GAPS if size == "large" else _GAPS
     offset = base
     for record in found:
         record.offset = offset
-        offset += 1 if magic < 2 else draw(st.integers(1, 3))
+        offset += 1 if magic < 2 else draw(gaps)
     options: dict[str, Any] = {}
     if magic == 2 and draw(st.booleans()):
         options = {
@@ -113,8 +170,7 @@ def _batch(draw: _Draw, magic: int, base: int, codecs: Sequence[Codec], most: in
         }  # fmt: skip
     if magic and draw(st.booleans()):
         options |= {"timestamp_type": "LogAppendTime", "max_timestamp": draw(_TIMES)}
-    fitting = codecs if magic == 2 else [codec for codec in codecs if codec != "zstd"] or ["none"]
-    return encode_batch(found, base_offset=base, magic=magic, codec=draw(st.sampled_from(fitting)), **options)
+    return encode_batch(found, base_offset=base, magic=magic, codec=codec, **options), offset
 
 
 def log_records(

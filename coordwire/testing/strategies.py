@@ -14,8 +14,8 @@
     classic_script.py, consumer_script.py   the coordinators that the conversations are held with
     made_capture.py             a conversation as a pcap
 
-Rules: what is drawn is valid, unless its name says otherwise; it is small and drawn fast, and it shrinks to
-the least that shows a fault.
+Rules: what is drawn is valid, unless its name says otherwise; most of it is small, one of five is large; it
+is drawn fast, and it shrinks to the least that shows a fault.
 """
 
 from __future__ import annotations

@@ -308,8 +308,8 @@ def test_memory_that_runs_out() -> None:
         body = codec.body(None, None)
         found: list[Any] = [None] * 400
         at = 0
-        testcapi.set_nomemory(start, start + 1)
         try:
+            testcapi.set_nomemory(start, start + 1)  # the interpreter may be the first that lacks it
             for record in run:
                 found[at] = record
                 at += 1

@@ -101,11 +101,19 @@ def _in_use(item: pytest.Item) -> list[Kafka]:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     result = yield
     for running in _in_use(item):
-        try:
-            running.check()
-        except AssertionError as error:
-            pytest.fail(str(error), pytrace=False)
+        problem = _problem(running)
+        if problem:
+            pytest.fail(problem, pytrace=False)  # outside of `except`, so that the report has it once
     return result
+
+
+def _problem(running: Kafka) -> str | None:
+    """What fails a test that has passed."""
+    try:
+        running.check()
+    except AssertionError as error:
+        return str(error)
+    return None
 
 
 @pytest.hookimpl(wrapper=True)
