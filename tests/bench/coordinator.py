@@ -15,7 +15,7 @@ import itertools
 import random
 import sys
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import process_time
 from uuid import UUID
 
@@ -155,18 +155,18 @@ class Bench:
 
     def beats(self, requests: list[Message], version: int) -> Callable[[], None]:
         """Each a few times, its answer taken."""
-        turns = max(_CALLS // len(requests), 1)
-        return lambda: self.turns(requests, version, turns)
-
-    def turns(self, requests: Sequence[Message], version: int, count: int) -> None:
-        """Each so many times, in turn."""
         context = RequestContext(client_id=CLIENT, client_host="/127.0.0.1", new_id=str)
         handle, effects = self.shard.handle, self.shard.effects
-        for _ in range(count):
-            for request in requests:
-                handle(request, version=version, context=context)
-                for _effect in effects():
-                    pass
+        turns = max(_CALLS // len(requests), 1)
+
+        def run() -> None:
+            for _ in range(turns):
+                for request in requests:
+                    handle(request, version=version, context=context)
+                    for _effect in effects():
+                        pass
+
+        return run
 
 
 def loop() -> None:
