@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import coordwire
 from coordwire.capture import connections, conversation, pending_requests, undecided
 from coordwire.capture.formats import compressed, pcap, pcapng
 from coordwire.capture.tcp import reassembly
@@ -30,6 +31,7 @@ from coordwire.records import arrow
 from coordwire.spark.options import Options
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = Path(coordwire.__file__).parent
 GENERATED = [ROOT / "docs" / "reference" / name for name in ("python", "help.md")]
 """What is made with the site: docs/_generate.py."""
 PAGES = [
@@ -147,7 +149,7 @@ def test_named_commands_exist(page: Path) -> None:
     """Each `python -m` of this project has its module."""
     named = r"python3? -m ((?:tests|schemas|fuzz|coordwire)(?:\.[a-z_0-9]+)*)(?![.\w])"
     for module in re.findall(named, page.read_text()):
-        path = ROOT / module.replace(".", "/")
+        path = (PACKAGE.parent if module.startswith("coordwire") else ROOT) / module.replace(".", "/")
         assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), module
 
 
@@ -170,7 +172,7 @@ def test_the_layers_are_those_that_are_checked() -> None:
 def test_the_page_of_the_tree_names_every_module_and_package() -> None:
     page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
     tree = page.split("```")[1]
-    inside = {path.stem for path in (ROOT / "coordwire").iterdir() if path.suffix == ".py" or path.is_dir()}
+    inside = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
     assert inside - {"__init__", "__main__", "__pycache__"} <= set(re.findall(r"\w+", tree))
 
 
