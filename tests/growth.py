@@ -104,7 +104,9 @@ class Counter:
         """Call, and charge what isn't counted by itself."""
         result = function(*args, **kwargs)
         kind = type(function)
-        if kind is FunctionType or kind is MethodType:
+        # PyPy has code objects of another type for built-in functions.
+        is_python = type(getattr(function, "__code__", None)) in (CodeType, type(None))
+        if (kind is FunctionType or kind is MethodType) and is_python:
             if not str(getattr(function, "__module__", "")).startswith("coordwire"):
                 self.weigh(result)  # of another package
             elif function.__name__ == "_decode_at":  # generated
