@@ -207,6 +207,7 @@ def test_long_lines_hang_on_a_terminal(run: Run, captures: Path, monkeypatch: py
     assert "\x1b[" in coloured
     lines = re.sub(r"\x1b\[[0-9;]*m", "", coloured).splitlines()
     assert max(map(len, lines)) <= 72 < max(map(len, piped.splitlines()))
+    assert not [line for line in lines if line.endswith(" ")]
     letters = [re.sub(r"[\s─]", "", text) for text in ("".join(lines), piped)]
     assert letters[0] == letters[1]
     margins = {found.end() for line in lines if (found := re.match(r"   [\d:.]+ +\d+  \S ", line))}

@@ -132,14 +132,16 @@ class StoryFormat:
 
     def _hang(self, text: Text, margin: int) -> None:
         """A line; what has no room in it goes on under its words, not under its time."""
-        from rich.padding import Padding
-
         first = text.wrap(self._console, self._console.width)[0]
         rest = text.plain[len(first.plain) :].lstrip()
         first.rstrip()
         self._console.print(first)
         if rest:
-            self._console.print(Padding(text[-len(rest) :], (0, 0, 0, margin), expand=False))
+            margin = min(margin, self._console.width // 2)
+            for line in text[-len(rest) :].wrap(self._console, max(self._console.width - margin, 1)):
+                line.rstrip()
+                line.pad_left(margin)
+                self._console.print(line)
 
 
 def story_lines(events: Iterable[GroupEvent], width: int = 110) -> Iterator[str]:
