@@ -10,9 +10,15 @@ import argparse
 import sys
 from pathlib import Path
 
-from schemas._generate.emit import module_text
-from schemas._generate.indexes import index_text, keys_text, record_types_text, secret_paths_text
-from schemas._generate.walk import modules
+try:
+    from schemas._generate.emit import module_text
+    from schemas._generate.indexes import index_text, keys_text, record_types_text, secret_paths_text
+    from schemas._generate.walk import modules
+except ModuleNotFoundError as error:
+    if error.name != "construct":
+        raise
+    print("python -m schemas needs construct: pip install -e '.[test]'", file=sys.stderr)
+    sys.exit(2)
 
 TARGET = Path(__file__).resolve().parent.parent / "coordwire" / "messages"
 

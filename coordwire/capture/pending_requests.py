@@ -164,7 +164,11 @@ def _estimated(value: object) -> int:
     """What CPython says of an object, about: PyPy can't say."""
     if isinstance(value, str | bytes):
         return 49 + len(value)
-    return 56 + 8 * len(value) if isinstance(value, list | dict) else 48
+    if isinstance(value, list):
+        return 56 + 8 * len(value)
+    if isinstance(value, dict):
+        return 64 + 70 * len(value)
+    return 24 if value is None or isinstance(value, int | float) else 48
 
 
 size_of: Callable[[object], int] = getsizeof if implementation.name == "cpython" else _estimated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import getsizeof
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from coordwire.capture.pending_requests import (
     VALUES,
     AwaitedRequest,
     PendingRequests,
+    _estimated,
     memory_of,
     size_of,
 )
@@ -313,3 +315,29 @@ def test_it_counts_what_it_says() -> None:
         1024,
         128,
     )
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        7,
+        1 << 40,
+        1.5,
+        "",
+        "a" * 500,
+        b"",
+        bytes(70_000),
+        [],
+        [None] * 900,
+        {},
+        {1: 2},
+        dict.fromkeys(range(400)),
+    ],
+)
+def test_what_pypy_can_not_say_is_estimated(value: object) -> None:
+    exact = getsizeof(value, 0)
+    if not exact:
+        pytest.skip("this interpreter can't say it")
+    assert exact / 2 <= _estimated(value) <= 2 * exact
