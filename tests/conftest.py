@@ -2,6 +2,9 @@
 values each time, so that a red run is the change's own; `quick` draws fewer, for every other Python that CI
 tests; `thorough` draws new ones, and more.
 
+What a surrounding says about colours and widths is taken away, and its terminal is a usual one: the tests say
+themselves what they are about, also where a forge or a shell wants all output in colour.
+
 A test that fails for want of an extra's package is skipped, with the package as its reason. `-m quick` runs
 what takes less than a minute altogether, and collects nothing else; what takes minutes is left out unless its
 marker is asked for."""
@@ -15,6 +18,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+for name in ("FORCE_COLOR", "NO_COLOR", "PY_COLORS", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "LINES"):
+    os.environ.pop(name, None)
+os.environ.pop("PYTEST_ADDOPTS", None)  # pytest has read its own; a run within a run has others
+os.environ["TERM"] = "xterm-256color"
 
 settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=10)
