@@ -12,6 +12,7 @@ marker is asked for."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
@@ -74,7 +75,7 @@ def skip_for_want(report: pytest.CollectReport | pytest.TestReport, path: str) -
         return
     text = str(report.longrepr)
     for package in MISSING:
-        if f"No module named '{package}" in text or f"needs the package {package}" in text:
+        if re.search(rf"No module named '{package}|needs? (the package )?{package}: pip install", text):
             report.outcome = "skipped"
             report.longrepr = (path, 0, f"Skipped: {package} isn't installed")
 

@@ -113,6 +113,7 @@ class Counter:
                 self.count += max(len(args[0]) - args[1], 1)
             return result
         name = getattr(function, "__name__", "")
+        name = "finditer" if name == "scanner" else name  # what PyPy calls it
         owner = getattr(function, "__self__", None)
         if isinstance(function, type) and str(function.__module__).startswith("coordwire"):
             return result

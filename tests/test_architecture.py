@@ -7,6 +7,7 @@ import ast
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -104,6 +105,8 @@ def test_no_c_files_call_each_other_in_a_circle(tmp_path: Path) -> None:
     compiler = shutil.which("cc")
     if compiler is None or shutil.which("nm") is None:
         pytest.skip("no C compiler, or no nm")
+    if sys.implementation.name != "cpython":
+        pytest.skip("the C sources are for CPython")
     headers = sysconfig.get_path("include")
     if not (Path(headers) / "Python.h").exists():
         pytest.skip("no headers of this Python")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import weakref
 from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import Any
 
@@ -35,14 +36,21 @@ def test_a_row_is_what_its_class_makes(half: object, monkeypatch: pytest.MonkeyP
             make(*wrong)
 
 
+class Beside:
+    """What can be referred to weakly."""
+
+
 def test_rows_are_for_the_collector() -> None:
     """A row in a cycle goes with it."""
     make = row_maker(OffsetCommitted)
     values: list[Any] = [[], *range(len(NAMES) - 1)]
     row = make(*values)
-    values[0].append(row)
-    del row, values
-    assert gc.collect() >= 2
+    beside = Beside()
+    gone = weakref.ref(beside)
+    values[0].extend((row, beside))
+    del row, values, beside
+    gc.collect()
+    assert gone() is None
 
 
 @dataclass

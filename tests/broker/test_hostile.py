@@ -11,7 +11,6 @@ import asyncio
 import logging
 import random
 import struct
-import tracemalloc
 from typing import Any
 
 import pytest
@@ -146,6 +145,7 @@ def test_a_frame_that_is_announced_too_long_closes_the_connection() -> None:
 
 def test_idle_connections_cost_little() -> None:
     """Counted in Python's own memory: a connection that has asked once takes a few KB."""
+    tracemalloc = pytest.importorskip("tracemalloc", reason="PyPy does not trace memory")
 
     async def main() -> None:
         count = 400

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -20,9 +21,10 @@ from .conftest import Run
 COMMAND = [sys.executable, "-m", "coordwire.cli"]
 PROGRAM = """#!/bin/sh
 # Writes a capture, waits to be interrupted, writes the rest.
-echo "$0 $*" > "{folder}/arguments"
-trap 'cat "{folder}/second"; echo "3 packets dropped by kernel" >&2; exit 0' INT
-cat "{folder}/first"
+here={folder}
+echo "$0 $*" > "$here/arguments"
+trap 'cat "$here/second"; echo "3 packets dropped by kernel" >&2; exit 0' INT
+cat "$here/first"
 while :; do sleep 0.05; done
 """
 
@@ -59,7 +61,7 @@ def folder(tmp_path: Path) -> Path:
 
 def install(folder: Path, name: str, script: str) -> None:
     path = folder / name
-    path.write_text(script.format(folder=folder))
+    path.write_text(script.format(folder=shlex.quote(str(folder))))
     path.chmod(0o755)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("tracemalloc", reason="PyPy does not trace memory")
 from tests.bench.coordinator import Bench
 
 KINDS = [("classic", 4, 12), ("consumer", 1, 15)]
