@@ -73,7 +73,7 @@ def skip_for_want(report: pytest.CollectReport | pytest.TestReport, path: str) -
     """Turn a failure that names a package that isn't installed into a skip."""
     if not report.failed:
         return
-    text = str(report.longrepr)
+    text = "\n".join([str(report.longrepr), *(captured for _, captured in report.sections)])
     for package in MISSING:
         if re.search(rf"No module named '{package}|needs? (the package )?{package}: pip install", text):
             report.outcome = "skipped"

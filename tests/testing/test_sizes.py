@@ -71,7 +71,7 @@ def describe_groups(data: bytes, flaw: Flaw) -> tuple[Any, ...]:
     groups = []
     for _ in range(reader.varint("count") - 1):
         try:
-            groups.append(str(reader.take(reader.varint("length") - 1), "utf-8"))
+            groups.append(reader.take(reader.varint("length") - 1).decode())
         except UnicodeDecodeError:
             raise RefusedError(reader.at) from None
     (flag,) = reader.take(1)
@@ -99,7 +99,7 @@ def read_batch(data: bytes, flaw: Flaw) -> list[tuple[Any, ...]]:
         key, value = reader.nullable("key"), reader.nullable("value")
         headers = [
             (
-                str(reader.take(reader.zigzag("header key")), "utf-8", "surrogateescape"),
+                reader.take(reader.zigzag("header key")).decode("utf-8", "surrogateescape"),
                 reader.nullable("header value"),
             )
             for _ in range(reader.zigzag("headers"))
