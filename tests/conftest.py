@@ -2,8 +2,8 @@
 values each time, so that a red run is the change's own; `quick` draws fewer, for every other Python that CI
 tests; `thorough` draws new ones, and more.
 
-What a surrounding says about colours and widths is taken away, and its terminal is a usual one: the tests say
-themselves what they are about, also where a forge or a shell wants all output in colour.
+What the surroundings say about colours and widths is taken away, and the terminal is a usual one, so that the
+tests pass where a forge or a shell wants all output in colour; a test that is about colours sets them itself.
 
 A test that fails for want of an extra's package is skipped, with the package as its reason. `-m quick` runs
 what takes less than a minute altogether, and collects nothing else; what takes minutes is left out unless its
@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, settings
 
 for name in ("FORCE_COLOR", "NO_COLOR", "PY_COLORS", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "LINES"):
     os.environ.pop(name, None)
+os.environ.pop("AWS_PROFILE", None)  # the local S3's clients would look for it
 os.environ.pop("PYTEST_ADDOPTS", None)  # pytest has read its own; a run within a run has others
 os.environ["TERM"] = "xterm-256color"
 

@@ -143,7 +143,7 @@ def test_what_a_failed_test_leaves(output: str) -> None:
     assert re.search(r"^── g .*classic group", report, re.MULTILINE)
     assert "client-1" in report
     assert "<fault Heartbeat group=g error=REBALANCE_IN_PROGRESS: it had 1, of 1 requests" in report
-    found = re.search(r"^capture: (\S+\.pcap) ", report, re.MULTILINE)
+    found = re.search(r"^capture: (.+\.pcap) ", report, re.MULTILINE)
     assert found is not None
     assert Path(found[1]).read_bytes()[:4] == b"\x4d\x3c\xb2\xa1"
 

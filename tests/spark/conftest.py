@@ -52,7 +52,8 @@ def spark(store_socket: socket.socket) -> Iterator[SparkSession]:
     from coordwire.spark.session import session
 
     small = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
-    with mock.patch.dict("os.environ", environment_of(store_socket)):
+    utf_8 = {"LC_ALL": "C.UTF-8"}  # with LC_ALL=C, Java finds no file whose name has more than ASCII
+    with mock.patch.dict("os.environ", environment_of(store_socket) | utf_8):
         spark = session("local[2]", name="tests", config=small)
     yield spark
     spark.stop()

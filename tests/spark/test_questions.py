@@ -74,10 +74,15 @@ def grouped(rows: Iterable[dict[str, Any]], key: Callable[[dict[str, Any]], Any]
     return found
 
 
+def collected(time: datetime) -> datetime:
+    """As PySpark gives it: in this process's zone, without naming it."""
+    return time.astimezone().replace(tzinfo=None)
+
+
 def cut(time: datetime, unit: str) -> datetime:
-    """As Spark gives it: in UTC, without a zone."""
-    time = time.replace(tzinfo=None, second=0, microsecond=0)
-    return time if unit == "minute" else time.replace(minute=0)
+    """The start of its minute or hour in UTC, which is the session's zone."""
+    time = time.replace(second=0, microsecond=0)
+    return collected(time if unit == "minute" else time.replace(minute=0))
 
 
 def percentile(values: Iterable[float | None], share: float) -> float | None:
@@ -154,7 +159,7 @@ def errors(tables: dict[str, Rows]) -> Answer:
     who = grouped(tables["errors"], lambda row: (row["client_id"], host(row), row["api"], row["error_name"]))
     return [
         (*key, len(rows), len({(row["capture"], row["frame"]) for row in rows}),
-         min((row["time"].replace(tzinfo=None) for row in rows if row["time"]), default=None))
+         min((collected(row["time"]) for row in rows if row["time"]), default=None))
         for key, rows in who.items()
     ]  # fmt: skip
 
@@ -170,7 +175,7 @@ def slowest(tables: dict[str, Rows]) -> Answer:
     rows.sort(key=lambda row: (-row["latency_ms"], row["capture"], row["frame"]))
     names = ("latency_ms", "api", "client_id", "client", "broker", "time", "capture", "frame")
     return [
-        tuple(value.replace(tzinfo=None) if isinstance(value, datetime) else value
+        tuple(collected(value) if isinstance(value, datetime) else value
               for value in (row[name] for name in names))
         for row in rows[:20]
     ]  # fmt: skip
