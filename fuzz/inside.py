@@ -20,7 +20,7 @@ from fuzz._run import main
 
 SAMPLES = [
     bytes.fromhex(line.split("\t")[2])
-    for line in (Path(__file__).parents[1] / "tests/data/inside/samples.tsv").open()
+    for line in (Path(__file__).parents[1] / "tests/data/inside/samples.tsv").read_text().splitlines()
 ]
 PROTOCOLS = ["range", "sticky", "cooperative-sticky", "stream", "default", "compatible", "sessioned", ""]
 SENDERS: list[Sender] = ["client", "server"]

@@ -141,7 +141,8 @@ class Sample(NamedTuple):
 
 
 def samples() -> list[Sample]:
-    rows = (line.split("\t") for line in (Path(__file__).parent / "data/inside/samples.tsv").open())
+    text = (Path(__file__).parent / "data/inside/samples.tsv").read_text()
+    rows = (line.split("\t") for line in text.splitlines())
     return [Sample(name, int(version), bytes.fromhex(data)) for name, version, data in rows]
 
 

@@ -54,7 +54,8 @@ from coordwire.records import Record
 from coordwire.testing import strategies
 from schemas._generate.walk import modules
 
-SAMPLES = [json.loads(line) for line in (Path(__file__).parent / "data/logs/records.jsonl").open()]
+RECORDS = Path(__file__).parent / "data/logs/records.jsonl"
+SAMPLES = [json.loads(line) for line in RECORDS.read_text().splitlines()]
 CELLS: list[tuple[Log, int, int]] = [
     (log, number, version)
     for log, types in RECORD_TYPES.items()

@@ -153,7 +153,7 @@ def test_a_client_id_that_may_hide_a_secret_is_null() -> None:
 FEW_FRAMES = [
     entry
     for path in CAPTURES
-    for entry in list(Capture(path.open("rb"), path.name, lazy=True).entries())[:40]
+    for entry in list(Capture(io.BytesIO(path.read_bytes()), path.name, lazy=True).entries())[:40]
     if isinstance(entry, FrameEntry)
 ]
 
