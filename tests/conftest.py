@@ -70,15 +70,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("quick")
 
 
+def want(text: str) -> str | None:
+    """What isn't installed, if a text says that it is needed."""
+    for package in MISSING:
+        if re.search(rf"No module named '{package}|needs? (the package )?{package}: pip install", text):
+            return f"{package} isn't installed"
+    return None
+
+
 def skip_for_want(report: pytest.CollectReport | pytest.TestReport, path: str) -> None:
     """Turn a failure that names a package that isn't installed into a skip."""
     if not report.failed:
         return
     text = "\n".join([str(report.longrepr), *(captured for _, captured in report.sections)])
-    for package in MISSING:
-        if re.search(rf"No module named '{package}|needs? (the package )?{package}: pip install", text):
-            report.outcome = "skipped"
-            report.longrepr = (path, 0, f"Skipped: {package} isn't installed")
+    if reason := want(text):
+        report.outcome = "skipped"
+        report.longrepr = (path, 0, f"Skipped: {reason}")
 
 
 @pytest.hookimpl(wrapper=True)

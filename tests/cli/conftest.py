@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from coordwire.cli.__main__ import main
+from tests.conftest import want
 
 CAPTURES = Path(__file__).parent.parent / "data" / "captures"
 
@@ -44,6 +45,8 @@ def run(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         status = main([str(argument) for argument in arguments])
         out, err = capfdbinary.readouterr()
+        if reason := want((out + err).decode(errors="replace")):
+            pytest.skip(reason)
         return Result(status, out, err.decode())
 
     monkeypatch.setenv("COLUMNS", "100")

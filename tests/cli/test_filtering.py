@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 from pathlib import Path
 from uuid import UUID
 
@@ -346,6 +347,7 @@ def random_pattern(rng: random.Random, depth: int = 0) -> str:
     return "^" + inner() if kind < 0.92 else inner() + "$"
 
 
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy's re takes all memory for some of these")
 def test_patterns_search_as_re_does() -> None:
     rng = random.Random(3)
     tried = 0

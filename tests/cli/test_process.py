@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from .conftest import CAPTURES
 
 COMMAND = [sys.executable, "-m", "coordwire.cli"]
@@ -106,6 +108,7 @@ def test_a_system_without_locks_writes_no_tables(tmp_path: Path) -> None:
 
 def test_colours_on_a_terminal() -> None:
     """Under `script`, which gives it a terminal."""
+    pytest.importorskip("rich", reason="rich isn't installed")
     line = " ".join([*COMMAND, "decode", str(GROUP)])
     done = subprocess.run(
         ["script", "-qec", line, "/dev/null"], capture_output=True, stdin=subprocess.DEVNULL

@@ -43,6 +43,7 @@ def test_another_seed_is_another_run(run: Run) -> None:
 
 
 def test_on_a_terminal_it_has_colours(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rich", reason="rich isn't installed")
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")
     assert "\x1b[" in run("simulate", "consumer", "--duration", "20s").text
