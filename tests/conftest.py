@@ -1,6 +1,7 @@
 """Hypothesis profiles, chosen by the environment's HYPOTHESIS_PROFILE: `ci`, the default, draws the same
-values each time, so that a red run is the change's own; `quick` draws fewer, for every other Python that CI
-tests; `thorough` draws new ones, and more.
+values each time that the same tests are chosen (it also draws constants of the modules that are loaded), so
+that a red run is the change's own; `quick` draws fewer, for every other Python that CI tests; `thorough`
+draws new ones, and more.
 
 What the surroundings say about colours and widths is taken away, and the terminal is a usual one, so that the
 tests pass where a forge or a shell wants all output in colour; a test that is about colours sets them itself.

@@ -110,7 +110,7 @@ def test_assignments_share_all_partitions(conversation: GroupConversation) -> No
 
 
 def test_all_that_may_happen_happens() -> None:
-    found = drawn(strategies.group_conversations(), 120)
+    found = drawn(strategies.group_conversations(), 400)
     assert {one.kind for one in found} == {"classic", "consumer"}
     assert any(len(one.assignments) == 4 for one in found)
     assert any(one.left and not one.assignments for one in found)

@@ -188,7 +188,7 @@ def test_each_short_varint_is_found(
 
 def test_hostile_frames_are_large_too() -> None:
     found = set()
-    for frame in drawn(strategies.hostile_frames(DescribeGroupsRequest, version=5), 1000):
+    for frame in drawn(strategies.hostile_frames(DescribeGroupsRequest, version=5), 2000):
         with contextlib.suppress(DecodeError):
             message = decode_request(frame).message
             assert isinstance(message, DescribeGroupsRequest)
@@ -199,14 +199,14 @@ def test_hostile_frames_are_large_too() -> None:
 
 
 def test_nested_arrays_are_large_too() -> None:
-    found = drawn(strategies.messages(DescribeGroupsResponse, version=6), 300)
+    found = drawn(strategies.messages(DescribeGroupsResponse, version=6), 600)
     assert any(len(message.groups) > 126 for message in found)
     assert any(len(group.members) > 126 for message in found for group in message.groups)
     members = [one for message in found for group in message.groups for one in group.members]
     assert any(len(group.protocol_data.encode()) > 16_000 for message in found for group in message.groups)
     assert len({id(member) for member in members}) == len(members)  # none shares what can be changed
     sizes = sorted(len(message.encode(version=6)) for message in found)
-    assert sizes[150] < 5000
+    assert sizes[len(sizes) // 2] < 5000
     assert sizes[-1] < 1 << 20
 
 
@@ -226,6 +226,6 @@ def test_a_bound_of_records_holds() -> None:
     for most in (2, 5, 65):
         counts = {
             next(batches(data)).count or 0
-            for data in drawn(strategies.record_batches(codecs=["none"], max_records=most), 100)
+            for data in drawn(strategies.record_batches(codecs=["none"], max_records=most), 200)
         }
         assert max(counts) == most
