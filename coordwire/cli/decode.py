@@ -63,9 +63,12 @@ def run(options: argparse.Namespace) -> int:
     looking = _Looking(options)
     if local_tables.wanted(options):
         with local_tables.writing(options) as tables:
+            # One way out: of two, PyPy 8.0 takes a wrong one when the files can't be put into their places.
             if options.interface is not None:
-                return _live(options, tables, looking)
-            return _all(local_tables.chains(options.files), options, tables, looking)
+                status = _live(options, tables, looking)
+            else:
+                status = _all(local_tables.chains(options.files), options, tables, looking)
+        return status
     output = decode_formats.choose_format(options, looking.topics)
     if options.interface is not None:
         return _live(options, output, looking)

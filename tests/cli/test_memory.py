@@ -22,6 +22,10 @@ ELEMENTS = 100_000
 LIMIT = 112 << 20
 """Bytes: Python and its libraries take 30 MB, the decoded frame 15 MB, its JSON form 40 MB."""
 
+pytestmark = pytest.mark.skipif(
+    sys.implementation.name == "pypy", reason="PyPy takes more than the limit before it starts"
+)
+
 COMMANDS = [
     ("decode", "--format", "json"), ("decode", "--format", "json", "--deep"), ("decode", "--format", "tree"),
     ("decode", "--format", "tree", "--deep"), ("decode", "--format", "hex"), ("timeline", "--format", "json"),
