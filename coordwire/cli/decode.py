@@ -63,16 +63,19 @@ def run(options: argparse.Namespace) -> int:
     looking = _Looking(options)
     if local_tables.wanted(options):
         with local_tables.writing(options) as tables:
-            # One way out: of two, PyPy 8.0 takes a wrong one when the files can't be put into their places.
-            if options.interface is not None:
-                status = _live(options, tables, looking)
-            else:
-                status = _all(local_tables.chains(options.files), options, tables, looking)
-        return status
+            # The only return here: of two, PyPy 8.0 takes a wrong way when the files can't get their places.
+            return _read(local_tables.chains(options.files), options, tables, looking)
     output = decode_formats.choose_format(options, looking.topics)
+    return _read([[name] for name in options.files], options, output, looking)
+
+
+def _read(
+    inputs: Sequence[Sequence[str]], options: argparse.Namespace, output: DecodeFormat, looking: _Looking
+) -> int:
+    """A live capture, or all inputs."""
     if options.interface is not None:
         return _live(options, output, looking)
-    return _all([[name] for name in options.files], options, output, looking)
+    return _all(inputs, options, output, looking)
 
 
 def _all(
