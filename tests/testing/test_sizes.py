@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import struct
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -187,15 +188,19 @@ def test_each_short_varint_is_found(
 
 
 def test_hostile_frames_are_large_too() -> None:
-    found = set()
+    """Some that are large are accepted: more than a few that chance makes so."""
+    found: Counter[tuple[str, bool]] = Counter()
     for frame in drawn(strategies.hostile_frames(DescribeGroupsRequest, version=5), 2000):
         with contextlib.suppress(DecodeError):
             message = decode_request(frame).message
-            assert isinstance(message, DescribeGroupsRequest)
-            found |= {("count", len(message.groups) > 126)}
-            found |= {("length", len(group.encode()) > 16_382) for group in message.groups}
-            found |= {("tag", len(data) > 127) for data in (message.tags or {}).values()}
-    assert found == {(what, large) for what in ("count", "length", "tag") for large in (False, True)}
+            if not isinstance(message, DescribeGroupsRequest):  # its API key was changed
+                continue
+            found["count", len(message.groups) > 126] += 1
+            found["length", any(len(group.encode()) > 16_382 for group in message.groups)] += 1
+            found["tag", any(len(data) > 127 for data in (message.tags or {}).values())] += 1
+    for what, least_large in (("count", 10), ("length", 1), ("tag", 4)):
+        assert found[what, True] >= least_large, what
+        assert found[what, False] >= 1, what
 
 
 def test_nested_arrays_are_large_too() -> None:
