@@ -1,5 +1,5 @@
 """Builds the wheel without the extension, `py3-none-any`, for every interpreter that no other wheel is for:
-`python packaging/pure_wheel.py OUT`.
+`python packaging/pure_wheel.py OUT [PIP'S OPTIONS]`.
 
 Strategy: a copy of the tree whose pyproject.toml lacks the extension is built as usual, so that the build
 backend itself gives the wheel its tags. pip prefers a wheel for its own platform, so that this one goes to
@@ -51,6 +51,6 @@ def build(out: Path, *options: str) -> Path:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         raise SystemExit(__doc__)
-    print(build(Path(sys.argv[1])))
+    print(build(Path(sys.argv[1]), *sys.argv[2:]))

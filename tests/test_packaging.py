@@ -97,6 +97,56 @@ def test_each_runner_builds_wheels_for_itself() -> None:
     assert settings["linux"]["archs"] == settings["macos"]["archs"] == ["native"]
 
 
+def workflows() -> list[Path]:
+    paths = sorted(WORKFLOWS.glob("*.yml"))
+    if not paths:
+        pytest.skip(".github/workflows isn't in this tree")
+    return paths
+
+
+def test_actions_are_pinned_by_commit() -> None:
+    """A tag can be moved to other code; the version is a comment for people and their tools."""
+    lines = [line.strip() for path in workflows() for line in path.read_text("utf-8").splitlines()]
+    used = [line.removeprefix("- ") for line in lines if line.removeprefix("- ").startswith("uses:")]
+    assert len(used) > 20
+    for line in used:
+        assert re.fullmatch(r"uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
+
+
+def test_one_job_may_publish_and_may_do_nothing_else() -> None:
+    """It runs no code of the tree and installs nothing; every other job reads the tree and keeps no token."""
+    for path in workflows():
+        workflow = read_yaml(path)
+        assert workflow["permissions"] == {"contents": "read"}, path.name
+        for name, job in workflow["jobs"].items():
+            if name == "publish":
+                assert job["permissions"] == {"id-token": "write"}
+                assert [set(step) <= {"uses", "with"} for step in job["steps"]] == [True, True]
+                continue
+            assert "permissions" not in job, name
+            for step in job["steps"]:
+                if step.get("uses", "").startswith("actions/checkout@"):
+                    assert step["with"]["persist-credentials"] is False, name
+
+
+def test_what_builds_a_release_is_pinned_by_hash() -> None:
+    """Each requirement is in the lock, in one version, with hashes; every build of a release uses it."""
+    lock = (ROOT / "packaging" / "build-requirements.txt").read_text("utf-8")
+    pin = re.compile(r"^([a-z-]+)==[\w.]+(?: ;[^\\\n]*)? \\\n    --hash=sha256:[0-9a-f]{64}", re.MULTILINE)
+    locked = pin.findall(lock)
+    assert locked == [line.split("==")[0] for line in lock.splitlines() if "==" in line]
+    asked = (ROOT / "packaging" / "build-requirements.in").read_text("utf-8").split()
+    assert {re.split(r"[<>=]", line)[0] for line in asked} <= set(locked)
+    assert set(project()["build-system"]["requires"]) <= set(asked)
+    built = project()["tool"]["cibuildwheel"]
+    assert built["build-frontend"]["args"] == ["--no-isolation"]
+    assert "--require-hashes" in built["before-build"]
+    release = next(path for path in workflows() if path.name == "release.yml").read_text("utf-8")
+    builds = re.findall(r"run: python (?:-m build|packaging/pure_wheel.py) .*", release)
+    assert len(builds) == 2
+    assert all("isolation" in line for line in builds)
+
+
 def test_the_conda_recipe_is_of_this_version_and_these_requirements() -> None:
     recipe, stated = read_yaml(RECIPE), project()["project"]
     assert recipe["context"]["version"] == stated["version"]
