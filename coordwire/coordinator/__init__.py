@@ -7,6 +7,7 @@ record.
 
 from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig, MigrationPolicy
 from coordwire.coordinator.effects import Answer, Append, Effect, RequestContext, TransactionCompleted
+from coordwire.coordinator.listener import GroupListener
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker, log_entries
 from coordwire.coordinator.shard import Shard, ShardStatus
 from coordwire.coordinator.topics import TopicImage, TopicsImage
@@ -17,6 +18,7 @@ __all__ = [
     "ConsumerGroupConfig",
     "CoordinatorConfig",
     "Effect",
+    "GroupListener",
     "LogEntry",
     "MigrationPolicy",
     "RequestContext",

@@ -2,7 +2,6 @@
 
     ticket = shard.handle(request, version=9, context=context)
     for effect in shard.effects(): ...         Append: write it, then `appended` or `failed`; Answer: send it
-    for event in shard.events(): ...           what happened to groups, if events=True
     shard.next_deadline(); shard.advance(now)  time is an input
     shard.load(records); shard.unload()        the partition comes and goes
 
@@ -24,6 +23,7 @@ from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig
 from coordwire.coordinator.consumer.leaving import SESSIONS
 from coordwire.coordinator.effects import Answer, Effect, RequestContext, TransactionCompleted
 from coordwire.coordinator.hash_order import in_timeline_order
+from coordwire.coordinator.listener import NOBODY, GroupListener
 from coordwire.coordinator.loading import replay_entry
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
 from coordwire.coordinator.model.classic_states import GroupState
@@ -34,12 +34,10 @@ from coordwire.coordinator.refusal import OperationRefused, translated
 from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.requests import IMMEDIATE, IncomingRequest, route
 from coordwire.coordinator.state import GroupModel, Result, State
-from coordwire.coordinator.story.story import Story
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.coordinator.writes import WRITE_TIMER, Writes
 from coordwire.enums import ErrorCode
 from coordwire.errors import Malformed
-from coordwire.group_events import GroupEvent
 from coordwire.logs import LogRecord
 from coordwire.messages import JoinGroupResponse, SyncGroupResponse
 
@@ -71,15 +69,14 @@ class Shard:
         now: int = 0,
         config: CoordinatorConfig | None = None,
         assignors: Mapping[str, Assignor] | None = None,
-        events: bool = False,
+        listener: GroupListener = NOBODY,
     ) -> None:
         """assignors: a test's own, beside Kafka's or in their place, for names in the configuration.
-        events: whether each change of a group's state is reported; then `events` must be drained.
+        listener: takes reports of each change of a group's state; it belongs to this shard alone.
         """
         self._enter(ShardStatus.ABSENT)
         self._effects: deque[Effect] = deque()
-        self._events: deque[GroupEvent] | None = deque() if events else None
-        self._state = State(config or CoordinatorConfig(), now, assignors=assignors or {})
+        self._state = State(config or CoordinatorConfig(), now, assignors=assignors or {}, listener=listener)
         self._writes = Writes(self._state, self._effects, 0)
         self._tickets = 0
 
@@ -93,15 +90,6 @@ class Shard:
         effects = self._effects
         while effects:
             yield effects.popleft()
-
-    def events(self) -> Iterator[GroupEvent]:
-        """What happened to groups and is durable, each change once, in the order of the log.
-
-        An event's number is the end of the log that it rests on. A change that a failed append takes back is
-        not reported.
-        """
-        while self._events:
-            yield self._events.popleft()
 
     def handle(self, request: Message, *, version: int, context: RequestContext) -> int:
         """Take a request; its `Answer` has the ticket that this gives."""
@@ -202,9 +190,8 @@ class Shard:
             if len(group.members) > state.config.group_max_size:
                 prepare_rebalance(state, group)
         schedule_expiry(state)
-        if state.story is not None:
-            state.story.loaded(state.now)
-            state.story.hold(count, count, state.groups)
+        state.listener.loaded(state.now)
+        state.listener.settle(count, count, state.groups)
 
     def unload(self) -> None:
         """Give up the partition: parked requests and pending writes get NOT_COORDINATOR."""
@@ -222,8 +209,7 @@ class Shard:
                     group.answer_join(member, JoinGroupResponse(member_id=member.member_id, error_code=error))
                 else:
                     group.answer_sync(member, SyncGroupResponse(error_code=error))
-        if self._state.story is not None:
-            self._state.story.give_up(self._state.now)
+        self._state.listener.unloaded(self._state.now)
         self._state = self._new_state()
         self._writes = Writes(self._state, self._effects, 0, self._writes.appends)
         self._enter(ShardStatus.ABSENT)
@@ -231,10 +217,11 @@ class Shard:
     def _new_state(self) -> State:
         """No groups, and the inputs as they are."""
         old = self._state
+        old.listener.reset(old.topics)
         return State(
             old.config, old.now, old.topics, topics_version=old.topics_version,
             new_topics_version=old.new_topics_version, assignors=old.assignors,
-            story=None if self._events is None else Story(old.topics, self._events),
+            listener=old.listener,
         )  # fmt: skip
 
     # --- inputs ---
@@ -283,8 +270,7 @@ class Shard:
         state, known = self._state, self._state.topics
         gone = known.missing_from(topics)
         state.topics = topics
-        if state.story is not None:
-            state.story.topics = topics
+        state.listener.topics_changed(topics)
         state.topics_version = state.topics_version + 1 if topics.version is None else topics.version
         if known.new_in(topics):
             state.new_topics_version = state.topics_version
@@ -309,8 +295,7 @@ def _replay_all(state: State, records: Iterable[LogRecord | LogEntry]) -> int:
             unknown = getattr(entry.record, "unknown", None)
             reason = f"record {entry.offset} ({what}) {unknown or 'contradicts those before it'}"
             raise Malformed(reason, entry.offset) from None
-        if state.story is not None:
-            state.story.loads(entry)
+        state.listener.replayed(entry)
         count = entry.offset + 1
     return count
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from coordwire.codec import Message
 from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.config import CoordinatorConfig
+from coordwire.coordinator.listener import BY_ITSELF, NOBODY, Because, GroupListener
 from coordwire.coordinator.log_entries import TransactionMarker
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.committed_offsets import OffsetStore
@@ -22,10 +23,6 @@ from coordwire.coordinator.timers import TimerKey, Timers
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
-
-if TYPE_CHECKING:
-    from coordwire.coordinator.because import Because
-    from coordwire.coordinator.story.story import Story
 
 __all__ = ["NOTHING", "NO_PRODUCER", "GroupModel", "Outcome", "Reply", "Result", "State"]
 
@@ -45,7 +42,7 @@ class Result:
     message: why the operation was refused, for responses that say so.
     producer: id and epoch of the transaction that the records are part of, or that the marker ends.
     marker: the end of a transaction, in place of records.
-    because: what the records don't say, for the shard's story.
+    because: what the records don't say, for the shard's listener.
     """
 
     records: Sequence[LogRecord] = ()
@@ -55,7 +52,7 @@ class Result:
     message: str | None = None
     producer: tuple[int, int] = NO_PRODUCER
     marker: TransactionMarker | None = None
-    because: Because | None = None
+    because: Because = BY_ITSELF
 
 
 NOTHING = Result()
@@ -74,7 +71,7 @@ class State:
 
     topics_version, new_topics_version: of the topics' image, and of the last one that had new topics.
     later: operations to run after the one that is running. assignors: a test's own, by name.
-    story: takes what happens to groups, if events are wanted.
+    listener: takes reports of what happens to groups.
     """
 
     config: CoordinatorConfig
@@ -84,7 +81,7 @@ class State:
     new_topics_version: int = -1
     later: deque[Callable[[], Result]] = field(default_factory=deque)
     assignors: Mapping[str, Assignor] = field(default_factory=dict)
-    story: Story | None = None
+    listener: GroupListener = NOBODY
     snapshots: Snapshots = field(default_factory=Snapshots)
     timers: Timers[Result] = field(default_factory=Timers)
     groups: SnapshotDict[str, GroupModel] = field(init=False)

@@ -71,11 +71,9 @@ class Writes:
             self._run_queue()
 
     def _run_queue(self) -> None:
-        story = self._state.story
         while self._queue:
             self._run(*self._queue.popleft())
-            if story is not None:
-                story.hold(self._written, self._committed, self._state.groups)
+            self._settle()
             while self._state.later:
                 self._queue.append((self._state.later.popleft(), _nobody_waits))
         if self._unwritten:
@@ -124,8 +122,7 @@ class Writes:
         )  # fmt: skip
         self.appends += 1
         self._written = append.end_offset
-        if self._state.story is not None:
-            self._state.story.appends(self._state.now, append, result.because)
+        self._state.listener.appends(self._state.now, append, result.because)
         self._state.snapshots.begin(self._written)
         self.pending.append(append)
         self._effects.append(append)
@@ -174,8 +171,7 @@ class Writes:
         failed = []
         while self._waiting and self._waiting[-1][0] > base:
             failed.append(self._waiting.pop()[1])
-        if self._state.story is not None:
-            self._state.story.revert(base, self._state.groups)
+        self._state.listener.revert(base, self._state.groups)
         self._complete_all(failed[::-1], error)
 
     def fail_all(self, error: int) -> None:
@@ -197,9 +193,11 @@ class Writes:
         for operation in waiting:
             self._end(operation, error)
         self._completing = False
-        if self._state.story is not None:
-            self._state.story.hold(self._written, self._committed, self._state.groups)
+        self._settle()
         self._run_queue()
+
+    def _settle(self) -> None:
+        self._state.listener.settle(self._written, self._committed, self._state.groups)
 
 
 def _complete(result: Result, completed: Completed, error: int) -> None:

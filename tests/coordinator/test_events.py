@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coordwire.coordinator import Shard, TopicsImage
+from coordwire.coordinator import GroupListener, Shard, TopicsImage
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.consumer_states import ConsumerGroupState
@@ -34,6 +34,7 @@ from coordwire.messages import (
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
+from coordwire.timeline.from_shard import ShardTimeline
 from tests.coordinator.histories import START, Replayer
 from tests.coordinator.kept import read_kept
 from tests.coordinator.settings import settings
@@ -51,12 +52,13 @@ class Witness(Desk):
 
     def __init__(self) -> None:
         super().__init__()
-        self.shard = Shard(events=True)
+        self.timeline = ShardTimeline()
+        self.shard = Shard(listener=self.timeline)
         self.shard.set_topics(TopicsImage([ORDERS]))
         self.shard.load([])
 
     def told(self) -> list[GroupEvent]:
-        return list(self.shard.events())
+        return list(self.timeline.events())
 
     def beat(self, member_id: str, epoch: int, **said: Any) -> Any:
         request = ConsumerGroupHeartbeatRequest(
@@ -186,10 +188,18 @@ def test_a_steady_heartbeat_makes_no_event() -> None:
     assert not desk.told()
 
 
-def test_a_shard_tells_nothing_unless_it_is_asked_to() -> None:
-    desk = Desk()
-    stable_group(desk)
-    assert not list(desk.shard.events())
+def test_a_listener_overrides_all_that_a_shard_reports() -> None:
+    """A method that `GroupListener` has and `ShardTimeline` doesn't would be a report that is lost."""
+    reports = {name for name, value in vars(GroupListener).items() if callable(value) and name[0] != "_"}
+    assert len(reports) == 15
+    assert reports <= vars(ShardTimeline).keys()
+
+
+def test_a_shard_that_nobody_listens_to_answers_the_same() -> None:
+    alone, heard = Desk(), Witness()
+    assert stable_group(alone) == stable_group(heard)
+    assert alone.shard.groups.keys() == heard.shard.groups.keys()
+    assert alone.shard.deadlines() == heard.shard.deadlines()
 
 
 def test_what_was_loaded_is_not_told_again_and_goes_on() -> None:
@@ -287,13 +297,14 @@ class WitnessedReplayer(Replayer):
 
     def __init__(self, seed: int) -> None:
         super().__init__(settings(seed))
-        self.shard = Shard(now=START, config=self.config, events=True)
+        self.timeline = ShardTimeline()
+        self.shard = Shard(now=START, config=self.config, listener=self.timeline)
         self.shard.load([])
         self.members: dict[str, set[str]] = {}
         self.steady: dict[str, bool] = {}
 
     def take(self) -> None:
-        for event in self.shard.events():
+        for event in self.timeline.events():
             members = self.members.setdefault(event.group, set())
             if isinstance(event, MemberJoined):
                 assert event.member_id not in members, event

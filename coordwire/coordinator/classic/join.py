@@ -50,12 +50,12 @@ def join(
             return _refuse(reply, request.member_id, ErrorCode.UNKNOWN_MEMBER_ID)
         group = ClassicGroupModel(request.group_id, state.now)
         state.groups[request.group_id] = group
-        if before and state.story is not None:
-            state.story.classic.converted(state.now, group, request.member_id or None)
+        if before:
+            state.listener.became_classic(state.now, group, request.member_id or None)
     if not _has_room(state, group, request.member_id):
         gone = group.members.get(request.member_id)
-        if gone is not None and state.story is not None:
-            state.story.classic.left(state.now, group, gone, "removed")
+        if gone is not None:
+            state.listener.member_left(state.now, group, gone, "removed")
         group.remove(request.member_id)
         result = _refuse(reply, "", ErrorCode.GROUP_MAX_SIZE_REACHED)
     elif request.member_id:
@@ -148,8 +148,7 @@ def _join_known(
     # A leader's JoinGroup asks for a rebalance: of topics that changed, only it knows.
     before = member.protocols
     group.update(member, protocols, request.rebalance_timeout_ms, request.session_timeout_ms, reply)
-    if state.story is not None:
-        state.story.classic.rejoined(group, member, before)
+    state.listener.member_rejoined(group, member, before)
     return rebalance_or_complete(state, group)
 
 
@@ -182,8 +181,7 @@ def _add(
     if group.state is GroupState.PREPARING_REBALANCE and group.previous_state is GroupState.EMPTY:
         group.member_added = True
     group.add(member, reply)
-    if state.story is not None:
-        state.story.classic.joined(state.now, group, member, None)
+    state.listener.member_joined(state.now, group, member, None)
     # A parked client sends no heartbeats; one that is gone must not stay in the group for ever.
     keep_alive(state, group, member, state.config.new_member_join_timeout_ms)
     return rebalance_or_complete(state, group)

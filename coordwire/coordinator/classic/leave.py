@@ -73,7 +73,6 @@ def _leave(state: State, group: ClassicGroupModel, identity: MemberIdentity) -> 
     group.answer_join(
         group.members[member_id], JoinGroupResponse(error_code=int(ErrorCode.UNKNOWN_MEMBER_ID))
     )
-    if state.story is not None:
-        state.story.classic.left(state.now, group, group.members[member_id], "left", identity.reason)
+    state.listener.member_left(state.now, group, group.members[member_id], "left", identity.reason)
     group.remove(member_id)
     return 0

@@ -80,8 +80,7 @@ def expire_session(state: State, group_id: str, member_id: str) -> Result:
     # A new member's JoinGroup may be parked still; its client shall join anew if it is alive.
     unknown = int(ErrorCode.UNKNOWN_MEMBER_ID)
     group.answer_join(member, JoinGroupResponse(error_code=unknown))
-    if state.story is not None:
-        state.story.classic.left(state.now, group, member, "session_timeout")
+    state.listener.member_left(state.now, group, member, "session_timeout")
     group.remove(member_id)
     if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
         return rebalance_or_complete(state, group)
@@ -114,8 +113,7 @@ def prepare_rebalance(state: State, group: ClassicGroupModel) -> Result:
         delay = state.config.initial_rebalance_delay_ms
         _delay_join(state, group, delay, max(group.rebalance_timeout_ms - delay, 0))
     group.enter(GroupState.PREPARING_REBALANCE, state.now)
-    if state.story is not None:
-        state.story.classic.began(state.now, group)
+    state.listener.rebalance_began(state.now, group)
     if initial:
         return NOTHING
     if group.all_joined:
@@ -171,8 +169,7 @@ def _complete_join(state: State, group: ClassicGroupModel) -> Result:
         if member.parked_join is None and member.instance_id is None
     ]
     for member in absent:
-        if state.story is not None:
-            state.story.classic.left(state.now, group, member, "not_rejoined")
+        state.listener.member_left(state.now, group, member, "not_rejoined")
         group.remove(member.member_id)
         cancel_session(state, group, member.member_id)
     if group.state is GroupState.DEAD:
@@ -185,8 +182,7 @@ def _complete_join(state: State, group: ClassicGroupModel) -> Result:
             _limit_join(state, group)
         return NOTHING
     group.begin_generation(state.now)
-    if state.story is not None:
-        state.story.classic.formed(state.now, group)
+    state.listener.generation_formed(state.now, group)
     if group.state is GroupState.EMPTY:
         return Result([group_metadata(group, {})], replay=False)
     for member in group.members_in_order():
@@ -230,8 +226,8 @@ def _limit_sync(state: State, group: ClassicGroupModel) -> None:
             return NOTHING
         for member_id in list(group.pending_syncs):
             gone = group.members.get(member_id)
-            if gone is not None and state.story is not None:
-                state.story.classic.left(state.now, group, gone, "not_rejoined")
+            if gone is not None:
+                state.listener.member_left(state.now, group, gone, "not_rejoined")
             group.remove(member_id)
             cancel_session(state, group, member_id)
         return prepare_rebalance(state, group)

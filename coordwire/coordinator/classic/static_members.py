@@ -47,8 +47,7 @@ def replace_static_member(
     group.update(member, protocols, request.rebalance_timeout_ms, request.session_timeout_ms, reply)
 
     def tell() -> None:
-        if state.story is not None:
-            state.story.classic.joined(state.now, group, member, old_id)
+        state.listener.member_joined(state.now, group, member, old_id)
 
     if group.state in (GroupState.COMPLETING_REBALANCE, GroupState.PREPARING_REBALANCE):
         tell()

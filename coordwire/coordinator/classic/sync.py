@@ -85,8 +85,7 @@ def _store(state: State, group: ClassicGroupModel, request: SyncGroupRequest) ->
         else:
             propagate_assignments(state, group, assignments)
             group.enter(GroupState.STABLE, state.now)
-            if state.story is not None:
-                state.story.classic.steady(state.now, group)
+            state.listener.generation_assigned(state.now, group)
 
     return Result([group_metadata(group, assignments)], on_append=appended, replay=False)
 

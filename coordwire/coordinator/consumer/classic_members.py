@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coordwire.coordinator.because import Because
 from coordwire.coordinator.classic.leave import leaving_members
 from coordwire.coordinator.client_ids import client_id_of
 from coordwire.coordinator.consumer.consumer_heartbeat import new_member_id
@@ -32,6 +31,7 @@ from coordwire.coordinator.consumer.target import current_target, update_target
 from coordwire.coordinator.consumer.updating import reconcile, record_member, refresh_epoch
 from coordwire.coordinator.effects import RequestContext
 from coordwire.coordinator.hash_order import capacity_for, partitions_in_order, topics_in_order
+from coordwire.coordinator.listener import Because
 from coordwire.coordinator.model.classic_group import CONSUMER_PROTOCOL_TYPE
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ClassicSide, ConsumerMember

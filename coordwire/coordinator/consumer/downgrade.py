@@ -12,6 +12,7 @@ from coordwire.coordinator.classic.rebalancing import keep_alive, prepare_rebala
 from coordwire.coordinator.classic.records import group_metadata
 from coordwire.coordinator.consumer.consumer_records import group_tombstones
 from coordwire.coordinator.consumer.embedded_protocol import MalformedProtocol, written_assignment
+from coordwire.coordinator.listener import Leaving
 from coordwire.coordinator.model.classic_group import CONSUMER_PROTOCOL_TYPE, ClassicGroupModel
 from coordwire.coordinator.model.classic_member import ClassicMember
 from coordwire.coordinator.model.classic_states import GroupState
@@ -20,7 +21,6 @@ from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import State
 from coordwire.enums import ErrorCode
-from coordwire.group_events import Leaving
 from coordwire.logs import LogRecord
 
 __all__ = ["downgrade", "downgrades_when_replaced", "downgrades_without"]
@@ -104,15 +104,14 @@ def downgrade(
     assignments = {one.member_id: one.assignment for one in classic.members.values()}
     records.append(group_metadata(classic, assignments))
     state.groups[group.group_id] = classic
-    if state.story is not None:
-        _tell(state, group, classic, gone, how, joining, replaced)
+    _report(state, group, classic, gone, how, joining, replaced)
     for one in classic.members_in_order():
         keep_alive(state, classic, one)
     if rebalance:
         prepare_rebalance(state, classic)
 
 
-def _tell(
+def _report(
     state: State,
     group: ConsumerGroupModel,
     classic: ClassicGroupModel,
@@ -121,11 +120,10 @@ def _tell(
     joining: ConsumerMember | None,
     replaced: ConsumerMember | None,
 ) -> None:
-    """Note the conversion for the shard's story."""
-    assert state.story is not None
+    """Report the conversion to the shard's listener."""
     cause = joining.member_id if joining is not None else next(iter(gone), None)
     left = [member for name in gone if (member := group.members.get(name)) is not None]
-    state.story.classic.converted(state.now, classic, cause, left, how)
+    state.listener.became_classic(state.now, classic, cause, left, how)
     if joining is not None and replaced is not None:
         taken = classic.members[joining.member_id]
-        state.story.classic.joined(state.now, classic, taken, replaced.member_id)
+        state.listener.member_joined(state.now, classic, taken, replaced.member_id)

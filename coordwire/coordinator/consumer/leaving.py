@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from coordwire.codec import Message
-from coordwire.coordinator.because import BY_ITSELF, Because
 from coordwire.coordinator.consumer.consumer_records import (
     epoch_record,
     member_tombstones,
@@ -19,12 +18,12 @@ from coordwire.coordinator.consumer.consumer_records import (
 from coordwire.coordinator.consumer.downgrade import downgrade, downgrades_without
 from coordwire.coordinator.consumer.joining_members import find_member, find_static_member
 from coordwire.coordinator.consumer.sessions import MemberTimers, cancel_timers
+from coordwire.coordinator.listener import BY_ITSELF, Because, Leaving
 from coordwire.coordinator.model.assignment import NOTHING_OWNED
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import LEFT_FOR_NOW, ConsumerMember
 from coordwire.coordinator.state import Result, State
 from coordwire.coordinator.topics_hash import group_hash
-from coordwire.group_events import Leaving
 from coordwire.logs import LogRecord
 from coordwire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 

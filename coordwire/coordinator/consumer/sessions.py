@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from coordwire.coordinator.listener import Leaving
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.enums import ErrorCode
-from coordwire.group_events import Leaving
 
 __all__ = ["MemberTimers", "cancel_timers", "find_consumer"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from coordwire.coordinator.because import Because
 from coordwire.coordinator.classic.rebalancing import keep_alive
+from coordwire.coordinator.listener import Because
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.committed_offsets import CommittedOffset, offset_record

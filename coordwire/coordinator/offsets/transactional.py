@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from coordwire.coordinator.because import Because
+from coordwire.coordinator.listener import Because
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.committed_offsets import CommittedOffset, offset_record
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel

@@ -27,6 +27,7 @@ from coordwire.simulator.drafts import DRAFT_DESIGNS, DraftRun
 from coordwire.simulator.drafts import add_design as add_draft
 from coordwire.simulator.kafka import ClassicClient, Cluster, ConsumerClient, GroupClient, GroupClientConfig
 from coordwire.simulator.world import World
+from coordwire.timeline.from_shard import ShardTimeline
 
 __all__ = ["DESIGNS", "GROUP", "METADATA_MS", "SESSION_MS", "DesignRun", "RunNote", "add_design"]
 
@@ -135,12 +136,13 @@ class _ReportingShard(Shard):
     """A shard whose events are kept as notes."""
 
     def __init__(self, left: Callable[[MemberLeft], None], now: int, config: CoordinatorConfig) -> None:
-        super().__init__(now=now, config=config, events=True)
+        self._timeline = ShardTimeline()
+        super().__init__(now=now, config=config, listener=self._timeline)
         self._left = left
 
     def effects(self) -> Iterator[Any]:
         yield from super().effects()
-        for event in self.events():
+        for event in self._timeline.events():
             if isinstance(event, MemberLeft):
                 self._left(event)
 

@@ -36,6 +36,7 @@ from coordwire.messages import (
 )
 from coordwire.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsResult
 from coordwire.messages.metadata import MetadataResponseTopic
+from coordwire.timeline.from_shard import ShardTimeline
 
 __all__ = ["MS", "START", "Connection", "World"]
 
@@ -79,7 +80,8 @@ class World:
     topics: dict[str, TopicImage] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.shard = Shard(now=self.now, config=self.config, events=True)
+        self.timeline = ShardTimeline()
+        self.shard = Shard(now=self.now, config=self.config, listener=self.timeline)
         self.shard.load([])
         self._log: list[LogRecord] = []
         self._numbers = itertools.count()
@@ -144,7 +146,7 @@ class World:
                 self._append(effect)
             elif isinstance(effect, Answer):
                 self._answer(self._asked.pop(effect.ticket), effect.response)
-        self.events.extend(self.shard.events())
+        self.events.extend(self.timeline.events())
 
     def _append(self, append: Append) -> None:
         self._durable = max(self._durable, self.now + self.random.randint(1, 5))

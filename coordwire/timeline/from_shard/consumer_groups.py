@@ -1,4 +1,4 @@
-"""The story of consumer groups: durable records, to events.
+"""Events of consumer groups: durable records, to events.
 
 Strategy: the records of one append are one thing that happened. A member that they bring in, take out or
 change is why the group's epoch rises with them; if there is none, the coordinator itself is. The group is
@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from coordwire.coordinator.because import Because
+from coordwire.coordinator.listener import Because
 from coordwire.coordinator.model.consumer_member import LEFT_FOR_NOW
 from coordwire.coordinator.model.consumer_states import MemberState
-from coordwire.coordinator.story.rebalances import Rebalances, UnderWay
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.group_events import (
     Cause,
@@ -39,8 +38,9 @@ from coordwire.messages import (
     OffsetCommitKey,
 )
 from coordwire.messages.consumer_group_records import TopicPartitions
+from coordwire.timeline.from_shard.rebalances import Rebalances, UnderWay
 
-__all__ = ["ConsumerStory"]
+__all__ = ["ConsumerGroups"]
 
 _CAUSES: dict[Leaving, Cause] = {
     "left": "member_left",
@@ -96,7 +96,7 @@ class _Change:
     classic: bool = False
 
 
-class ConsumerStory:
+class ConsumerGroups:
     """Of all consumer groups. topics: gives the topics by their ids."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A shard's story: what happened to its groups, as events, each of which comes out once it is durable.
+"""A shard's timeline: what happened to its groups, as events, each of which comes out once it is durable.
 
 Strategy: what an operation does is held back with the end of the log after it. It is reported when the log is
 durable up to there; what a failed append takes back is dropped. Consumer groups' events come from their
@@ -11,29 +11,24 @@ lost. Events come out in the order of the log.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
-from coordwire.coordinator.because import BY_ITSELF, Because
 from coordwire.coordinator.effects import Append
+from coordwire.coordinator.listener import Because, GroupListener, GroupsInLog, Leaving
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.story.classic_story import ClassicStory
-from coordwire.coordinator.story.commit_story import CommitStory
-from coordwire.coordinator.story.consumer_story import ConsumerStory
-from coordwire.coordinator.story.rebalances import Rebalances
+from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
+from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.group_events import GroupEvent
 from coordwire.messages import OffsetCommitKey
+from coordwire.timeline.from_shard.classic_groups import ClassicGroups
+from coordwire.timeline.from_shard.commits import Commits
+from coordwire.timeline.from_shard.consumer_groups import ConsumerGroups
+from coordwire.timeline.from_shard.rebalances import Rebalances
 
-__all__ = ["Story"]
-
-
-class _Groups(Protocol):
-    def get(self, key: str, /) -> object | None: ...
-
-    def is_new(self, key: str, /) -> bool: ...
+__all__ = ["ShardTimeline"]
 
 
 @dataclass(slots=True)
@@ -45,27 +40,40 @@ class _Held:
     tell: Callable[[], None]
 
 
-class Story:
-    """The story of one shard, for as long as it has its partition. topics: names of topics by their ids."""
+class ShardTimeline(GroupListener):
+    """The timeline of one shard: `Shard(listener=timeline)`, and `events` after each call of it."""
 
-    def __init__(self, topics: TopicsImage, events: deque[GroupEvent]) -> None:
-        self.topics = topics
+    def __init__(self) -> None:
+        self._events: deque[GroupEvent] = deque()
+        self.reset(TopicsImage())
+
+    def events(self) -> Iterator[GroupEvent]:
+        """What happened to groups and is durable, each change once, in the order of the log.
+
+        An event's number is the end of the log that it rests on. A change that a failed append takes back is
+        not reported.
+        """
+        while self._events:
+            yield self._events.popleft()
+
+    def reset(self, topics: TopicsImage) -> None:
+        report = self._events.append
+        self._topics = topics
         self._number = 0
         self._noted: list[tuple[ClassicGroupModel | None, Callable[[], None]]] = []
         self._held: deque[_Held] = deque()
         self._unlogged: list[_Held] = []
-        self.rebalances = Rebalances(events.append, lambda: self._number)
-        self.classic = ClassicStory(self.note, events.append, self.rebalances)
-        self._consumer = ConsumerStory(events.append, self.rebalances, lambda: self.topics)
-        self._commits = CommitStory(events.append, self.rebalances)
+        self._rebalances = Rebalances(report, lambda: self._number)
+        self._classic = ClassicGroups(self._note, report, self._rebalances)
+        self._consumer = ConsumerGroups(report, self._rebalances, lambda: self._topics)
+        self._commits = Commits(report, self._rebalances)
 
-    def note(self, group: ClassicGroupModel | None, tell: Callable[[], None]) -> None:
+    def _note(self, group: ClassicGroupModel | None, tell: Callable[[], None]) -> None:
         """Something happened in the operation that is running."""
         self._noted.append((group, tell))
 
-    def appends(self, now: int, append: Append, because: Because | None) -> None:
-        """The operation that is running appends this."""
-        self.note(None, lambda: self._appended(now, append, because or BY_ITSELF))
+    def appends(self, now: int, append: Append, because: Because) -> None:
+        self._note(None, lambda: self._appended(now, append, because))
 
     def _appended(self, now: int, append: Append, because: Because) -> None:
         if append.marker is not None:
@@ -77,8 +85,10 @@ class Story:
                 self._commits.committed(now, record.key, record.value, because, append.producer_id)
         self._consumer.records(now, append.records, because)
 
-    def loads(self, entry: LogEntry) -> None:
-        """What was in the log before the shard had it: no event."""
+    def topics_changed(self, topics: TopicsImage) -> None:
+        self._topics = topics
+
+    def replayed(self, entry: LogEntry) -> None:
         record = entry.record
         if isinstance(record, TransactionMarker):
             self._commits.load_end(entry.producer_id)
@@ -88,11 +98,9 @@ class Story:
             self._consumer.load(record)
 
     def loaded(self, now: int) -> None:
-        """That was all."""
         self._consumer.loaded(now)
 
-    def hold(self, written: int, committed: int, groups: _Groups) -> None:
-        """An operation is over, and the log ends here; report what is durable."""
+    def settle(self, written: int, committed: int, groups: GroupsInLog) -> None:
         if self._unlogged and self._unlogged[0].offset < written:
             self._held.extend(replace(held, offset=written) for held in self._unlogged)
             self._unlogged.clear()
@@ -106,8 +114,7 @@ class Story:
             self._number = held.offset
             held.tell()
 
-    def revert(self, base: int, groups: _Groups) -> None:
-        """Appends from this offset on failed, and what they changed is taken back."""
+    def revert(self, base: int, groups: GroupsInLog) -> None:
         kept: list[_Held] = []
         undone = self._unlogged[::-1]
         self._unlogged.clear()
@@ -119,9 +126,45 @@ class Story:
                 kept.append(held)
         self._held.extend(reversed(kept))
 
-    def give_up(self, now: int) -> None:
-        """The shard gives up its partition; what is not durable is another's to decide."""
+    def unloaded(self, now: int) -> None:
         self._noted.clear()
         self._held.clear()
         self._unlogged.clear()
-        self.rebalances.finish(now)
+        self._rebalances.finish(now)
+
+    def member_joined(
+        self, now: int, group: ClassicGroupModel, member: ClassicMember, replaces: str | None
+    ) -> None:
+        self._classic.joined(now, group, member, replaces)
+
+    def member_left(
+        self,
+        now: int,
+        group: ClassicGroupModel,
+        member: ClassicMember,
+        how: Leaving,
+        reason: str | None = None,
+    ) -> None:
+        self._classic.left(now, group, member, how, reason)
+
+    def member_rejoined(self, group: ClassicGroupModel, member: ClassicMember, before: Protocols) -> None:
+        self._classic.rejoined(group, member, before)
+
+    def rebalance_began(self, now: int, group: ClassicGroupModel) -> None:
+        self._classic.began(now, group)
+
+    def generation_formed(self, now: int, group: ClassicGroupModel) -> None:
+        self._classic.formed(now, group)
+
+    def generation_assigned(self, now: int, group: ClassicGroupModel) -> None:
+        self._classic.steady(now, group)
+
+    def became_classic(
+        self,
+        now: int,
+        group: ClassicGroupModel,
+        member_id: str | None,
+        left: Sequence[ConsumerMember] = (),
+        how: Leaving = "left",
+    ) -> None:
+        self._classic.converted(now, group, member_id, left, how)

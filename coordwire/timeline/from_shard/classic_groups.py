@@ -1,4 +1,4 @@
-"""The story of classic groups: facts that operations note, to events.
+"""Events of classic groups: facts that operations note, to events.
 
 Rules: a fact keeps what the group was like when it was noted, since the group changes in place. A rebalance's
 cause is the fact that was noted just before it began.
@@ -19,7 +19,6 @@ from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.story.rebalances import Assigned, Rebalances
 from coordwire.group_events import (
     Cause,
     GroupConverted,
@@ -29,8 +28,9 @@ from coordwire.group_events import (
     MemberLeft,
     TopicPartition,
 )
+from coordwire.timeline.from_shard.rebalances import Assigned, Rebalances
 
-__all__ = ["ClassicStory"]
+__all__ = ["ClassicGroups"]
 
 _Why = tuple[Cause, str | None, str]
 
@@ -42,7 +42,7 @@ _OF_LEAVING: dict[Leaving, Cause] = {
 }
 
 
-class ClassicStory:
+class ClassicGroups:
     """Of all classic groups. note: holds a fact back until it is durable."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The story of commits, and of the transactions that some of them are part of: durable records, to events.
+"""Events of commits, and of the transactions that some of them are part of: durable records, to events.
 
 Rules: a record of a transaction's producer is a commit that holds once a marker says so; each group with such
 commits has an event of the marker. The log has no transactional ids: the id of a transaction that was under
@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordwire.coordinator.because import Because
-from coordwire.coordinator.story.rebalances import Rebalances
+from coordwire.coordinator.listener import Because
 from coordwire.group_events import GroupEvent, OffsetCommitted, TransactionStep
 from coordwire.messages import OffsetCommitKey
+from coordwire.timeline.from_shard.rebalances import Rebalances
 
-__all__ = ["NO_PRODUCER", "CommitStory"]
+__all__ = ["NO_PRODUCER", "Commits"]
 
 NO_PRODUCER = -1
 
@@ -29,7 +29,7 @@ class _Transaction:
     groups: dict[str, None] = field(default_factory=dict)
 
 
-class CommitStory:
+class Commits:
     """Of all groups."""
 
     def __init__(self, report: Callable[[GroupEvent], None], rebalances: Rebalances) -> None:
