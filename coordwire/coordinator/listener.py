@@ -1,9 +1,9 @@
-"""What a shard reports of itself while it works, for whoever wants a timeline of it.
+"""What a shard reports of its groups while it works, from which a timeline can be made.
 
 Strategy: consumer groups' changes are all in the records of an append; with it comes what the records don't
 have (`Because`). A classic group changes in place, so its operations report each change as it is made. A
-listener holds reports back until `settle` says that the log is durable up to there, and drops what `revert`
-takes back. `coordwire.timeline.from_shard` makes events of it.
+listener holds reports back until `settle` gives the end of the durable log, and drops what `revert` takes
+back. `coordwire.timeline.from_shard` makes events of them.
 Rules: `GroupListener` itself does nothing; a shard has it where nobody listens. A listener changes nothing of
 what it is given, which may change later.
 """
@@ -21,7 +21,7 @@ from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.topics import TopicsImage
 
-__all__ = ["BY_ITSELF", "NOBODY", "Because", "GroupListener", "GroupsInLog", "Leaving"]
+__all__ = ["BY_ITSELF", "NO_LISTENER", "Because", "GroupListener", "GroupsInLog", "Leaving"]
 
 Leaving = Literal["left", "session_timeout", "removed", "fenced", "not_rejoined"]
 
@@ -121,4 +121,4 @@ class GroupListener:
         """A consumer group goes on as this one. member_id: whose doing it is. left: who left with that."""
 
 
-NOBODY = GroupListener()
+NO_LISTENER = GroupListener()

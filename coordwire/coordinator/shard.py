@@ -23,7 +23,7 @@ from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig
 from coordwire.coordinator.consumer.leaving import SESSIONS
 from coordwire.coordinator.effects import Answer, Effect, RequestContext, TransactionCompleted
 from coordwire.coordinator.hash_order import in_timeline_order
-from coordwire.coordinator.listener import NOBODY, GroupListener
+from coordwire.coordinator.listener import NO_LISTENER, GroupListener
 from coordwire.coordinator.loading import replay_entry
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
 from coordwire.coordinator.model.classic_states import GroupState
@@ -69,7 +69,7 @@ class Shard:
         now: int = 0,
         config: CoordinatorConfig | None = None,
         assignors: Mapping[str, Assignor] | None = None,
-        listener: GroupListener = NOBODY,
+        listener: GroupListener = NO_LISTENER,
     ) -> None:
         """assignors: a test's own, beside Kafka's or in their place, for names in the configuration.
         listener: takes reports of each change of a group's state; it belongs to this shard alone.

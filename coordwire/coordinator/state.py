@@ -10,7 +10,7 @@ from typing import TypeAlias
 from coordwire.codec import Message
 from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.config import CoordinatorConfig
-from coordwire.coordinator.listener import BY_ITSELF, NOBODY, Because, GroupListener
+from coordwire.coordinator.listener import BY_ITSELF, NO_LISTENER, Because, GroupListener
 from coordwire.coordinator.log_entries import TransactionMarker
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.committed_offsets import OffsetStore
@@ -81,7 +81,7 @@ class State:
     new_topics_version: int = -1
     later: deque[Callable[[], Result]] = field(default_factory=deque)
     assignors: Mapping[str, Assignor] = field(default_factory=dict)
-    listener: GroupListener = NOBODY
+    listener: GroupListener = NO_LISTENER
     snapshots: Snapshots = field(default_factory=Snapshots)
     timers: Timers[Result] = field(default_factory=Timers)
     groups: SnapshotDict[str, GroupModel] = field(init=False)
