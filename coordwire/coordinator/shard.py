@@ -4,6 +4,7 @@
     for effect in shard.effects(): ...         Append: write it, then `appended` or `failed`; Answer: send it
     for event in shard.events(): ...           what happened to groups, if events=True
     shard.next_deadline(); shard.advance(now)  time is an input
+    while shard.has_work: shard.work(1_000)    only with resolves_in_turns=True: a turn of what takes long
     shard.load(records); shard.unload()        the partition comes and goes
 
 Rules: nothing that a client sends raises. An answer leaves after its records are durable, so `effects` is
@@ -72,14 +73,19 @@ class Shard:
         config: CoordinatorConfig | None = None,
         assignors: Mapping[str, Assignor] | None = None,
         events: bool = False,
+        resolves_in_turns: bool = False,
     ) -> None:
         """assignors: a test's own, beside Kafka's or in their place, for names in the configuration.
         events: whether each change of a group's state is reported; then `events` must be drained.
+        resolves_in_turns: whether patterns that members subscribe to are matched with the topics' names in
+        turns of `work`, between which other requests can be handled; else within the call that needs it.
         """
         self._enter(ShardStatus.ABSENT)
         self._effects: deque[Effect] = deque()
         self._events: deque[GroupEvent] | None = deque() if events else None
-        self._state = State(config or CoordinatorConfig(), now, assignors=assignors or {})
+        self._state = State(
+            config or CoordinatorConfig(), now, assignors=assignors or {}, resolves_in_turns=resolves_in_turns
+        )
         self._writes = Writes(self._state, self._effects, 0)
         self._tickets = 0
 
@@ -150,6 +156,25 @@ class Shard:
             marker = TransactionMarker(committed, coordinator_epoch)
             self._writes.run(lambda: Result(producer=(producer_id, producer_epoch), marker=marker), completed)
         return ticket
+
+    @property
+    def has_work(self) -> bool:
+        """Whether `work` has something to do."""
+        return bool(self._state.resolutions)
+
+    def work(self, amount: int) -> None:
+        """Go on with the patterns of the group that has waited longest, by about so much work: a character
+        of a pattern or of a name each, or one instruction that a pattern tries."""
+        resolutions = self._state.resolutions
+        group_id = next(iter(resolutions), None)
+        if group_id is None:
+            return
+        resolution = resolutions[group_id]
+        resolution.advance(amount)
+        if resolution.done:
+            self._writes.run(resolution.end, _nobody_waits)
+        else:
+            resolutions[group_id] = resolutions.pop(group_id)
 
     def _enter(self, status: ShardStatus) -> None:
         self.status = status
@@ -234,6 +259,7 @@ class Shard:
         return State(
             old.config, old.now, old.topics, topics_version=old.topics_version,
             new_topics_version=old.new_topics_version, assignors=old.assignors,
+            resolves_in_turns=old.resolves_in_turns,
             story=None if self._events is None else Story(old.topics, self._events),
         )  # fmt: skip
 

@@ -25,6 +25,7 @@ from coordwire.logs import LogRecord
 
 if TYPE_CHECKING:
     from coordwire.coordinator.because import Because
+    from coordwire.coordinator.consumer.regexes import Resolution
     from coordwire.coordinator.story.story import Story
 
 __all__ = ["NOTHING", "NO_PRODUCER", "GroupModel", "Outcome", "Reply", "Result", "State"]
@@ -74,7 +75,8 @@ class State:
 
     topics_version, new_topics_version: of the topics' image, and of the last one that had new topics.
     later: operations to run after the one that is running. assignors: a test's own, by name.
-    story: takes what happens to groups, if events are wanted.
+    resolutions: by group, those that have not ended; resolves_in_turns: whether `Shard.work` runs them, and
+    not `later`. story: takes what happens to groups, if events are wanted.
     """
 
     config: CoordinatorConfig
@@ -83,6 +85,8 @@ class State:
     topics_version: int = -1
     new_topics_version: int = -1
     later: deque[Callable[[], Result]] = field(default_factory=deque)
+    resolutions: dict[str, Resolution] = field(default_factory=dict)
+    resolves_in_turns: bool = False
     assignors: Mapping[str, Assignor] = field(default_factory=dict)
     story: Story | None = None
     snapshots: Snapshots = field(default_factory=Snapshots)

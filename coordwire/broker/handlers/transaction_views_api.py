@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from coordwire.broker.cluster_topics import bad_name
 from coordwire.broker.handlers.api_call import ApiCall, led_partition
-from coordwire.coordinator.patterns import InvalidPattern, TopicPattern
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.transactions import TransactionalId
 from coordwire.enums import ErrorCode, TransactionStatus
@@ -20,6 +19,7 @@ from coordwire.messages.describe_producers import PartitionResponse, ProducerSta
 from coordwire.messages.describe_transactions import TopicData
 from coordwire.messages.describe_transactions import TransactionState as DescribedTransaction
 from coordwire.messages.list_transactions import TransactionState as ListedTransaction
+from coordwire.patterns import InvalidPattern, Pattern
 
 __all__ = ["describe_producers", "describe_transactions", "list_transactions"]
 
@@ -75,10 +75,10 @@ def list_transactions(call: ApiCall) -> ListTransactionsResponse:
         unknown_state_filters=[name for name in request.state_filters if name not in statuses],
         transaction_states=[],
     )
-    pattern: TopicPattern | None = None
+    pattern: Pattern | None = None
     if request.transactional_id_pattern:
         try:
-            pattern = TopicPattern(request.transactional_id_pattern)
+            pattern = Pattern(request.transactional_id_pattern)
         except InvalidPattern:
             response.error_code = int(ErrorCode.INVALID_REGULAR_EXPRESSION)
             return response

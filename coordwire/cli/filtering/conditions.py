@@ -35,11 +35,11 @@ from coordwire.cli.filtering.language import (
     Several,
     parse,
 )
-from coordwire.cli.filtering.patterns import Pattern, PatternError
 from coordwire.cli.filters import DAY, Moment, api, moment
 from coordwire.dialects.grammar import CALLS
 from coordwire.enums import ErrorCode
 from coordwire.message_names import suggestion
+from coordwire.patterns import InvalidPattern, Pattern
 
 Condition = Callable[[EntryFields], bool]
 Test = Callable[[Any], bool]
@@ -53,6 +53,9 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     ">": lambda one, other: one > other,
     ">=": lambda one, other: one >= other,
 }  # fmt: skip
+MAX_INSTRUCTIONS = 4_000
+"""Of a regular expression: a text of a frame is longer than a topic's name."""
+
 _NUMBERS: tuple[Sort, ...] = ("number", "duration")
 _TEXTS: tuple[Sort, ...] = ("text", "name")
 
@@ -252,11 +255,11 @@ def _containing(field: FieldPath, constant: Constant) -> Callable[[EntryFields, 
 def _matching(field: FieldPath, constant: Constant) -> Callable[[EntryFields, Any], bool]:
     _only_text(field, constant, "=~")
     try:
-        pattern = Pattern(constant.raw)
-    except PatternError as error:
+        pattern = Pattern(constant.raw, anywhere=True, max_instructions=MAX_INSTRUCTIONS)
+    except InvalidPattern as error:
         start = constant.start + 1 + error.position
         raise FilterError(f"in the regular expression: {error.reason}", start, start + 1) from None
-    return lambda fields, one: (text := _text_of(field, fields, one)) is not None and pattern.search(text)
+    return lambda fields, one: (text := _text_of(field, fields, one)) is not None and pattern.matches(text)
 
 
 def _timed(

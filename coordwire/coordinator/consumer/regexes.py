@@ -1,27 +1,32 @@
 """Patterns that members subscribe to: checked when they are new, resolved to topics after the heartbeat.
 
 All patterns of a group are resolved together, so that they lead to one rebalance: when one is new, when
-topics were created, and after a while; never twice within 10 seconds.
+topics were created, and after a while; never twice within 10 seconds. As Kafka's executor does, a resolution
+runs beside the state machine: it reads the topics as they were when it began, and only its end is an
+operation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 
 from coordwire.coordinator.consumer.consumer_records import epoch_record, pattern_record, pattern_tombstone
 from coordwire.coordinator.consumer.sessions import find_consumer
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel, ResolvedPattern, Subscribers
 from coordwire.coordinator.model.consumer_member import ConsumerMember
-from coordwire.coordinator.patterns import InvalidPattern, TopicPattern
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.coordinator.topics_hash import group_hash
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
+from coordwire.patterns import InvalidPattern, Pattern, PatternMatch
 
-__all__ = ["PatternChange", "resolution_is_due", "update_pattern"]
+__all__ = ["PatternChange", "Resolution", "resolution_is_due", "update_pattern"]
 
 _MIN_INTERVAL_MS = 10_000
+_ALL = 1 << 62
+"""More work than any resolution is."""
 
 
 class PatternChange(Enum):
@@ -60,15 +65,16 @@ def update_pattern(
                 counts[regex] = counts.get(regex, 0) + by
         patterns = [regex for regex, count in counts.items() if count > 0]
         if resolution_is_due(state, group, len(patterns), is_new=is_new):
-            group_id = group.group_id
-            resolved = _resolved(state, patterns)
-            state.later.append(lambda: _take_up(state, group_id, resolved))
+            resolution = Resolution(state, group.group_id, patterns)
+            state.resolutions[group.group_id] = resolution
+            if not state.resolves_in_turns:
+                state.later.append(resolution.end)
     return change
 
 
 def _validate(regex: str) -> None:
     try:
-        TopicPattern(regex)
+        Pattern(regex)
     except InvalidPattern as error:
         raise OperationRefused(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
@@ -78,6 +84,8 @@ def _validate(regex: str) -> None:
 
 def resolution_is_due(state: State, group: ConsumerGroupModel, patterns: int, *, is_new: bool) -> bool:
     """Whether the group's patterns, this many, are to be resolved now."""
+    if group.group_id in state.resolutions:
+        return False
     last = group.last_resolved
     if last is None:
         return patterns > 0
@@ -91,14 +99,52 @@ def resolution_is_due(state: State, group: ConsumerGroupModel, patterns: int, *,
     )
 
 
-def _resolved(state: State, patterns: list[str]) -> dict[str, ResolvedPattern]:
-    names = state.topics.names
-    found = {}
-    for regex in patterns:
-        pattern = TopicPattern(regex)
-        topics = tuple(sorted(name for name in names if pattern.matches(name)))
-        found[regex] = ResolvedPattern(topics, state.topics_version, state.now)
-    return found
+class Resolution:
+    """The patterns of a group on their way to topics; done: whether `end` has nothing left to compute."""
+
+    def __init__(self, state: State, group_id: str, patterns: list[str]) -> None:
+        self._state = state
+        self._group_id = group_id
+        self._patterns = patterns
+        self._names = state.topics.names
+        self._version = state.topics_version
+        self._started_at = state.now
+        self._resolved: dict[str, ResolvedPattern] = {}
+        self._slices = self._run()
+        self._left = 0
+        self.done = False
+
+    def advance(self, amount: int) -> None:
+        """Do so much work: a character of a pattern or of a name each, or what a pattern makes of it. One
+        pattern's text and one character of a name are not divided."""
+        self._left = amount
+        self.done = next(self._slices, True)
+
+    def _run(self) -> Iterator[bool]:
+        """Gives False whenever the work of a turn is done."""
+        for regex in self._patterns:
+            while self._left <= 0:
+                yield False
+            pattern = Pattern(regex)
+            self._left -= len(regex)
+            topics = []
+            for name in self._names:
+                match = PatternMatch(pattern, name)
+                while match.result is None:
+                    while self._left <= 0:
+                        yield False
+                    self._left -= match.advance(self._left)
+                if match.result:
+                    topics.append(name)
+            topics.sort()
+            self._resolved[regex] = ResolvedPattern(tuple(topics), self._version, self._started_at)
+
+    def end(self) -> Result:
+        """The operation: the topics of the patterns are taken up; what is left to compute is computed."""
+        while not self.done:
+            self.advance(_ALL)
+        self._state.resolutions.pop(self._group_id, None)
+        return _take_up(self._state, self._group_id, self._resolved)
 
 
 def _take_up(state: State, group_id: str, resolved: dict[str, ResolvedPattern]) -> Result:
