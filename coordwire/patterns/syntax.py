@@ -31,13 +31,10 @@ from coordwire.patterns.instructions import (
 )
 from coordwire.patterns.invalid_pattern import InvalidPattern
 
-__all__ = ["MAX_DEPTH", "MAX_INSTRUCTIONS", "MAX_REPEATED", "parsed"]
+__all__ = ["MAX_DEPTH", "MAX_INSTRUCTIONS", "parsed"]
 
 MAX_INSTRUCTIONS = 40_000
-"""Of a program: more than the longest text has characters, as Kafka takes that. Repetitions have a limit."""
-
-MAX_REPEATED = 10_000
-"""Instructions that one repetition may come to."""
+"""Of a program: more than the longest text has characters, as Kafka takes that."""
 
 MAX_DEPTH = 1_000
 """Groups in each other."""
@@ -164,9 +161,9 @@ class _Parser:
         last = self._bounded(concatenated(group.pieces))
         return self._bounded(alternated([*group.alternatives, last]))
 
-    def _bounded(self, fragment: Fragment) -> Fragment:
+    def _bounded(self, fragment: Fragment, position: int | None = None) -> Fragment:
         if fragment.size > self._max:
-            raise self._refused("expression too large")
+            raise self._refused("expression too large", position)
         return fragment
 
     # --- groups ---
@@ -232,9 +229,7 @@ class _Parser:
         pieces = self._groups[-1].pieces
         if not pieces:
             raise self._refused("missing argument to repetition operator", start, "nothing to repeat")
-        if (max(least, most) + 1) * (pieces[-1].size + 2) > MAX_REPEATED:
-            raise self._refused("invalid repeat count", start)
-        pieces[-1] = repeated(pieces[-1], least, most)
+        pieces[-1] = self._bounded(repeated(pieces[-1], least, most), start)
 
     def _counts(self) -> tuple[int, int] | None:
         """The counts in braces; None where the brace is a literal one."""

@@ -174,7 +174,7 @@ def test_a_match_can_be_interrupted_and_goes_on(text: str) -> None:
     [
         ("(" * 2_000 + ")" * 2_000, "expression nests too deeply"),
         ("(" * (MAX_DEPTH + 1) + ")" * (MAX_DEPTH + 1), "expression nests too deeply"),
-        ("(((a{100}){100}){100}){100}", "invalid repeat count"),
+        ("(((a{100}){100}){100}){100}", "expression too large"),
         ("a{999}" * 99, "expression too large"),
         ("(?:" + "a{999}" * 50 + "|b)", "expression too large"),
         ("a" * (MAX_INSTRUCTIONS + 1), "expression too large"),
@@ -232,7 +232,7 @@ def test_an_adversarial_pattern_costs_no_more_than_stated(text: str) -> None:
     try:
         pattern = Pattern(text)
     except InvalidPattern as refusal:
-        assert refusal.description in ("invalid repeat count", "expression too large")  # noqa: PT017
+        assert refusal.description == "expression too large"  # noqa: PT017
         return
     for name in ("a" * 40, "ab" * 20 + "\n"):
         match = PatternMatch(pattern, name)

@@ -39,6 +39,7 @@ def test_patterns_mean_what_they_mean_to_kafka() -> None:
         ("a|b|", "", True),
         (r"\p{Lu}.*", "Orders", True),
         ("y" * 32_767, "orders", False),
+        ("(?:abcdefghijklmnop){1000}", "abcdefghijklmnop" * 1_000, True),
         ("|".join(["(o.*)"] * 5_000), "orders", True),
     ],
 )

@@ -30,7 +30,7 @@ public class Re2 {
             return digits.toString();
         } catch (PatternSyntaxException refused) {
             return "E " + refused.getDescription();
-        } catch (RuntimeException failed) {
+        } catch (RuntimeException | StackOverflowError failed) {
             return "F " + failed.getClass().getSimpleName();
         }
     }
