@@ -12,7 +12,7 @@ characters; topic names have nothing of that.
 """
 
 from coordwire.patterns.invalid_pattern import InvalidPattern
-from coordwire.patterns.pattern import CACHE_BYTES, Pattern, PatternMatch
+from coordwire.patterns.pattern import CACHE_BYTES, Pattern, PatternMatch, PatternSelection
 from coordwire.patterns.syntax import MAX_DEPTH, MAX_INSTRUCTIONS
 
 __all__ = [
@@ -22,4 +22,5 @@ __all__ = [
     "InvalidPattern",
     "Pattern",
     "PatternMatch",
+    "PatternSelection",
 ]

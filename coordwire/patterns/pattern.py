@@ -11,13 +11,14 @@ character and its end. What is kept is bounded in bytes; beyond that it is dropp
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from typing import Final
 
 from coordwire.patterns.character_sets import CharacterSet, case_forms
 from coordwire.patterns.instructions import Assertion, Split
 from coordwire.patterns.syntax import MAX_INSTRUCTIONS, parsed
 
-__all__ = ["CACHE_BYTES", "Pattern", "PatternMatch"]
+__all__ = ["CACHE_BYTES", "Pattern", "PatternMatch", "PatternSelection"]
 
 CACHE_BYTES = 1 << 20
 """What a pattern keeps of its states and their transitions."""
@@ -198,6 +199,35 @@ class PatternMatch:
                 number = following
         if self.result is None:
             self._position, self._state = position, pattern._states[number]
+        return work
+
+
+class PatternSelection:
+    """The names, of many, that a pattern matches: found in turns. done: whether `names` are all."""
+
+    def __init__(self, pattern: Pattern, names: Iterable[str]) -> None:
+        self._pattern = pattern
+        self._waiting = iter(names)
+        self._name = ""
+        self._match: PatternMatch | None = None
+        self.names: list[str] = []
+        self.done = False
+
+    def advance(self, amount: int) -> int:
+        """Do so much work, which one character may exceed; gives the work that was done."""
+        work = 0
+        while work < amount:
+            if self._match is None:
+                name = next(self._waiting, None)
+                if name is None:
+                    self.done = True
+                    break
+                self._name, self._match = name, PatternMatch(self._pattern, name)
+            work += self._match.advance(amount - work)
+            if self._match.result is not None:
+                if self._match.result:
+                    self.names.append(self._name)
+                self._match = None
         return work
 
 

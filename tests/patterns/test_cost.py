@@ -6,11 +6,13 @@ import random
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coordwire.cli.filtering import conditions
 from coordwire.patterns import CACHE_BYTES, MAX_DEPTH, MAX_INSTRUCTIONS, InvalidPattern, Pattern, PatternMatch
 from tests.growth import assert_linear, work
 from tests.patterns.random_patterns import random_pattern
@@ -238,3 +240,13 @@ def test_an_adversarial_pattern_costs_no_more_than_stated(text: str) -> None:
         match = PatternMatch(pattern, name)
         assert match.advance(sys.maxsize) <= (len(name) + 1) * pattern.max_work
         assert pattern.kept_bytes <= CACHE_BYTES
+
+
+def test_the_page_of_limits_states_the_bounds() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "limits.md").read_text(encoding="utf-8")
+    section = page.partition("## Regular expressions")[2]
+    filters = conditions.MAX_INSTRUCTIONS
+    for bound in (
+        f"{MAX_INSTRUCTIONS:,}; {filters:,} in a filter", f"{MAX_DEPTH:,} |", f"{CACHE_BYTES >> 20} MB"
+    ):  # fmt: skip
+        assert bound in section

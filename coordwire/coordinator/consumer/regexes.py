@@ -8,7 +8,6 @@ operation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from enum import Enum
 
 from coordwire.coordinator.consumer.consumer_records import epoch_record, pattern_record, pattern_tombstone
@@ -20,7 +19,7 @@ from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.coordinator.topics_hash import group_hash
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
-from coordwire.patterns import InvalidPattern, Pattern, PatternMatch
+from coordwire.patterns import InvalidPattern, Pattern, PatternSelection
 
 __all__ = ["PatternChange", "Resolution", "resolution_is_due", "update_pattern"]
 
@@ -105,39 +104,31 @@ class Resolution:
     def __init__(self, state: State, group_id: str, patterns: list[str]) -> None:
         self._state = state
         self._group_id = group_id
-        self._patterns = patterns
+        self._patterns = iter(patterns)
         self._names = state.topics.names
         self._version = state.topics_version
         self._started_at = state.now
         self._resolved: dict[str, ResolvedPattern] = {}
-        self._slices = self._run()
-        self._left = 0
+        self._regex = ""
+        self._selection: PatternSelection | None = None
         self.done = False
 
     def advance(self, amount: int) -> None:
         """Do so much work: a character of a pattern or of a name each, or what a pattern makes of it. One
         pattern's text and one character of a name are not divided."""
-        self._left = amount
-        self.done = next(self._slices, True)
-
-    def _run(self) -> Iterator[bool]:
-        """Gives False whenever the work of a turn is done."""
-        for regex in self._patterns:
-            while self._left <= 0:
-                yield False
-            pattern = Pattern(regex)
-            self._left -= len(regex)
-            topics = []
-            for name in self._names:
-                match = PatternMatch(pattern, name)
-                while match.result is None:
-                    while self._left <= 0:
-                        yield False
-                    self._left -= match.advance(self._left)
-                if match.result:
-                    topics.append(name)
-            topics.sort()
-            self._resolved[regex] = ResolvedPattern(tuple(topics), self._version, self._started_at)
+        while amount > 0:
+            if self._selection is None:
+                regex = next(self._patterns, None)
+                if regex is None:
+                    self.done = True
+                    return
+                self._regex, self._selection = regex, PatternSelection(Pattern(regex), self._names)
+                amount -= len(regex)
+            amount -= self._selection.advance(amount)
+            if self._selection.done:
+                topics = tuple(sorted(self._selection.names))
+                self._resolved[self._regex] = ResolvedPattern(topics, self._version, self._started_at)
+                self._selection = None
 
     def end(self) -> Result:
         """The operation: the topics of the patterns are taken up; what is left to compute is computed."""
