@@ -116,6 +116,9 @@ def test_names_cost_in_proportion_to_their_number() -> None:
     assert_linear(lambda n: names[:n], read, n=40)
 
 
+MANY_STATES = "(a|b)*a(a|b){300}"
+"""A state a character, for random names."""
+
 HOSTILE = [
     ".{0,900}" * 20,
     "(a|b)*a(a|b){900}",
@@ -126,11 +129,12 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", [*HOSTILE, MANY_STATES])
 def test_what_is_kept_takes_no_more_memory_than_it_may(text: str) -> None:
     tracemalloc = pytest.importorskip("tracemalloc", reason="PyPy does not trace memory")
     rng = random.Random(2)
-    names = ["".join(rng.choice("ab") for _ in range(40)) for _ in range(2)] + [letters(20)]
+    length = 1_000 if text == MANY_STATES else 40
+    names = ["".join(rng.choice("ab") for _ in range(length)) for _ in range(2)] + [letters(20)]
     pattern = Pattern(text)
     tracemalloc.start()
     try:
@@ -250,3 +254,12 @@ def test_the_page_of_limits_states_the_bounds() -> None:
         f"{MAX_INSTRUCTIONS:,}; {filters:,} in a filter", f"{MAX_DEPTH:,} |", f"{CACHE_BYTES >> 20} MB"
     ):  # fmt: skip
         assert bound in section
+
+
+def test_a_set_is_asked_once_a_character_however_often_it_is_repeated() -> None:
+    counts = []
+    for one in ("[b]", r"[\pN\pS\pP\pZ]"):
+        pattern = Pattern(f"(?:{one}?){{900}}b")
+        match = PatternMatch(pattern, "\u3042")
+        counts.append(match.advance(sys.maxsize))
+    assert counts[1] == counts[0] + 4
