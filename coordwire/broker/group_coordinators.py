@@ -52,6 +52,9 @@ _SPLIT: dict[type[Message], tuple[str, str, type[Any], str]] = {
 the response, and the field that lists the answers."""
 
 
+_TURN = 10_000
+"""Work of a turn of what a shard does between requests: some milliseconds."""
+
 _KEPT = 10_000
 """So many groups' partitions and so many clients are remembered at most."""
 
@@ -76,6 +79,7 @@ class GroupCoordinators:
         self._cluster = cluster
         self._slots: dict[int, _Slot] = {}
         self._elsewhere: Shard | None = None
+        self._working: dict[_Slot, None] = {}
         self._places: dict[str, int] = {}
         self._contexts: dict[tuple[str | None, str], RequestContext] = {}
 
@@ -111,7 +115,7 @@ class GroupCoordinators:
         if slot is None:
             cluster = self._cluster
             partition = cluster.offsets_topic().partitions[index]
-            shard = Shard(now=cluster.clock(), config=cluster.config.coordinator)
+            shard = Shard(now=cluster.clock(), config=cluster.config.coordinator, resolves_in_turns=True)
             slot = self._slots[index] = _Slot(shard, partition)
             shard.set_topics(cluster.image())
             shard.begin_loading()
@@ -229,6 +233,10 @@ class GroupCoordinators:
                 if ended is not None:
                     ended(effect.error_code)
         slot.deadline = shard.next_deadline()
+        if shard.has_work:
+            self._working.setdefault(slot)
+        else:
+            self._working.pop(slot, None)
 
     def _encoded(self, append: Append) -> bytes:
         now = self._cluster.clock()
@@ -269,16 +277,23 @@ class GroupCoordinators:
     # --- time, topics, settings ---
 
     def next_deadline(self) -> int | None:
-        """When a shard has something to do next."""
+        """When a shard has something to do next: at once while there is work."""
+        if self._working:
+            return self._cluster.clock()
         return min(
             (slot.deadline for slot in self._slots.values() if slot.deadline is not None), default=None
         )
 
     def advance(self, now: int) -> None:
-        """Run what is due in all shards."""
+        """Run what is due in all shards, and a turn of the work of the shard that has waited longest."""
         for slot in list(self._slots.values()):
             if slot.deadline is not None and slot.deadline <= now:
                 self._advance(slot, now)
+        if self._working:
+            slot = next(iter(self._working))
+            del self._working[slot]
+            slot.shard.work(_TURN)
+            self._pump(slot)
 
     def _advance(self, slot: _Slot, now: int) -> None:
         while not slot.shard.advance(now):
@@ -319,6 +334,7 @@ class GroupCoordinators:
         for slot in self._slots.values():
             slot.waiting.clear()
         self._slots.clear()
+        self._working.clear()
 
 
 def _listed(response: Message) -> list[Any]:

@@ -3,6 +3,7 @@
     ticket = shard.handle(request, version=9, context=context)
     for effect in shard.effects(): ...         Append: write it, then `appended` or `failed`; Answer: send it
     shard.next_deadline(); shard.advance(now)  time is an input
+    while shard.has_work: shard.work(1_000)    only with resolves_in_turns=True: a turn of what takes long
     shard.load(records); shard.unload()        the partition comes and goes
 
 Rules: nothing that a client sends raises. An answer leaves after its records are durable, so `effects` is
@@ -70,13 +71,19 @@ class Shard:
         config: CoordinatorConfig | None = None,
         assignors: Mapping[str, Assignor] | None = None,
         listener: GroupListener = NO_LISTENER,
+        resolves_in_turns: bool = False,
     ) -> None:
         """assignors: a test's own, beside Kafka's or in their place, for names in the configuration.
         listener: takes reports of each change of a group's state; it belongs to this shard alone.
+        resolves_in_turns: whether patterns that members subscribe to are matched with the topics' names in
+        turns of `work`, between which other requests can be handled; else within the call that needs it.
         """
         self._enter(ShardStatus.ABSENT)
         self._effects: deque[Effect] = deque()
-        self._state = State(config or CoordinatorConfig(), now, assignors=assignors or {}, listener=listener)
+        self._state = State(
+            config or CoordinatorConfig(), now, assignors=assignors or {}, listener=listener,
+            resolves_in_turns=resolves_in_turns,
+        )  # fmt: skip
         self._writes = Writes(self._state, self._effects, 0)
         self._tickets = 0
 
@@ -138,6 +145,25 @@ class Shard:
             marker = TransactionMarker(committed, coordinator_epoch)
             self._writes.run(lambda: Result(producer=(producer_id, producer_epoch), marker=marker), completed)
         return ticket
+
+    @property
+    def has_work(self) -> bool:
+        """Whether `work` has something to do."""
+        return bool(self._state.resolutions)
+
+    def work(self, amount: int) -> None:
+        """Go on with the patterns of the group that has waited longest, by about so much work: a character
+        of a pattern or of a name each, or one instruction that a pattern tries."""
+        resolutions = self._state.resolutions
+        group_id = next(iter(resolutions), None)
+        if group_id is None:
+            return
+        resolution = resolutions[group_id]
+        resolution.advance(amount)
+        if resolution.done:
+            self._writes.run(resolution.end, _nobody_waits)
+        else:
+            resolutions[group_id] = resolutions.pop(group_id)
 
     def _enter(self, status: ShardStatus) -> None:
         self.status = status
@@ -221,7 +247,7 @@ class Shard:
         return State(
             old.config, old.now, old.topics, topics_version=old.topics_version,
             new_topics_version=old.new_topics_version, assignors=old.assignors,
-            listener=old.listener,
+            listener=old.listener, resolves_in_turns=old.resolves_in_turns,
         )  # fmt: skip
 
     # --- inputs ---

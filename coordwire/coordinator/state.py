@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from coordwire.codec import Message
 from coordwire.coordinator.assignors import Assignor
@@ -23,6 +23,9 @@ from coordwire.coordinator.timers import TimerKey, Timers
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
+
+if TYPE_CHECKING:
+    from coordwire.coordinator.consumer.regexes import Resolution
 
 __all__ = ["NOTHING", "NO_PRODUCER", "GroupModel", "Outcome", "Reply", "Result", "State"]
 
@@ -71,7 +74,8 @@ class State:
 
     topics_version, new_topics_version: of the topics' image, and of the last one that had new topics.
     later: operations to run after the one that is running. assignors: a test's own, by name.
-    listener: takes reports of what happens to groups.
+    resolutions: by group, those that have not ended; resolves_in_turns: whether `Shard.work` runs them, and
+    not `later`. listener: takes reports of what happens to groups.
     """
 
     config: CoordinatorConfig
@@ -80,6 +84,8 @@ class State:
     topics_version: int = -1
     new_topics_version: int = -1
     later: deque[Callable[[], Result]] = field(default_factory=deque)
+    resolutions: dict[str, Resolution] = field(default_factory=dict)
+    resolves_in_turns: bool = False
     assignors: Mapping[str, Assignor] = field(default_factory=dict)
     listener: GroupListener = NO_LISTENER
     snapshots: Snapshots = field(default_factory=Snapshots)

@@ -1,7 +1,7 @@
 """Which topics a consumer reads, from its `topic_count`, and with how many threads each.
 
 Strategy: a static subscription names its topics; a wildcard is matched against the topics that there are.
-Rules: regular expressions are those of `coordwire.coordinator.patterns`, which match in linear time, and
+Rules: regular expressions are those of `coordwire.patterns`, which match in linear time, and
 match whole names as Java's `matches` does; wildcards leave out the offsets topic. What cannot be used raises
 `DecodeError`: an expression that is invalid, a name that cannot be in a path, more than `MAX_STREAMS`
 threads.
@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from coordwire.coordinator.patterns import InvalidPattern, TopicPattern
 from coordwire.drafts.actions import DraftPartition
 from coordwire.errors import EncodeError, Malformed
+from coordwire.patterns import InvalidPattern, Pattern
 from coordwire.zookeeper import (
     Registration,
     StaticTopics,
@@ -41,7 +41,7 @@ class TopicInterest:
         streams = count.streams.values() if isinstance(count, StaticTopics) else (count.streams,)
         if (most := max(streams, default=0)) > MAX_STREAMS:
             raise Malformed(f"expected at most {MAX_STREAMS} streams, got {most}", 0, "topic_count")
-        self._pattern: TopicPattern | None = None
+        self._pattern: Pattern | None = None
         if isinstance(count, StaticTopics):
             for topic in count.streams:
                 try:
@@ -50,7 +50,7 @@ class TopicInterest:
                     raise Malformed(error.reason, 0, "topic_count") from None
             return
         try:
-            self._pattern = TopicPattern(count.pattern)
+            self._pattern = Pattern(count.pattern)
         except InvalidPattern as error:
             raise Malformed(f"not a regular expression: {error}", 0, "topic_count") from None
 

@@ -19,6 +19,8 @@ from coordwire.messages import (
     FindCoordinatorRequest,
     InitProducerIdRequest,
     ListTransactionsRequest,
+    ListTransactionsResponse,
+    MetadataRequest,
     ProduceRequest,
     WriteTxnMarkersRequest,
     add_partitions_to_txn,
@@ -239,6 +241,29 @@ def test_each_node_answers_for_its_own_ids() -> None:
             assert described(core, name, node).error_code == error
             listed = core.ask(ListTransactionsRequest(), 1, node).transaction_states
             assert (name in [one.transactional_id for one in listed]) is not error
+
+
+def test_a_slow_pattern_is_matched_with_transactional_ids_in_turns() -> None:
+    core = core_with()
+    long = "ab" * 2_000
+    for name in (long, "idle"):
+        TransactionClient(core, name).init()
+    slow = ListTransactionsRequest(transactional_id_pattern="(a|b)*a(a|b){400}|idle")
+    answers, _ = core.begin(slow, 2)
+    turns = 0
+    while not answers:
+        turns += 1
+        assert core.ask(MetadataRequest(topics=[]), 9).error_code == 0  # another request, between
+        core.pass_time(1)
+    assert turns > 5
+    (answer,) = answers
+    assert isinstance(answer, ListTransactionsResponse)
+    assert sorted(one.transactional_id for one in answer.transaction_states) == ["idle"]
+    answers, call = core.begin(slow, 2)
+    assert call.on_close is not None
+    call.on_close()  # the client goes away
+    core.pass_time(1_000)
+    assert not answers
 
 
 def test_what_tools_ask() -> None:

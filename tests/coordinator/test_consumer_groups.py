@@ -38,6 +38,7 @@ from coordwire.messages import (
 )
 from coordwire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequestTopicPartitions
 from coordwire.testing import strategies
+from tests.growth import work
 
 ORDERS = UUID(int=7)
 IMAGE = TopicsImage([TopicImage(ORDERS, "orders", 4)])
@@ -229,6 +230,101 @@ def test_a_pattern_is_resolved_after_the_heartbeat_and_again_for_new_topics() ->
     desk.advance(11_000)
     desk.beat("a", 2)
     assert desk.group().resolved.items()[0][1].topics == ("more", "orders")
+
+
+def slow_pattern(count: int) -> str:
+    """Legal, and slow for every name: the whole of it is tried at each character."""
+    return f"(?:[^{''.join(chr(0x4E00 + one) for one in range(count))}]?){{900}}"
+
+
+def test_patterns_can_be_resolved_in_turns() -> None:
+    """As Kafka's executor does: only the end of a resolution is an operation."""
+    topics = [TopicImage(UUID(int=100 + one), f"orders-{one:04}", 1) for one in range(300)]
+    desk = Desk(resolves_in_turns=True)
+    desk.shard.set_topics(TopicsImage(topics))
+    desk.join("a", subscribed_topic_names=None, subscribed_topic_regex=slow_pattern(500))
+    assert desk.shard.has_work
+    assert desk.group().resolved.items() == []
+    written = len(desk.log)
+    turns = 0
+    while desk.shard.has_work:
+        turns += 1
+        if turns < 5:  # a turn is bounded, but for one character of a name
+            assert work(lambda: desk.shard.work(100)) < 100_000
+        else:
+            desk.shard.work(100)
+        if desk.shard.has_work:
+            desk.take()
+            assert len(desk.log) == written  # nothing is written before the end
+            if turns == 10:
+                desk.shard.set_topics(TopicsImage(topics[:200]))  # what it reads is what was there
+                assert desk.join("b").error_code == 0  # another request is handled between
+                assert desk.beat("a", 1, []).error_code == 0  # and does not begin it again
+                written = len(desk.log)
+    desk.take()
+    assert turns > 20
+    ((pattern, resolved),) = desk.group().resolved.items()
+    assert pattern == slow_pattern(500)
+    assert resolved.topics == tuple(topic.name for topic in topics)
+
+
+def test_groups_take_turns() -> None:
+    desk = Desk(resolves_in_turns=True)
+    desk.shard.set_topics(TopicsImage([TopicImage(UUID(int=one + 100), f"t{one}", 1) for one in range(100)]))
+    for name, pattern in (("slow", slow_pattern(500)), ("fast", "t1.*")):
+        desk.join("a", group_id=name, subscribed_topic_names=None, subscribed_topic_regex=pattern)
+    for _ in range(4):
+        desk.shard.work(2_000)
+        desk.take()
+    assert len(desk.group("fast").resolved.items()[0][1].topics) == 11
+    assert desk.shard.has_work
+    assert desk.group("slow").resolved.items() == []
+
+
+def test_a_shard_that_gives_up_its_partition_resolves_nothing_more() -> None:
+    desk = Desk(resolves_in_turns=True)
+    desk.join("a", subscribed_topic_names=None, subscribed_topic_regex="o.*")
+    desk.shard.unload()
+    assert not desk.shard.has_work
+    desk.shard.work(1_000)
+    desk.take()
+    other = Desk(resolves_in_turns=True)
+    other.join("a", subscribed_topic_names=None, subscribed_topic_regex="o.*")
+    other.beat("a", -1)  # the group is empty before the resolution ends
+    while other.shard.has_work:
+        other.shard.work(1_000)
+    other.take()
+    assert other.group().resolved.items() == []
+
+
+@pytest.mark.parametrize("in_turns", [False, True])
+def test_turns_lead_to_what_one_call_leads_to(in_turns: bool) -> None:
+    logs = []
+    for resolves_in_turns in (False, in_turns):
+        desk = Desk(resolves_in_turns=resolves_in_turns)
+        for member, pattern in (("a", "ord.*"), ("b", "[a-z]+"), ("c", "ord.*")):
+            desk.join(member, subscribed_topic_names=None, subscribed_topic_regex=pattern)
+            while desk.shard.has_work:
+                desk.shard.work(1)
+            desk.take()
+            desk.advance(desk.shard._state.now + 11_000)
+        logs.append(desk.log)
+    assert logs[0] == logs[1]
+
+
+def test_a_pattern_of_one_large_set_costs_one_heartbeat_little() -> None:
+    """A pattern of 1.5 KB, whose set is repeated 900 times."""
+    counts = []
+    for count in (250, 500, 1_000):
+        desk = Desk()
+        counts.append(
+            work(
+                lambda desk=desk, count=count: desk.join(  # type: ignore[misc]
+                    "a", subscribed_topic_names=None, subscribed_topic_regex=slow_pattern(count)
+                )
+            )
+        )
+    assert counts[2] < 2 * counts[0]
 
 
 REQUESTS: dict[type[Message], int] = {

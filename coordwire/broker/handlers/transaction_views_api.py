@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from coordwire.broker.cluster_topics import bad_name
 from coordwire.broker.handlers.api_call import ApiCall, led_partition
-from coordwire.coordinator.patterns import InvalidPattern, TopicPattern
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.transactions import TransactionalId
 from coordwire.enums import ErrorCode, TransactionStatus
@@ -20,8 +19,12 @@ from coordwire.messages.describe_producers import PartitionResponse, ProducerSta
 from coordwire.messages.describe_transactions import TopicData
 from coordwire.messages.describe_transactions import TransactionState as DescribedTransaction
 from coordwire.messages.list_transactions import TransactionState as ListedTransaction
+from coordwire.patterns import InvalidPattern, Pattern, PatternSelection
 
 __all__ = ["describe_producers", "describe_transactions", "list_transactions"]
+
+_TURN = 10_000
+"""Work of a turn of matching a pattern with transactional ids, after which other requests are handled."""
 
 _NAMES = {
     TransactionStatus.EMPTY: "Empty",
@@ -67,7 +70,7 @@ def _described(call: ApiCall, name: str) -> DescribedTransaction:
     )
 
 
-def list_transactions(call: ApiCall) -> ListTransactionsResponse:
+def list_transactions(call: ApiCall) -> ListTransactionsResponse | None:
     request: ListTransactionsRequest = call.request
     statuses = {name: status for status, name in _NAMES.items()}
     wanted = {statuses[name] for name in request.state_filters if name in statuses}
@@ -75,15 +78,16 @@ def list_transactions(call: ApiCall) -> ListTransactionsResponse:
         unknown_state_filters=[name for name in request.state_filters if name not in statuses],
         transaction_states=[],
     )
-    pattern: TopicPattern | None = None
+    pattern: Pattern | None = None
     if request.transactional_id_pattern:
         try:
-            pattern = TopicPattern(request.transactional_id_pattern)
+            pattern = Pattern(request.transactional_id_pattern)
         except InvalidPattern:
             response.error_code = int(ErrorCode.INVALID_REGULAR_EXPRESSION)
             return response
 
     now, least = call.cluster.clock(), request.duration_filter
+    listed: dict[str, ListedTransaction] = {}
 
     def is_wanted(one: TransactionalId) -> bool:
         facts = one.facts
@@ -92,20 +96,44 @@ def list_transactions(call: ApiCall) -> ListTransactionsResponse:
             and (not request.producer_id_filters or facts.producer_id in request.producer_id_filters)
             and (not request.state_filters or facts.status in wanted)
             and (least < 0 or now - facts.start_time > least)
-            and (pattern is None or pattern.matches(one.name))
         )
 
     for shard in call.cluster.transactions.shards(call.node):
-        response.transaction_states.extend(
-            ListedTransaction(
+        for one in filter(is_wanted, shard.ids.values()):
+            listed[one.name] = ListedTransaction(
                 transactional_id=one.name,
                 producer_id=one.facts.producer_id,
                 transaction_state=_NAMES[one.facts.status],
             )
-            for one in shard.ids.values()
-            if is_wanted(one)
-        )
-    return response
+    if pattern is None:
+        response.transaction_states = list(listed.values())
+        return response
+    return _select(call, PatternSelection(pattern, listed), listed, response)
+
+
+def _select(
+    call: ApiCall,
+    selection: PatternSelection,
+    listed: dict[str, ListedTransaction],
+    response: ListTransactionsResponse,
+) -> ListTransactionsResponse | None:
+    """Keep what a pattern matches: at once if that is little work, else in turns between other requests."""
+    selection.advance(_TURN)
+    if selection.done:
+        response.transaction_states = [listed[name] for name in selection.names]
+        return response
+    cluster = call.cluster
+    timer = f"list-transactions-{cluster.new_uuid()}"
+
+    def go_on() -> None:
+        call.on_close = None
+        selected = _select(call, selection, listed, response)
+        if selected is not None:
+            call.reply(selected)
+
+    cluster.timers.set(timer, cluster.clock() + 1, go_on)
+    call.on_close = lambda: cluster.timers.cancel(timer)
+    return None
 
 
 def describe_producers(call: ApiCall) -> DescribeProducersResponse:

@@ -53,6 +53,7 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     ">": lambda one, other: one > other,
     ">=": lambda one, other: one >= other,
 }  # fmt: skip
+
 _NUMBERS: tuple[Sort, ...] = ("number", "duration")
 _TEXTS: tuple[Sort, ...] = ("text", "name")
 
@@ -256,7 +257,7 @@ def _matching(field: FieldPath, constant: Constant) -> Callable[[EntryFields, An
     except PatternError as error:
         start = constant.start + 1 + error.position
         raise FilterError(f"in the regular expression: {error.reason}", start, start + 1) from None
-    return lambda fields, one: (text := _text_of(field, fields, one)) is not None and pattern.search(text)
+    return lambda fields, one: (text := _text_of(field, fields, one)) is not None and pattern.matches(text)
 
 
 def _timed(

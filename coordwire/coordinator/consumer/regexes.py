@@ -1,7 +1,9 @@
 """Patterns that members subscribe to: checked when they are new, resolved to topics after the heartbeat.
 
 All patterns of a group are resolved together, so that they lead to one rebalance: when one is new, when
-topics were created, and after a while; never twice within 10 seconds.
+topics were created, and after a while; never twice within 10 seconds. As Kafka's executor does, a resolution
+runs beside the state machine: it reads the topics as they were when it began, and only its end is an
+operation.
 """
 
 from __future__ import annotations
@@ -18,10 +20,13 @@ from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.coordinator.topics_hash import group_hash
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
+from coordwire.patterns import PatternSelection
 
-__all__ = ["PatternChange", "resolution_is_due", "update_pattern"]
+__all__ = ["PatternChange", "Resolution", "resolution_is_due", "update_pattern"]
 
 _MIN_INTERVAL_MS = 10_000
+_ALL = 1 << 62
+"""More work than any resolution is."""
 
 
 class PatternChange(Enum):
@@ -60,9 +65,10 @@ def update_pattern(
                 counts[regex] = counts.get(regex, 0) + by
         patterns = [regex for regex, count in counts.items() if count > 0]
         if resolution_is_due(state, group, len(patterns), is_new=is_new):
-            group_id = group.group_id
-            resolved = _resolved(state, patterns)
-            state.later.append(lambda: _take_up(state, group_id, resolved))
+            resolution = Resolution(state, group.group_id, patterns)
+            state.resolutions[group.group_id] = resolution
+            if not state.resolves_in_turns:
+                state.later.append(resolution.end)
     return change
 
 
@@ -78,6 +84,8 @@ def _validate(regex: str) -> None:
 
 def resolution_is_due(state: State, group: ConsumerGroupModel, patterns: int, *, is_new: bool) -> bool:
     """Whether the group's patterns, this many, are to be resolved now."""
+    if group.group_id in state.resolutions:
+        return False
     last = group.last_resolved
     if last is None:
         return patterns > 0
@@ -91,14 +99,44 @@ def resolution_is_due(state: State, group: ConsumerGroupModel, patterns: int, *,
     )
 
 
-def _resolved(state: State, patterns: list[str]) -> dict[str, ResolvedPattern]:
-    names = state.topics.names
-    found = {}
-    for regex in patterns:
-        pattern = TopicPattern(regex)
-        topics = tuple(sorted(name for name in names if pattern.matches(name)))
-        found[regex] = ResolvedPattern(topics, state.topics_version, state.now)
-    return found
+class Resolution:
+    """The patterns of a group on their way to topics; done: whether `end` has nothing left to compute."""
+
+    def __init__(self, state: State, group_id: str, patterns: list[str]) -> None:
+        self._state = state
+        self._group_id = group_id
+        self._patterns = iter(patterns)
+        self._names = state.topics.names
+        self._version = state.topics_version
+        self._started_at = state.now
+        self._resolved: dict[str, ResolvedPattern] = {}
+        self._regex = ""
+        self._selection: PatternSelection | None = None
+        self.done = False
+
+    def advance(self, amount: int) -> None:
+        """Do so much work: a character of a pattern or of a name each, or what a pattern makes of it. One
+        pattern's text and one character of a name are not divided."""
+        while amount > 0:
+            if self._selection is None:
+                regex = next(self._patterns, None)
+                if regex is None:
+                    self.done = True
+                    return
+                self._regex, self._selection = regex, PatternSelection(TopicPattern(regex), self._names)
+                amount -= len(regex)
+            amount -= self._selection.advance(amount)
+            if self._selection.done:
+                topics = tuple(sorted(self._selection.names))
+                self._resolved[self._regex] = ResolvedPattern(topics, self._version, self._started_at)
+                self._selection = None
+
+    def end(self) -> Result:
+        """The operation: the topics of the patterns are taken up; what is left to compute is computed."""
+        while not self.done:
+            self.advance(_ALL)
+        self._state.resolutions.pop(self._group_id, None)
+        return _take_up(self._state, self._group_id, self._resolved)
 
 
 def _take_up(state: State, group_id: str, resolved: dict[str, ResolvedPattern]) -> Result:

@@ -16,7 +16,7 @@ from coordwire.group_events import GroupEvent, OffsetCommitted, TransactionStep
 from coordwire.messages import OffsetCommitKey
 from coordwire.timeline.from_shard.rebalances import Rebalances
 
-__all__ = ["NO_PRODUCER", "Commits"]
+__all__ = ["NO_PRODUCER", "ShardCommits"]
 
 NO_PRODUCER = -1
 
@@ -29,7 +29,7 @@ class _Transaction:
     groups: dict[str, None] = field(default_factory=dict)
 
 
-class Commits:
+class ShardCommits:
     """Of all groups."""
 
     def __init__(self, report: Callable[[GroupEvent], None], rebalances: Rebalances) -> None:

@@ -24,7 +24,7 @@ from coordwire.coordinator.topics import TopicsImage
 from coordwire.group_events import GroupEvent
 from coordwire.messages import OffsetCommitKey
 from coordwire.timeline.from_shard.classic_groups import ClassicGroups
-from coordwire.timeline.from_shard.commits import Commits
+from coordwire.timeline.from_shard.commits import ShardCommits
 from coordwire.timeline.from_shard.consumer_groups import ConsumerGroups
 from coordwire.timeline.from_shard.rebalances import Rebalances
 
@@ -66,7 +66,7 @@ class ShardTimeline(GroupListener):
         self._rebalances = Rebalances(report, lambda: self._number)
         self._classic = ClassicGroups(self._note, report, self._rebalances)
         self._consumer = ConsumerGroups(report, self._rebalances, lambda: self._topics)
-        self._commits = Commits(report, self._rebalances)
+        self._commits = ShardCommits(report, self._rebalances)
 
     def _note(self, group: ClassicGroupModel | None, tell: Callable[[], None]) -> None:
         """Something happened in the operation that is running."""
