@@ -6,14 +6,16 @@ Connections of other protocols beside Kafka's are everyday and not noted; TLS on
 
 from __future__ import annotations
 
-__all__ = ["DECRYPT", "capture_notes"]
+__all__ = ["DECRYPT", "capture_notes", "is_lone_response"]
 
 from collections import Counter
 from collections.abc import Collection, Iterator
 
+from coordwire.capture.entries import Entry
+from coordwire.capture.framing import may_be_request
 from coordwire.capture.other_protocols import TLS
 from coordwire.capture.reader import Capture
-from coordwire.errors import counted
+from coordwire.errors import UnreadableRange, counted
 
 MOST_NAMED = 8
 """Ports and protocols that a sentence names."""
@@ -51,6 +53,15 @@ def capture_notes(capture: Capture) -> Iterator[str]:
     if named:
         connections = counted(sum(named.values()), "connection", ",")
         yield f"{connections} encrypted with TLS, to {_listed(named, 'port {}')}; {DECRYPT}"
+
+
+def is_lone_response(entry: Entry) -> bool:
+    """Whether a frame of unknown sender was refused that may be a response whose request is not in the input:
+    any but those that begin as a request does, with the client's name."""
+    if isinstance(entry, UnreadableRange) or entry.error is None or entry.request is not None or entry.token:
+        return False
+    prefixed = len(entry.body).to_bytes(4, "big") + entry.body
+    return entry.direction == "response" or not entry.client_id or not may_be_request(prefixed)
 
 
 def _no_kafka(capture: Capture) -> str:

@@ -19,7 +19,7 @@ from coordwire.capture.detect import sniff
 from coordwire.capture.entries import Entry
 from coordwire.capture.reader import FORMATS, Capture, read_head
 from coordwire.cli import Failure, decode_formats, dialect_options, filters, live, local_tables, selection
-from coordwire.cli.capture_notes import capture_notes
+from coordwire.cli.capture_notes import capture_notes, is_lone_response
 from coordwire.cli.decode_formats import DecodeFormat
 from coordwire.cli.inputs import failure, note, opened, shown
 from coordwire.cli.topic_names import TopicNames
@@ -207,6 +207,7 @@ def _entries_to(
     chosen = looking.chosen
     chosen.check(capture)
     wanted = filters.Filter(options, looking.names)
+    lone = 0
     for entry in _entries(name, capture):
         if observe is not None:
             observe(entry)
@@ -216,10 +217,17 @@ def _entries_to(
             output.write(entry, digits)
             if isinstance(entry, UnreadableRange) or entry.error is not None:
                 status = 1
+                lone += capture.format in ("hex", "frames") and is_lone_response(entry)
     output.finish()
     looking.digits = max(looking.digits, capture.tally.digits)
     _notes(name, capture, wanted.passed_over + chosen.passed_over)
     chosen.passed_over = 0
+    if lone and options.dialect == "kafka":
+        frames = "1 frame" if lone == 1 else f"{lone:,} frames"
+        note(
+            f"{shown(name)}: {frames} may be a response whose request is not in the input; "
+            "coordwire explain --response-to API --version N HEX reads one"
+        )
     return status
 
 

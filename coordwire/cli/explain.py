@@ -17,8 +17,9 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.cli import Failure, dialect_options
 from coordwire.cli.annotated_hex import HexFormat
+from coordwire.cli.capture_notes import is_lone_response
 from coordwire.cli.filters import api
-from coordwire.cli.inputs import failure, opened, shown
+from coordwire.cli.inputs import failure, note, opened, shown
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import read_response
@@ -44,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         raise Failure("explain: a response in another dialect can only be read after its request: give both")
     _refuse_files(options.hex)
     output = HexFormat(show_secrets=True, strict=options.strict)
-    status = 0
+    status = lone = 0
     for entry in _entries(options):
         if isinstance(entry, UnreadableRange):
             raise Failure(f"explain: {entry.reason}")
@@ -52,6 +53,13 @@ def run(options: argparse.Namespace) -> int:
             _answer(entry, options.response_to, options.version, options.strict)
         output.write(entry, 0)
         status = max(status, int(entry.error is not None))
+        lone += options.response_to is None and is_lone_response(entry)
+    if lone and options.dialect == Dialect.KAFKA:
+        frames = "a frame" if lone == 1 else f"{lone:,} frames"
+        note(
+            f"explain: {frames} may be a response, which does not name its API: give --response-to API "
+            "--version N, or its request before it"
+        )
     return status
 
 
