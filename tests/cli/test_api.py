@@ -10,8 +10,9 @@ import pytest
 
 from coordwire import messages
 from coordwire.cli.api.contents import entries
-from coordwire.cli.api.field_docs import field_docs, rows
+from coordwire.cli.api.field_docs import rows
 from coordwire.codec import Struct
+from coordwire.codec.class_docs import field_docs
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 

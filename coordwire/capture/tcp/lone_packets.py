@@ -2,9 +2,9 @@
 
 Strategy: `find_link` tries each link type and believes a packet only where its headers agree with one another
 and with the count of bytes; `LonePackets` then has `read_segments` read it, and joins the payloads of a flow
-that follow one another. Rules: a Kafka frame is never taken for a packet: the caller tries size
-prefixes first, and bytes that decode as a request are not one; what a packet lacks of a frame, or holds instead
-of one, is reported with its endpoints.
+that follow one another. Rules: a Kafka frame is never taken for a packet: the caller tries size prefixes
+first, and bytes that decode as a request are not one; what a packet lacks of a frame, or holds instead of
+one, is reported with its endpoints.
 """
 
 from __future__ import annotations
