@@ -19,7 +19,7 @@ from coordwire.cli import Failure, dialect_options
 from coordwire.cli.annotated_hex import HexFormat
 from coordwire.cli.capture_notes import is_lone_response
 from coordwire.cli.filters import api
-from coordwire.cli.inputs import failure, note, opened, shown
+from coordwire.cli.inputs import failure, is_piped, note, opened, shown
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import read_response
@@ -30,15 +30,23 @@ _HEX = re.compile(r"(?:0[xX])?[0-9a-fA-F\s:,]*")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "hex", nargs="+", metavar="HEX", help="frames in hex; - reads hex or frames from stdin"
+        "hex",
+        nargs="*",
+        metavar="HEX",
+        help="frames or packets in hex; without any, and -: hex or frames from standard input",
     )
     parser.add_argument("--response-to", type=api, metavar="API", help="the frames are responses of this API")
     parser.add_argument("--version", type=int, metavar="N", help="API version of the request")
     dialect_options.configure(parser)
     parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
+    parser.set_defaults(usage_error=parser.error)
 
 
 def run(options: argparse.Namespace) -> int:
+    if not options.hex:
+        if not is_piped():
+            options.usage_error("expected HEX, or a pipe to standard input")
+        options.hex = ["-"]
     if (options.response_to is None) != (options.version is None):
         raise Failure("explain: --response-to and --version go together")
     if options.response_to is not None and options.dialect != Dialect.KAFKA:
