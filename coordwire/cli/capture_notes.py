@@ -23,12 +23,14 @@ MOST_NAMED = 8
 BROKERS = range(9090, 9100)
 """Ports that brokers usually listen on, also with a digit before them, as 19092 and 29092."""
 
-DECRYPT = (
-    "coordwire does not decrypt: capture where TLS has ended (a PLAINTEXT listener, after a proxy), or "
-    "decrypt first: record the keys with SSLKEYLOGFILE, add them with "
-    "editcap --inject-secrets tls,KEYS IN OUT and read OUT in Wireshark"
-)
-"""What to do about TLS."""
+DECRYPT = """\
+coordwire does not decrypt. To see the frames:
+  - capture where they are plain: at a PLAINTEXT listener, or between the broker and a proxy
+    that ends TLS; on that host: coordwire decode -i lo --port PORT
+  - or log the keys of new connections: SSLKEYLOGFILE=KEYS for clients whose TLS library
+    writes it, for a JVM an agent that does; then editcap --inject-secrets tls,KEYS IN OUT,
+    and read OUT in Wireshark, whose decrypted bytes coordwire explain takes as hex"""
+"""What to do about TLS, in lines."""
 
 
 def capture_notes(capture: Capture) -> Iterator[str]:
@@ -73,10 +75,10 @@ def _no_kafka(capture: Capture) -> str:
     if capture.ports:
         wanted = " or ".join(str(port) for port in sorted(capture.ports))
         return f"{connections} to port {wanted}, the one named with --port; there are: {_listed(ports, '{}')}"
-    return (
-        f"{connections} of them recognised as Kafka: {_listed(ports, '{}')}; "
-        "if one is, name its broker's port with --port"
-    )
+    hint = "; if one is, name its broker's port with --port"
+    if all(spoken == TLS for spoken, _ in summary.others):
+        hint = ""
+    return f"{connections} of them recognised as Kafka: {_listed(ports, '{}')}{hint}"
 
 
 def _is_brokers(port: int, named: Collection[int]) -> bool:
