@@ -29,6 +29,26 @@ COMMANDS = {
     "api": "show APIs, their versions and their fields",
     "completion": "print a script that completes command lines in bash, zsh or fish",
 }
+EXAMPLES = {
+    "": "decode --format line incident.pcap",
+    "decode": "decode --format line --errors incident.pcap",
+    "encode": "encode --to frames incident.jsonl",
+    "explain": "explain 0000000e0012000000000007000474696c6c",
+    "timeline": "timeline --group payments captures/",
+    "segment": "segment verify /var/kafka/orders-0",
+    "segment dump": "segment dump --from-offset 1000 /var/kafka/orders-0",
+    "segment verify": "segment verify /var/kafka/orders-0",
+    "segment recover": "segment recover --out recovered /var/kafka/orders-0",
+    "segment index": "segment index --check /var/kafka/orders-0",
+    "offsets": "offsets --lag --group payments /var/kafka",
+    "pipeline": "pipeline --engine local captures/ --out tables",
+    "serve": "serve --topic orders:3 --port 9092",
+    "simulate": "simulate consumer --members 3 --faults '15s crash consumer-1'",
+    "api": "api Fetch 17",
+    "completion": "completion bash",
+}
+"""A command line of each, which its help opens with."""
+
 INTERRUPTED = 130
 _BACK = re.compile(r"-[0-9]")
 OF_OTHER_SYSTEMS = ("fcntl",)
@@ -91,6 +111,13 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         lines = [self._usage(), f"{self.prog}: error: {shown(message)}", f"{self.prog} --help says more"]
         self.exit(2, "".join(f"{line}\n" for line in lines))
+
+    def format_help(self) -> str:
+        """The help, with the short usage and an example first."""
+        words = self.prog.partition(" ")[2]
+        usage = f"{self._usage().removeprefix('usage: ')}\nexample: coordwire {EXAMPLES[words]}"
+        self.usage = usage.replace("%", "%%")
+        return super().format_help()
 
     def _usage(self) -> str:
         """The usage in one line: the options that must be given, and the arguments."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.cli.__main__ import COMMANDS
+from coordwire.cli.__main__ import COMMANDS, EXAMPLES, whole_parser
 from coordwire.cli.segment import VERBS
+from coordwire.cli.standard_streams import TrimmedOutput
+from tests.broker_sample import broker_sample
 
 from .conftest import CAPTURES, Run
 
@@ -71,6 +75,65 @@ def test_every_command_refuses_what_it_does_not_know(run: Run, command: list[str
     result = run(*command, *given, "--nonsense")
     assert (result.status, result.out) == (2, b"")
     assert len(result.err.splitlines()) == MOST_LINES
+
+
+@pytest.mark.parametrize("command", [[], ["segment"], *COMMAND_LINES], ids=" ".join)
+def test_help_opens_with_an_example_and_fits_a_terminal(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    result = run(*command, "--help")
+    usage, example, *_ = lines = result.text.splitlines()
+    assert (result.status, result.err) == (0, "")
+    assert usage.startswith(" ".join(["usage: coordwire", *command]))
+    assert example.startswith(" ".join(["example: coordwire", *command]))
+    assert [line for line in lines if len(line) > 80 or line.endswith(" ")] == []
+
+
+@pytest.mark.parametrize("example", EXAMPLES.values())
+def test_the_examples_are_command_lines(example: str) -> None:
+    words = shlex.split(example)
+    assert vars(whole_parser().parse_args(words))["command"] == words[0]
+
+
+# --- output ---
+
+
+def test_no_line_ends_in_blanks_in_a_pipe(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = broker_sample() / "data"
+    offsets = data / "__consumer_offsets-0"
+    metadata = data / "__cluster_metadata-0" / f"{0:020}.log"
+    lines = [
+        *(["decode", "--format", form, GROUP] for form in ("tree", "line", "hex", "json")),
+        *(["timeline", "--format", form, GROUP] for form in ("story", "json")),
+        ["decode", "--deep", "--format", "tree", GROUP],
+        ["offsets", "--format", "table", offsets],
+        ["offsets", "--format", "table", "--latest", data],
+        ["offsets", "--format", "table", "--lag", data],
+        ["segment", "dump", "--format", "table", "--deep", metadata],
+        ["segment", "dump", "--format", "table", "--batches", metadata],
+        ["segment", "verify", "--format", "text", offsets],
+        ["explain", "0000000e0012000000000007000474696c6c"],
+        *(["api", *words] for words in ([], ["--all"], ["Fetch"], ["Fetch", "17"])),
+        ["api", "Fetch", "--diff", "3", "17"],
+        ["simulate", "draft-2", "--duration", "20s"],
+        *(["completion", shell] for shell in ("bash", "zsh", "fish")),
+    ]  # fmt: skip
+    for width in ("80", "140"):
+        monkeypatch.setenv("COLUMNS", width)
+        for line in lines:
+            result = run(*line)
+            assert result.out, line
+            wrong = [text for text in result.text.splitlines() if text.endswith((" ", "\t"))]
+            assert wrong == [], line
+
+
+def test_a_line_waits_for_its_end() -> None:
+    stream = io.StringIO()
+    output = TrimmedOutput(stream)
+    for text in ("a  ", " \nb", " c ", "", "\n \n\n", "d "):
+        assert output.write(text) == len(text)
+    assert stream.getvalue() == "a\nb c\n\n\n"
 
 
 # --- input ---

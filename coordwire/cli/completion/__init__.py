@@ -38,7 +38,7 @@ INSTALL = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = "install:\n" + "\n".join(f"  {line}" for line in INSTALL.values())
+    parser.epilog = "\n".join(["install:", *INSTALL.values()])
     parser.add_argument(
         "shell",
         metavar="SHELL",
