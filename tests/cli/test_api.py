@@ -12,7 +12,7 @@ import pytest
 from coordwire import messages
 from coordwire.cli.api.contents import entries
 from coordwire.cli.api.field_docs import rows
-from coordwire.cli.api.wire_layout import TAGGED, layout
+from coordwire.cli.api.version_layout import layout
 from coordwire.codec import Struct
 from coordwire.codec.class_docs import field_docs
 from coordwire.frames import encode_request, encode_response
@@ -232,13 +232,13 @@ def test_the_wire_layout_of_a_version(run: Run, monkeypatch: pytest.MonkeyPatch)
     lines = [" ".join(line.split()) for line in result.text.splitlines()]
     assert lines[0] == "FetchRequest v17, flexible"
     for line in (
-        "size int32 The bytes that follow.",
+        "size INT32 The bytes that follow.",
         "header v2",
-        "client_id nullable string What the client calls itself,",
-        "topics compact array of FetchTopic What to read; in a session, only what is",
-        "tags tagged fields",
-        "0 replica_directory_id uuid Log directory of the KRaft follower; zero if",
-        "compact string an unsigned varint with the length plus 1, 0 for null; UTF-8",
+        "client_id NULLABLE_STRING What the client calls itself,",
+        "topics COMPACT_ARRAY of STRUCT What to read; in a session, only what is",
+        "tags TAG_SECTION",
+        "0 replica_directory_id UUID Log directory of the KRaft follower; zero if",
+        "COMPACT_STRING UVARINT of the bytes + 1, then UTF-8; not null",
     ):
         assert any(each.startswith(line) for each in lines), line
     assert not any(line.startswith("high_watermark") for line in lines)  # since 18
@@ -253,8 +253,8 @@ def test_both_messages_of_an_api(run: Run) -> None:
     request, response = form["messages"]
     assert (request["header"]["version"], response["header"]["version"]) == (1, 0)
     assert [(field["name"], field["wire"]) for field in request["fields"]] == [
-        ("group_id", "string"), ("generation_id", "int32"), ("member_id", "string"),
-        ("group_instance_id", "nullable string"),
+        ("group_id", ["STRING"]), ("generation_id", ["INT32"]), ("member_id", ["STRING"]),
+        ("group_instance_id", ["NULLABLE_STRING"]),
     ]  # fmt: skip
     assert [field["name"] for field in response["fields"]] == ["throttle_time_ms", "error_code"]
 
@@ -282,7 +282,7 @@ def test_layouts_are_in_the_order_of_the_bytes(key: int, direction: str) -> None
             spans = explain(raw, api_key=key, version=version)
         places = (re.split(r"[.\[]", span.path)[0] for span in spans if span.path not in ("", "size"))
         fields = [*form["header"]["fields"], *form["fields"]]
-        names = [field["name"] for field in fields if "." not in field["path"] and field["wire"] != TAGGED]
+        names = [field["name"] for field in fields if not field["depth"] and field["name"] != "tags"]
         assert list(dict.fromkeys(places)) == list(dict.fromkeys(names))
 
 

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -103,7 +104,7 @@ def test_no_line_ends_in_blanks_in_a_pipe(run: Run, monkeypatch: pytest.MonkeyPa
     data = broker_sample() / "data"
     offsets = data / "__consumer_offsets-0"
     metadata = data / "__cluster_metadata-0" / f"{0:020}.log"
-    lines = [
+    lines: list[Sequence[object]] = [
         *(["decode", "--format", form, GROUP] for form in ("tree", "line", "hex", "json")),
         *(["timeline", "--format", form, GROUP] for form in ("story", "json")),
         ["decode", "--deep", "--format", "tree", GROUP],

@@ -1,9 +1,8 @@
 """`coordwire api`: the APIs, their versions and their fields; with `--html`, all of it as a folder of pages.
 
 Strategy: facts and field tables become plain dicts first, which `--format json` writes as they are; the text
-is laid out from the same dicts (api_text.py). Rules: names are found in any case, and by key; messages,
-headers, data types, records and drafts by their own names too; a version shows the wire layout
-(wire_layout.py).
+is laid out from the same dicts. Rules: names are found in any case, and by key; messages, headers, data
+types, records and drafts by their own names too; a version shows the wire layout.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from coordwire.cli.api import differences
 from coordwire.cli.api.api_text import describe_text, diff_text, list_text, others_text
 from coordwire.cli.api.contents import API, PageEntry, entries
 from coordwire.cli.api.field_docs import about, possible_errors, rows, versions
-from coordwire.cli.api.wire_layout import layout, layout_text
+from coordwire.cli.api.version_layout import layout, layout_text
 from coordwire.cli.inputs import failure, shown
 from coordwire.codec import Message
 from coordwire.message_names import suggestion

@@ -79,6 +79,7 @@ def rows(cls: type[Message], version: int | None = None) -> list[Row]:
 
 
 def _rows(cls: Any, prefix: str, depth: int, first: int, last: int) -> Iterator[Row]:
+    docs = field_docs(cls)
     for field in cls._layout_.fields:
         since, until = max(field.first, first), min(field.last, last)
         if since > until:
@@ -86,15 +87,10 @@ def _rows(cls: Any, prefix: str, depth: int, first: int, last: int) -> Iterator[
         null = range(max(field.null, since), min(field.null_until, until) + 1) or None
         path = f"{prefix}{field.name}"
         numbers = enum_of(cls.__name__, field.name)
-        doc = field_doc(cls, field.name)
+        doc = _VERSIONS_NOTE.sub("", docs.get(field.name, ""))
         yield Row(path, depth, field, _type(field), since, until, null, doc, numbers)
         if field.struct is not None:
             yield from _rows(field.struct, f"{path}.", depth + 1, since, until)
-
-
-def field_doc(cls: type[Struct], name: str) -> str:
-    """The docs of a field, without the note which versions have it."""
-    return _VERSIONS_NOTE.sub("", field_docs(cls).get(name, ""))
 
 
 def _type(field: Field) -> str:

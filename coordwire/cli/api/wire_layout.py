@@ -1,134 +1,126 @@
-"""One version of a message as it is on the wire: field after field, with the encoding of each.
+"""The wire layout of one version, in words: `group_id: COMPACT_STRING`.
 
-Strategy: the version's layout gives fields in their order; they become dicts, which `--format json` writes
-and `layout_text` lays out. Rules: a struct's fields follow the field that holds it; tagged fields come last,
-by number; where there is little room beside them, fields have no docs.
+Strategy: the words are those of Kafka's protocol guide, and of Kafka's kind where it has none (`SHORT_ARRAY`,
+`SEQUENCE`); each is explained once, in `WORDS`. A line a field, in the order of the bytes. Rules: the field
+tables say it all; nothing is known here of any one message.
 """
 
 from __future__ import annotations
 
-__all__ = ["layout", "layout_text"]
-
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
 
-from coordwire.cli.api.api_text import wrap
-from coordwire.cli.api.field_docs import field_doc
 from coordwire.codec import Field, Message, VersionLayout
-from coordwire.messages import find_message
-from coordwire.versions import header_version
 
-Form = dict[str, Any]
-WIDEST = 40
-"""Columns of names and of types; what is wider moves its line's text."""
+__all__ = ["WORDS", "LayoutLine", "lines", "runs"]
 
-LEAST = 30
-"""Columns that docs need."""
+_NUMBERS = {
+    "int8": "1 byte, signed", "int16": "2 bytes, signed, big-endian", "int32": "4 bytes, signed, big-endian",
+    "int64": "8 bytes, signed, big-endian", "uint16": "2 bytes, unsigned, big-endian",
+    "uint32": "4 bytes, unsigned, big-endian", "float64": "8 bytes, IEEE 754 double, big-endian",
+}  # fmt: skip
 
-TAGGED = "tagged fields"
-LEGEND = {
-    "compact string": "an unsigned varint with the length plus 1, 0 for null; UTF-8",
-    "compact bytes": "an unsigned varint with the length plus 1, 0 for null",
-    "compact array": "an unsigned varint with the count plus 1, 0 for null",
-    "string": "an int16 length, -1 for null; UTF-8",
-    "bytes": "an int32 length, -1 for null",
-    "array": "an int32 count, -1 for null",
-    "records": "as bytes: record batches",
-    "compact records": "as compact bytes: record batches",
-    TAGGED: "an unsigned varint with their count; of each its number and size as unsigned varints, its bytes",
-}
-"""How the encodings begin that are not a number of a fixed size."""
+_COMPACT = "UVARINT of the {what} + 1, then {then}; {null}"
+_CLASSIC = "{count} of the {what}, then {then}; {null}"
 
 
-def layout(cls: type[Message], version: int) -> Form:
-    """A message in one version, with the header before it."""
-    form: Form = {"name": cls.__name__, "version": version, "flexible": version in cls.flexible_versions}
-    if cls.api_key is not None:
-        number = header_version(cls.api_key, version, cls.direction)
-        header = find_message(f"{cls.direction.capitalize()}Header")
-        form["header"] = {"version": number, "fields": list(_fields(header._layout_.at(number), ""))}
-    return form | {"fields": list(_fields(cls._layout_.at(version), ""))}
+def _sized(kind: str, count: str, what: str, then: str) -> Iterator[tuple[str, str]]:
+    for null in (False, True):
+        name = f"NULLABLE_{kind}" if null else kind
+        yield (
+            name,
+            _CLASSIC.format(count=count, what=what, then=then, null="-1: null" if null else "not null"),
+        )
+        layout = _COMPACT.format(what=what, then=then, null="0: null" if null else "not null")
+        yield f"COMPACT_{name}", layout
 
 
-def _fields(at: VersionLayout, prefix: str) -> Iterator[Form]:
-    for field in at.inline:
-        yield from _field(at, field, prefix)
-    if at.flexible:
-        tags = [field.tag for field in at.tagged_in_order]
-        yield {"path": f"{prefix}tags", "name": "tags", "wire": TAGGED, "tags": tags, "doc": ""}
-        for field in at.tagged_in_order:
-            yield from _field(at, field, f"{prefix}tags.")
+WORDS: dict[str, str] = {
+    **{name.upper(): says for name, says in _NUMBERS.items()},
+    "BOOLEAN": "1 byte: 0 or 1",
+    "UUID": "16 bytes; all zero where there is none",
+    "UVARINT": "1 to 5 bytes of 7 bits each, the lowest first; bit 7 is set in all but the last",
+    **dict(_sized("STRING", "INT16", "bytes", "UTF-8")),
+    **dict(_sized("BYTES", "INT32", "bytes", "the bytes")),
+    **dict(_sized("RECORDS", "INT32", "bytes", "record batches")),
+    **dict(_sized("ARRAY", "INT32", "elements", "the elements")),
+    "SHORT_ARRAY": "INT16 of the elements, then the elements (before Kafka 0.8 and in its drafts)",
+    "STRUCT": "its fields, with nothing before them",
+    "NULLABLE_STRUCT": "INT8: 1, then its fields; or -1: null",
+    "TAGGED_NULLABLE_STRUCT": "UVARINT: 1, then its fields; or 0: null",
+    "SEQUENCE": "structs up to the end, each after the INT32 of its bytes",
+    "REST": "the bytes up to the end",
+    "TAG_SECTION": "UVARINT of the tagged fields that are there, then each by rising number: UVARINT of its "
+    "number, UVARINT of its bytes, its value. A field at its default is left out; unknown numbers are kept.",
+}  # fmt: skip
+"""Each word of a layout, and its bytes."""
 
 
-def _field(at: VersionLayout, field: Field, prefix: str) -> Iterator[Form]:
+@dataclass(frozen=True, slots=True)
+class LayoutLine:
+    """One part of a layout: `depth` structs deep, the field at `path`, its words from the outside in.
+
+    tag: its number in the section of tagged fields; embedded: as the field's.
+    """
+
+    depth: int
+    name: str
+    path: str
+    words: tuple[str, ...]
+    tag: int | None = None
+    embedded: tuple[tuple[str, str], ...] = ()
+
+
+def lines(cls: type[Message], version: int) -> list[LayoutLine]:
+    """The layout of a message in one version."""
+    return list(_lines(cls._layout_.at(version), 0, ""))
+
+
+def _lines(layout: VersionLayout, depth: int, prefix: str) -> Iterator[LayoutLine]:
+    for field in layout.inline:
+        yield from _field(field, layout, depth, prefix)
+    if layout.flexible:
+        yield LayoutLine(depth, "tags", "", ("TAG_SECTION",))
+        for _, field in sorted(layout.tagged.items()):
+            yield from _field(field, layout, depth + 1, prefix)
+
+
+def _field(field: Field, layout: VersionLayout, depth: int, prefix: str) -> Iterator[LayoutLine]:
     path = f"{prefix}{field.name}"
-    form = {"path": path, "name": field.name, "wire": _wire(at, field), "doc": field_doc(at.cls, field.name)}
-    yield form | ({} if field.tag is None else {"tag": field.tag})
-    if (inner := at.inner(field)) is not None:
-        yield from _fields(inner, f"{path}.")
+    yield LayoutLine(depth, field.name, path, tuple(_words(field, layout)), field.tag, field.embedded)
+    if field.struct is not None:
+        yield from _lines(field.struct._layout_.at(layout.version), depth + 1, f"{path}.")
 
 
-def _wire(at: VersionLayout, field: Field) -> str:
-    """A field's encoding in words."""
-    kind = field.struct.__name__ if field.struct else field.type
-    null = "nullable " if field.nullable(at.version) else ""
-    compact = "compact " if at.compact(field) else ""
+def _words(field: Field, layout: VersionLayout) -> Iterator[str]:
+    null = field.nullable(layout.version)
+    compact = layout.flexible and not field.fixed
     if field.unprefixed:
-        return f"{kind}, each after its int32 size, to the end" if field.array else f"{kind} to the end"
-    if field.array:
-        if at.count_type != "int32":
-            return f"{null}array of {kind} after an {at.count_type} count"
-        return f"{null}{compact}array of {compact if kind == 'string' else ''}{kind}"
-    if field.struct:
-        return f"int8, -1 for null, then {kind}" if null else kind
-    return f"{null}{compact}{kind}" if kind in ("string", "bytes", "records") else kind
+        yield "SEQUENCE" if field.array else "REST"
+    elif field.array:
+        yield "SHORT_ARRAY" if layout.count_type == "int16" else _sized_word("ARRAY", compact, null)
+    if field.struct is not None:
+        marker = "NULLABLE_STRUCT" if field.tag is None else "TAGGED_NULLABLE_STRUCT"
+        yield marker if null and not field.array else "STRUCT"
+    elif field.type in ("string", "bytes", "records") and not field.unprefixed:
+        yield _sized_word(field.type.upper(), compact, null and not field.array)
+    elif not field.unprefixed:
+        yield {"bool": "BOOLEAN"}.get(field.type, field.type.upper())
 
 
-def layout_text(form: Form, width: int) -> Iterator[str]:
-    """The text of what `api` makes of an API's messages in one version."""
-    used: set[str] = set()
-    for number, message in enumerate(form["messages"]):
-        if number:
-            yield ""
-        flexible = ", flexible" if message["flexible"] else ""
-        yield f"{message['name']} v{message['version']}{flexible}"
-        rows = []
-        if "header" in message:
-            rows += [(0, "size", "int32", "The bytes that follow.")]
-            header = message["header"]
-            rows.append((0, f"header v{header['version']}", "", ""))
-            rows += [_row(field, 1) for field in header["fields"]]
-            rows.append((0, "body", "", ""))
-        rows += [_row(field, int("header" in message)) for field in message["fields"]]
-        if not message["fields"]:
-            rows.append((int("header" in message), "(no fields)", "", ""))
-        yield from _lines(rows, width)
-        used |= {wire for _, _, wire, _ in rows}
-    words = {word: text for word, text in LEGEND.items() if any(_is_of(word, wire) for wire in used)}
-    if words:
-        yield ""
-        for word, text in words.items():
-            yield from wrap(text, 19, width, f"  {word:<15}  ")
+def _sized_word(kind: str, compact: bool, null: bool) -> str:
+    return ("COMPACT_" if compact else "") + ("NULLABLE_" if null else "") + kind
 
 
-def _is_of(word: str, wire: str) -> bool:
-    """Whether an encoding begins with this one, or its elements have it."""
-    return any(part.removeprefix("nullable ").startswith(word) for part in (wire, wire.partition(" of ")[2]))
-
-
-def _row(field: Form, depth: int) -> tuple[int, str, str, str]:
-    number = f"{field['tag']} " if "tag" in field else ""
-    return depth + field["path"].count("."), f"{number}{field['name']}", field["wire"], field["doc"]
-
-
-def _lines(rows: list[tuple[int, str, str, str]], width: int) -> Iterator[str]:
-    names = [f"{'  ' * (depth + 1)}{name}" for depth, name, _, _ in rows]
-    column = min(max(map(len, names)), WIDEST)
-    wires = min(max(len(wire) for _, _, wire, _ in rows), WIDEST)
-    indent = column + wires + 4
-    for name, (_, _, wire, about) in zip(names, rows, strict=True):
-        start = f"{name:<{column}}  {wire:<{wires}}  "
-        if width - indent < LEAST:
-            yield start
+def runs(cls: type[Message]) -> list[range]:
+    """A message's versions, those with the same layout together."""
+    found: list[range] = []
+    before: list[LayoutLine] | None = None
+    for version in cls.versions:
+        now = lines(cls, version)
+        if found and now == before:
+            found[-1] = range(found[-1].start, version + 1)
         else:
-            yield from wrap(about, indent, width, start)
+            found.append(range(version, version + 1))
+        before = now
+    return found

@@ -1,4 +1,4 @@
-"""`coordwire offsets --lag`: how far groups are behind the ends of the logs on the same disks.
+"""`coordwire offsets --lag`: what groups have left to read of the logs on the same disks.
 
 Strategy: commits and ends come from the readers of the table `lag`, which need no Spark. Rules: a partition
 whose log is not among the files has no end and no lag; what of the commits can't be read is reported, and the
@@ -26,7 +26,7 @@ from coordwire.spark.readers.files import find_files
 from coordwire.spark.readers.log_copies import lag_inputs
 from coordwire.spark.readers.origins import Origins
 
-Row = dict[str, Any]
+LagRow = dict[str, Any]
 HEAD = ("group", "topic", "committed", "end", "lag")
 
 
@@ -59,7 +59,7 @@ def _check(options: argparse.Namespace) -> None:
         raise Failure(f"offsets: --lag reads consumer_offsets, not {options.log}")
 
 
-def _rows(options: argparse.Namespace, unread: Callable[[UnreadableRange], None]) -> Iterator[Row]:
+def _rows(options: argparse.Namespace, unread: Callable[[UnreadableRange], None]) -> Iterator[LagRow]:
     try:
         files = find_files(options.paths)
         for file in files:
@@ -78,18 +78,18 @@ def _rows(options: argparse.Namespace, unread: Callable[[UnreadableRange], None]
 class _Wanted:
     """The filters of one command line."""
 
-    def __init__(self, options: argparse.Namespace, rows: list[Row]) -> None:
+    def __init__(self, options: argparse.Namespace, rows: list[LagRow]) -> None:
         self._groups = Names(options.group, lambda texts: {row["group_id"] for row in rows} & set(texts))
         self._topics = Names(options.topic, lambda texts: {row["topic"] for row in rows} & set(texts))
         asked = {
             name: texts for name, texts in (("groups", options.group), ("topics", options.topic)) if texts
         }
-        values: dict[str, Callable[[Row], tuple[str, ...]]] = {
+        values: dict[str, Callable[[LagRow], tuple[str, ...]]] = {
             "groups": lambda row: (row["group_id"],), "topics": lambda row: (row["topic"],)
         }  # fmt: skip
         self._survey = Survey("commits", {name: values[name] for name in asked}, asked)
 
-    def __call__(self, row: Row) -> bool:
+    def __call__(self, row: LagRow) -> bool:
         wanted = (not self._groups or self._groups(row["group_id"])) and (
             not self._topics or self._topics(row["topic"])
         )
@@ -99,7 +99,7 @@ class _Wanted:
         self._survey.report(where)
 
 
-def _form(row: Row) -> Row:
+def _form(row: LagRow) -> LagRow:
     """A row as JSON."""
     form = {
         "group": row["group_id"], "topic": row["topic"], "partition": row["partition"],
@@ -108,7 +108,7 @@ def _form(row: Row) -> Row:
     return form | ({"reason": row["reason"]} if row.get("reason") else {})
 
 
-def _table(rows: list[Row]) -> Iterator[str]:
+def _table(rows: list[LagRow]) -> Iterator[str]:
     """A line a partition, with numbers to the right; a group's name is on its first."""
     cells = [HEAD]
     for index, row in enumerate(rows):
