@@ -23,6 +23,7 @@ from coordwire.capture.framing import Effort, FrameBody, FrameSplitter
 from coordwire.capture.model import CaptureCounts
 from coordwire.capture.pending_requests import PendingRequests
 from coordwire.capture.sharing import Share, shared
+from coordwire.capture.tcp.lone_packets import LonePackets, PacketFrame, find_link
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import Malformed, UnreadableRange
@@ -34,6 +35,9 @@ MAGIC = 4
 """Bytes that a capture's format is detected by."""
 MOST_MAGIC = 8
 """Bytes that any compression is detected by, at most."""
+
+MOST_CONNECTIONS = 1024
+"""Connections of packets in a hex text whose requests are remembered."""
 
 FORMATS: tuple[InputFormat, ...] = ("pcap", "pcapng", "hex", "frames")
 _SIZE = struct.Struct(">i").unpack_from
@@ -160,13 +164,37 @@ class Capture:
             yield talk.either(part) if isinstance(part, FrameBody) else part._replace(file=self.name)
 
     def _hex(self, talk: AnyConversation) -> Iterator[Entry]:
-        """Frames as text. Each begins with its size prefix; where it can't, the bytes are taken as a body."""
+        """Frames as text. Each begins with its size prefix; where it can't, the bytes are a packet with TCP
+        inside, or are taken as a body."""
+        packets = LonePackets()
+        talks: dict[bytes, AnyConversation] = {}
         for found in read_frames(_lines(self._blocks())):
             if isinstance(found, UnreadableRange):
                 yield found._replace(file=self.name)
-            else:
-                for body in _bodies(found.data):
-                    yield talk.either(FrameBody(body, found.position, None))
+                continue
+            bodies = _bodies(found.data)
+            if not bodies and (link := find_link(found.data)) is not None:
+                for part in packets.feed(found.data, link, found.position, found.length):
+                    yield self._packet_entry(talks, part)
+                continue
+            for body in bodies or [found.data]:
+                yield talk.either(FrameBody(body, found.position, None))
+        for part in packets.finish():
+            yield self._packet_entry(talks, part)
+
+    def _packet_entry(
+        self, talks: dict[bytes, AnyConversation], part: PacketFrame | UnreadableRange
+    ) -> Entry:
+        """The entry of a frame in packets. talks: the conversations of their connections."""
+        if isinstance(part, UnreadableRange):
+            return part._replace(file=self.name)
+        if part.connection not in talks:
+            if len(talks) >= MOST_CONNECTIONS:
+                talks.pop(next(iter(talks))).close()
+            talks[part.connection] = self._conversation()
+        entry = talks[part.connection].either(part.body)
+        entry.flow = part.flow
+        return entry
 
 
 def _finished(cutter: FrameSplitter) -> Iterator[FrameBody | UnreadableRange]:
@@ -174,8 +202,8 @@ def _finished(cutter: FrameSplitter) -> Iterator[FrameBody | UnreadableRange]:
     yield from cutter.finish(None)
 
 
-def _bodies(data: bytes) -> Iterator[bytes]:
-    """The frames that one hex text spells out, if prefixes cut it exactly; else all of it as one body."""
+def _bodies(data: bytes) -> list[bytes]:
+    """The frames that one hex text spells out, if prefixes cut it exactly; else none."""
     bodies = []
     at = 0
     while at + PREFIX <= len(data):
@@ -184,7 +212,7 @@ def _bodies(data: bytes) -> Iterator[bytes]:
             break
         bodies.append(data[at + PREFIX : at + PREFIX + size])
         at += PREFIX + size
-    yield from bodies if bodies and at == len(data) else [data]
+    return bodies if at == len(data) else []
 
 
 def _lines(blocks: Iterator[bytes]) -> Iterator[bytes]:

@@ -5,6 +5,7 @@
     api/ completion/ offsets/ segment/ simulate/ timeline/   or a package where it takes several files
 
     inputs.py            opens files, decompressed, and shows progress; live.py: captures an interface
+    capture_folders.py   the captures in folders
     coordinator_files.py the logs of coordinators among them
     standard_streams.py  standard input and output as they must be; termination.py: ending by a signal
     decode_formats.py    how decode shows entries: tree.py, line_format.py, annotated_hex.py and

@@ -9,11 +9,12 @@ import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from coordwire import __version__
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure, standard_streams
+from coordwire.message_names import suggestion
 
 COMMANDS = {
     "decode": "show recorded traffic, frame by frame",
@@ -28,6 +29,26 @@ COMMANDS = {
     "api": "show APIs, their versions and their fields",
     "completion": "print a script that completes command lines in bash, zsh or fish",
 }
+EXAMPLES = {
+    "": "decode --format line incident.pcap",
+    "decode": "decode --format line --errors incident.pcap",
+    "encode": "encode --to frames incident.jsonl",
+    "explain": "explain 0000000e0012000000000007000474696c6c",
+    "timeline": "timeline --group payments captures/",
+    "segment": "segment verify /var/kafka/orders-0",
+    "segment dump": "segment dump --from-offset 1000 /var/kafka/orders-0",
+    "segment verify": "segment verify /var/kafka/orders-0",
+    "segment recover": "segment recover --out recovered /var/kafka/orders-0",
+    "segment index": "segment index --check /var/kafka/orders-0",
+    "offsets": "offsets --lag --group payments /var/kafka",
+    "pipeline": "pipeline --engine local captures/ --out tables",
+    "serve": "serve --topic orders:3 --port 9092",
+    "simulate": "simulate consumer --members 3 --faults '15s crash consumer-1'",
+    "api": "api Fetch 17",
+    "completion": "completion bash",
+}
+"""A command line of each, which its help opens with."""
+
 INTERRUPTED = 130
 _BACK = re.compile(r"-[0-9]")
 OF_OTHER_SYSTEMS = ("fcntl",)
@@ -80,10 +101,52 @@ def _with_times(arguments: Sequence[str]) -> list[str]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose messages repeat arguments without what moves a terminal's cursor."""
+    """A parser whose errors are a line of usage, what is wrong, with the nearest name of what there is, and
+    where help is; they repeat arguments without what moves a terminal's cursor."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.set_defaults(parser=self)  # of those that read a command line, the innermost
 
     def error(self, message: str) -> NoReturn:
-        super().error(shown(message))
+        lines = [self._usage(), f"{self.prog}: error: {shown(message)}", f"{self.prog} --help says more"]
+        self.exit(2, "".join(f"{line}\n" for line in lines))
+
+    def format_help(self) -> str:
+        """The help, with the short usage and an example first."""
+        words = self.prog.partition(" ")[2]
+        usage = f"{self._usage().removeprefix('usage: ')}\nexample: coordwire {EXAMPLES[words]}"
+        self.usage = usage.replace("%", "%%")
+        return super().format_help()
+
+    def _usage(self) -> str:
+        """The usage in one line: the options that must be given, and the arguments."""
+        formatter = argparse.HelpFormatter(self.prog, width=1000)
+        needed = [action for action in self._actions if action.required or not action.option_strings]
+        formatter.add_usage(None, needed, [], "usage: ")
+        usage = formatter.format_help().strip()
+        return usage.replace(self.prog, f"{self.prog} [options]", 1)
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        """Refuse a value that is not among an action's choices."""
+        if action.choices is not None and value not in action.choices:
+            names = [str(choice) for choice in action.choices]
+            hint = suggestion(str(value), names)
+            text = f"{value!r} is unknown{hint}" if hint else f"expected {_either(names)}, got {value!r}"
+            raise argparse.ArgumentError(action, text)
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """End for arguments that no action takes."""
+        word = unknown[0]
+        if not word.startswith("-"):
+            self.error(f"unexpected argument {word!r}")
+        name = word.partition("=")[0]
+        flags = [flag for action in self._actions for flag in action.option_strings]
+        self.error(f"unknown option {name}{suggestion(name, flags)}")
+
+
+def _either(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -93,7 +156,9 @@ def _run(arguments: Sequence[str]) -> int:
     parser, modules = _parser([wanted])  # the others' modules needn't be imported
     run = modules[wanted].run if wanted in modules else None
     try:
-        options = parser.parse_args(arguments)
+        options, unknown = parser.parse_known_args(arguments)
+        if unknown:
+            options.parser.refuse(unknown)
         assert run is not None
         status: int = run(options)
     except SystemExit as leave:  # argparse has said why, or a signal ends the command

@@ -6,14 +6,16 @@ Connections of other protocols beside Kafka's are everyday and not noted; TLS on
 
 from __future__ import annotations
 
-__all__ = ["DECRYPT", "capture_notes"]
+__all__ = ["DECRYPT", "capture_notes", "is_lone_response"]
 
 from collections import Counter
 from collections.abc import Collection, Iterator
 
+from coordwire.capture.entries import Entry
+from coordwire.capture.framing import may_be_request
 from coordwire.capture.other_protocols import TLS
 from coordwire.capture.reader import Capture
-from coordwire.errors import counted
+from coordwire.errors import UnreadableRange, counted
 
 MOST_NAMED = 8
 """Ports and protocols that a sentence names."""
@@ -21,12 +23,14 @@ MOST_NAMED = 8
 BROKERS = range(9090, 9100)
 """Ports that brokers usually listen on, also with a digit before them, as 19092 and 29092."""
 
-DECRYPT = (
-    "coordwire does not decrypt: capture where TLS has ended (a PLAINTEXT listener, after a proxy), or "
-    "decrypt first: record the keys with SSLKEYLOGFILE, add them with "
-    "editcap --inject-secrets tls,KEYS IN OUT and read OUT in Wireshark"
-)
-"""What to do about TLS."""
+DECRYPT = """\
+coordwire does not decrypt. To see the frames:
+  - capture where they are plain: at a PLAINTEXT listener, or between the broker and a proxy
+    that ends TLS; on that host: coordwire decode -i lo --port PORT
+  - or log the keys of new connections: SSLKEYLOGFILE=KEYS for clients whose TLS library
+    writes it, for a JVM an agent that does; then editcap --inject-secrets tls,KEYS IN OUT,
+    and read OUT in Wireshark, whose decrypted bytes coordwire explain takes as hex"""
+"""What to do about TLS, in lines."""
 
 
 def capture_notes(capture: Capture) -> Iterator[str]:
@@ -53,6 +57,15 @@ def capture_notes(capture: Capture) -> Iterator[str]:
         yield f"{connections} encrypted with TLS, to {_listed(named, 'port {}')}; {DECRYPT}"
 
 
+def is_lone_response(entry: Entry) -> bool:
+    """Whether a frame of unknown sender was refused that may be a response whose request is not in the input:
+    any but those that begin as a request does, with the client's name."""
+    if isinstance(entry, UnreadableRange) or entry.error is None or entry.request is not None or entry.token:
+        return False
+    prefixed = len(entry.body).to_bytes(4, "big") + entry.body
+    return entry.direction == "response" or not entry.client_id or not may_be_request(prefixed)
+
+
 def _no_kafka(capture: Capture) -> str:
     summary = capture.summary
     ports: Counter[str] = Counter()
@@ -62,10 +75,10 @@ def _no_kafka(capture: Capture) -> str:
     if capture.ports:
         wanted = " or ".join(str(port) for port in sorted(capture.ports))
         return f"{connections} to port {wanted}, the one named with --port; there are: {_listed(ports, '{}')}"
-    return (
-        f"{connections} of them recognised as Kafka: {_listed(ports, '{}')}; "
-        "if one is, name its broker's port with --port"
-    )
+    hint = "; if one is, name its broker's port with --port"
+    if all(spoken == TLS for spoken, _ in summary.others):
+        hint = ""
+    return f"{connections} of them recognised as Kafka: {_listed(ports, '{}')}{hint}"
 
 
 def _is_brokers(port: int, named: Collection[int]) -> bool:

@@ -19,7 +19,8 @@ from coordwire.capture.detect import sniff
 from coordwire.capture.entries import Entry
 from coordwire.capture.reader import FORMATS, Capture, read_head
 from coordwire.cli import Failure, decode_formats, dialect_options, filters, live, local_tables, selection
-from coordwire.cli.capture_notes import capture_notes
+from coordwire.cli.capture_folders import captures_below
+from coordwire.cli.capture_notes import capture_notes, is_lone_response
 from coordwire.cli.decode_formats import DecodeFormat
 from coordwire.cli.inputs import failure, note, opened, shown
 from coordwire.cli.topic_names import TopicNames
@@ -32,8 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files",
         nargs="*",
-        metavar="FILE",
-        help="pcap, pcapng, hex text, frames or a log segment, also compressed (gzip, xz, zstd); - for stdin",
+        metavar="FILE|DIR",
+        help="pcap, pcapng, hex text, frames or a log segment, also compressed (gzip, xz, zstd), or a folder "
+        "with captures; without any, and -: standard input",
     )
     live.configure(parser)
     decode_formats.configure(parser)
@@ -59,14 +61,33 @@ def run(options: argparse.Namespace) -> int:
     live.check_inputs(options)
     if hasattr(gc, "set_threshold"):  # PyPy's collector has none
         gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
+    inputs, status = _expanded(options)
     filters.absolute(options, _span(options))
     looking = _Looking(options)
     if local_tables.wanted(options):
         with local_tables.writing(options) as tables:
             # The only return here: of two, PyPy 8.0 takes a wrong way when the files can't get their places.
-            return _read(local_tables.chains(options.files), options, tables, looking)
+            return max(status, _read(local_tables.chains(options.files), options, tables, looking))
     output = decode_formats.choose_format(options, looking.topics)
-    return _read([[name] for name in options.files], options, output, looking)
+    return max(status, _read(inputs, options, output, looking))
+
+
+def _expanded(options: argparse.Namespace) -> tuple[list[list[str]], int]:
+    """The inputs, with the captures of folders in their place, and the status: 2 for a folder without any.
+    `options.files` has all files after it."""
+    inputs: list[list[str]] = []
+    status = 0
+    for name in options.files:
+        if not os.path.isdir(name):
+            inputs.append([name])
+            continue
+        try:
+            inputs += captures_below(name)
+        except Failure as trouble:
+            note(str(trouble))
+            status = 2
+    options.files = [name for names in inputs for name in names]
+    return inputs, status
 
 
 def _read(
@@ -85,8 +106,6 @@ def _all(
     status = 0
     for names in inputs:
         try:
-            if os.path.isdir(names[0]):
-                raise Failure(f"{shown(names[0])}: a directory; coordwire timeline reads the captures in it")
             with opened(names[0]) if len(names) == 1 else local_tables.opened_chain(names) as stream:
                 status = max(status, _decode(names[0], stream, options, output, looking))
         except Failure as trouble:
@@ -148,8 +167,8 @@ class _Looking:
         return wanted
 
     def report(self) -> None:
-        if self.survey is not None and not self._ranges:
-            files = self._options.files
+        files = self._options.files
+        if self.survey is not None and not self._ranges and self.survey.total:
             where = f"{len(files)} inputs" if len(files) > 1 else shown(self._options.interface or files[0])
             self.survey.report(where, self.digits)
 
@@ -207,6 +226,7 @@ def _entries_to(
     chosen = looking.chosen
     chosen.check(capture)
     wanted = filters.Filter(options, looking.names)
+    lone = 0
     for entry in _entries(name, capture):
         if observe is not None:
             observe(entry)
@@ -216,10 +236,17 @@ def _entries_to(
             output.write(entry, digits)
             if isinstance(entry, UnreadableRange) or entry.error is not None:
                 status = 1
+                lone += capture.format in ("hex", "frames") and is_lone_response(entry)
     output.finish()
     looking.digits = max(looking.digits, capture.tally.digits)
     _notes(name, capture, wanted.passed_over + chosen.passed_over)
     chosen.passed_over = 0
+    if lone and options.dialect == "kafka":
+        frames = "1 frame" if lone == 1 else f"{lone:,} frames"
+        note(
+            f"{shown(name)}: {frames} may be a response whose request is not in the input; "
+            "coordwire explain --response-to API --version N HEX reads one"
+        )
     return status
 
 

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from coordwire.capture.detect import is_capture
 from coordwire.capture.formats.compressed import MAGIC, fault_of
 from coordwire.cli import Failure
-from coordwire.cli.inputs import failure, opened, shown
+from coordwire.cli.inputs import failure, is_piped, opened, shown
 from coordwire.codec import Message
 from coordwire.dialects.grammar import CALLS, Dialect, Direction
 from coordwire.errors import EncodeError, OutOfRange, WrongType
@@ -33,7 +33,10 @@ _SIZE = struct.Struct(">i").pack
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="JSON lines of decode; - for stdin")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="JSON lines of decode (default, and -: standard input)"
+    )
+    parser.set_defaults(usage_error=parser.error)
     parser.add_argument(
         "--to", choices=("hex", "frames"), default="hex", help="one frame a line in hex (default), or binary"
     )
@@ -56,6 +59,10 @@ class _NotAFrame(Exception):
 
 def run(options: argparse.Namespace) -> int:
     status = 0
+    if options.file is None:
+        if not is_piped():
+            options.usage_error("expected a FILE, or a pipe to standard input")
+        options.file = "-"
     with opened(options.file) as stream:
         head = stream.peek(MAGIC)[:MAGIC] if isinstance(stream, io.BufferedReader) else b""
         if is_capture(head):

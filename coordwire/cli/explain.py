@@ -17,8 +17,9 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.cli import Failure, dialect_options
 from coordwire.cli.annotated_hex import HexFormat
+from coordwire.cli.capture_notes import is_lone_response
 from coordwire.cli.filters import api
-from coordwire.cli.inputs import failure, opened, shown
+from coordwire.cli.inputs import failure, is_piped, note, opened, shown
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import read_response
@@ -29,22 +30,30 @@ _HEX = re.compile(r"(?:0[xX])?[0-9a-fA-F\s:,]*")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "hex", nargs="+", metavar="HEX", help="frames in hex; - reads hex or frames from stdin"
+        "hex",
+        nargs="*",
+        metavar="HEX",
+        help="frames or packets in hex; without any, and -: hex or frames from standard input",
     )
     parser.add_argument("--response-to", type=api, metavar="API", help="the frames are responses of this API")
     parser.add_argument("--version", type=int, metavar="N", help="API version of the request")
     dialect_options.configure(parser)
     parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
+    parser.set_defaults(usage_error=parser.error)
 
 
 def run(options: argparse.Namespace) -> int:
+    if not options.hex:
+        if not is_piped():
+            options.usage_error("expected HEX, or a pipe to standard input")
+        options.hex = ["-"]
     if (options.response_to is None) != (options.version is None):
         raise Failure("explain: --response-to and --version go together")
     if options.response_to is not None and options.dialect != Dialect.KAFKA:
         raise Failure("explain: a response in another dialect can only be read after its request: give both")
     _refuse_files(options.hex)
     output = HexFormat(show_secrets=True, strict=options.strict)
-    status = 0
+    status = lone = 0
     for entry in _entries(options):
         if isinstance(entry, UnreadableRange):
             raise Failure(f"explain: {entry.reason}")
@@ -52,6 +61,13 @@ def run(options: argparse.Namespace) -> int:
             _answer(entry, options.response_to, options.version, options.strict)
         output.write(entry, 0)
         status = max(status, int(entry.error is not None))
+        lone += options.response_to is None and is_lone_response(entry)
+    if lone and options.dialect == Dialect.KAFKA:
+        frames = "a frame" if lone == 1 else f"{lone:,} frames"
+        note(
+            f"explain: {frames} may be a response, which does not name its API: give --response-to API "
+            "--version N, or its request before it"
+        )
     return status
 
 

@@ -23,7 +23,17 @@ from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.errors import CodecUnavailable
 
-__all__ = ["PlainFile", "copied", "failure", "is_compressed", "note", "opened", "plain_file", "shown"]
+__all__ = [
+    "PlainFile",
+    "copied",
+    "failure",
+    "is_compressed",
+    "is_piped",
+    "note",
+    "opened",
+    "plain_file",
+    "shown",
+]
 
 LARGE = 16 << 20
 COPIED = 1 << 20
@@ -61,6 +71,11 @@ def _raw(name: str) -> Iterator[BinaryIO]:
             yield io.BufferedReader(progress, 1 << 18)
         finally:
             progress.clear()
+
+
+def is_piped() -> bool:
+    """Whether standard input is a pipe or a file, which a command without names reads."""
+    return sys.stdin is not None and not sys.stdin.isatty()
 
 
 def open_file(path: str) -> BinaryIO:

@@ -25,7 +25,7 @@ from types import FrameType
 from typing import IO, BinaryIO, cast
 
 from coordwire.cli import Failure
-from coordwire.cli.inputs import note, shown
+from coordwire.cli.inputs import is_piped, note, shown
 from coordwire.cli.termination import terminable
 
 PROGRAMS = ("dumpcap", "tcpdump")
@@ -55,11 +55,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def check_inputs(options: argparse.Namespace) -> None:
-    """End with how the command is used unless there are either files or an interface."""
+    """End with how the command is used unless there are either files or an interface; standard input is the
+    file where neither is named and something is piped in."""
     if options.files and options.interface is not None:
         options.usage_error("expected files or an interface with -i, got both")
     if not options.files and options.interface is None:
-        options.usage_error("expected files, or an interface with -i")
+        if not is_piped():
+            options.usage_error("expected a FILE, an interface with -i, or a pipe to standard input")
+        options.files = ["-"]
 
 
 class LiveCapture:

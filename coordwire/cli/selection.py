@@ -22,19 +22,23 @@ filter expressions:
   --filter 'group =~ "^pay" or body.topics[].name in ("orders", "refunds")'
   --filter 'packet in (100..200, 350) and not clientId contains "till"'
 
-  comparisons   == != < <= > >= contains, =~ (or matches: a regular expression, (?i) at its
-                beginning ignores case), in (1, 2, 5..9); a field alone: it has a value
+  comparisons   == != < <= > >= contains, =~ (or matches: a regular expression,
+                (?i) at its beginning ignores case), in (1, 2, 5..9);
+                a field alone: it has a value
   combined by   and, or, not and brackets
-  values        numbers, "texts", true, false, null; durations with ns, us, ms, s, min, h;
-                sizes with B, kB, MB, KiB, MiB; times as for --since, in quotes
+  values        numbers, "texts", true, false, null; durations with ns, us, ms,
+                s, min, h; sizes with B, kB, MB, KiB, MiB; times as for
+                --since, in quotes
   fields        {fields};
-                header.… and body.… as in the JSON lines (groupId, or group_id), [] through
-                an array, [2] for an element; request.… of the request that a response answers
+                header.… and body.… as in the JSON lines (groupId, or
+                group_id), [] through an array, [2] for an element;
+                request.… of the request that a response answers
 
-  A comparison is true where any value of the field meets it, so != is true where one value
-  differs; not (topic == "a") is true where none is a. A field that a frame does not have, null
-  and a redacted value meet nothing but == null. latency needs a unit; error is the codes of a
-  response by number or name (0: none), refused why a frame could not be decoded.
+  A comparison is true where any value of the field meets it, so != is true
+  where one value differs; not (topic == "a") is true where none is a. A field
+  that a frame does not have, null and a redacted value meet nothing but
+  == null. latency needs a unit; error is the codes of a response by number or
+  name (0: none), refused why a frame could not be decoded.
 
 --fields takes the same fields, with commas between them.
 """
@@ -59,7 +63,7 @@ def epilog() -> str:
 
     from coordwire.cli.filtering.entry_fields import FIELDS
 
-    names = textwrap.wrap(", ".join(FIELDS), 72)
+    names = textwrap.wrap(", ".join(FIELDS), 63)
     return EPILOG.replace("{fields}", f"\n{' ' * 16}".join(names))
 
 

@@ -4,6 +4,7 @@
                     then the interpreter
     entities.py     which values of a message are group ids, member ids, topics, errors
     declarations.py field, array and struct: how a generated class says its fields' wire form
+    class_docs.py   what help and inspect.signature give of a generated class
     fields.py       Field and FieldTable: what it says, in every version
     backends.py     which of the following serves a class
     program.py      the tables as the C engine takes them, where it was built
@@ -18,13 +19,15 @@ the same table, and it alone says what is wrong. Rule: `message.py` is on top; t
 only.
 """
 
-from coordwire.codec.declarations import array, field, struct
+from coordwire.codec.declarations import array, field, struct, wire_class
 from coordwire.codec.fields import FOREVER, NEVER, Field, FieldTable, VersionLayout
 from coordwire.codec.message import Message, Request, Response, Struct
+from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
     "FOREVER",
     "NEVER",
+    "ZERO_UUID",
     "Field",
     "FieldTable",
     "Message",
@@ -35,4 +38,5 @@ __all__ = [
     "array",
     "field",
     "struct",
+    "wire_class",
 ]

@@ -1,42 +1,34 @@
 """What the body of a generated class says of each field: its wire form beside its type and default.
 
 Strategy: `field`, `array` and `struct` give a dataclass field that carries the row of the field table, and
-`rows` collects the rows once the dataclass is whole. Rules: a field that says no default has the default of
-its type: zero, empty, or a fresh struct; for a type checker each is of any type, as `dataclasses.field` is.
+`rows` collects the rows once the dataclass is whole. Rules: each names its default, since a type checker and
+an editor read it from there: with `wire_class`, which they know as one that makes dataclasses, they show
+`group_id: str = ""` and nothing of the wire form.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 from coordwire.codec.fields import FOREVER, NEVER, Field
-from coordwire.codec.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
     from coordwire.codec.message import Struct
 
-__all__ = ["array", "field", "rows", "struct"]
+__all__ = ["array", "field", "rows", "struct", "wire_class"]
+
+T = TypeVar("T")
 
 _ROW = "row"
-_DEFAULTS: dict[str, Any] = {
-    "bool": False,
-    "float64": 0.0,
-    "uuid": ZERO_UUID,
-    "string": "",
-    "bytes": b"",
-    "records": b"",
-}
-"""The defaults of the types that are not integers."""
-_TYPES_OWN: Any = object()
 
 
 def field(
     type: str,
     *,
+    default: Any,
     since: int = 0,
     until: int = FOREVER,
-    default: Any = _TYPES_OWN,
     null: int = NEVER,
     null_until: int = FOREVER,
     tag: int | None = None,
@@ -48,8 +40,6 @@ def field(
     secret: bool = False,
 ) -> Any:
     """A field that holds one value. since, until: the versions that have it; the others as in `Field`."""
-    if default is _TYPES_OWN:
-        default = _DEFAULTS.get(type, 0)
     row = Field(
         "", type, since, until, False, None, null, default, tag, ignorable, fixed, embedded, null_until,
         unprefixed, entity, secret,
@@ -60,9 +50,9 @@ def field(
 def array(
     of: str | type[Struct],
     *,
+    default: list[Any] | None,
     since: int = 0,
     until: int = FOREVER,
-    default: tuple[()] | None = (),
     null: int = NEVER,
     null_until: int = FOREVER,
     tag: int | None = None,
@@ -71,11 +61,12 @@ def array(
     unprefixed: bool = False,
     entity: str | None = None,
 ) -> Any:
-    """An array: of a type, by its word, or of a struct. default: empty, or None for null."""
+    """An array: of a type, by its word, or of a struct. default: [], of which each message has its own, or
+    None for null."""
     kind, cls = (of, None) if isinstance(of, str) else ("struct", of)
     row = Field(
-        "", kind, since, until, True, cls, null, default, tag, ignorable, fixed, (), null_until, unprefixed,
-        entity,
+        "", kind, since, until, True, cls, null, None if default is None else (), tag, ignorable, fixed, (),
+        null_until, unprefixed, entity,
     )  # fmt: skip
     if default is None:
         return dataclasses.field(default=None, metadata={_ROW: row})
@@ -85,19 +76,27 @@ def array(
 def struct(
     of: type[Struct],
     *,
+    default: Struct | None,
     since: int = 0,
     until: int = FOREVER,
-    default: int | None = 0,
     null: int = NEVER,
     null_until: int = FOREVER,
     tag: int | None = None,
     ignorable: bool = False,
 ) -> Any:
-    """A struct. default: one whose fields have theirs, or None for null."""
-    row = Field("", "struct", since, until, False, of, null, default, tag, ignorable, null_until=null_until)
+    """A struct. default: one whose fields have theirs, of which each message has its own, or None for
+    null."""
+    preset = None if default is None else 0
+    row = Field("", "struct", since, until, False, of, null, preset, tag, ignorable, null_until=null_until)
     if default is None:
         return dataclasses.field(default=None, metadata={_ROW: row})
     return dataclasses.field(default_factory=of, metadata={_ROW: row})
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(field, array, struct))
+def wire_class(cls: type[T]) -> type[T]:
+    """Make a slotted dataclass with keyword arguments only."""
+    return dataclasses.dataclass(slots=True, kw_only=True)(cls)
 
 
 def rows(declared: dict[str, dataclasses.Field[Any]]) -> list[Field]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from coordwire.codec.backends import Decode, Encode, decoder, encoder, serve
+from coordwire.codec.class_docs import ClassDoc, ClassSignature
 from coordwire.codec.declarations import rows
 from coordwire.codec.fields import LEAF_FACTOR, NEVER, FieldTable
 from coordwire.codec.subclasses import as_class, owner
@@ -54,6 +55,8 @@ class Struct(RichDisplay):
     _layout_: ClassVar[FieldTable]
     if TYPE_CHECKING:
         tags: dict[int, bytes] | None
+    else:
+        __signature__ = ClassSignature()
 
     def __init_subclass__(cls, *, flexible: int = NEVER, draft: bool = False) -> None:
         super().__init_subclass__()
@@ -65,6 +68,8 @@ class Struct(RichDisplay):
         declared = vars(cls).get("__dataclass_fields__")
         if declared is not None and not hasattr(cls, "_layout_"):  # which users' subclasses have
             cls._layout_ = FieldTable(cls, *rows(declared), flexible=cls._flexible_, draft=cls._draft_)
+            if cls.__doc__ is not None:  # python -OO
+                cls.__doc__ = ClassDoc(cls.__doc__)  # type: ignore[assignment]
 
 
 class Message(Struct):
@@ -188,6 +193,7 @@ class Response(Message):
     """The base class of responses: those with an api key."""
 
     __slots__ = ()
+    api_key: ClassVar[int]
     direction: ClassVar[str] = "response"
     _answers_: ClassVar[type[Request[Any]]]
 
@@ -207,6 +213,7 @@ class Request(Message, Generic[R]):
     """
 
     __slots__ = ()
+    api_key: ClassVar[int]
     direction: ClassVar[str] = "request"
     response_class: ClassVar[_ResponseClass]
 

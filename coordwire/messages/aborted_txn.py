@@ -6,21 +6,19 @@ The file holds int16 version and the message, again and again: 34 bytes an entry
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Message, field
+from coordwire.codec import Message, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AbortedTxn(Message, versions=(0, 0)):
     """A transaction that was aborted (KIP-98)."""
 
-    producer_id: int = field("int64", entity="producer_id")
+    producer_id: int = field("int64", default=0, entity="producer_id")
     """The producer whose transaction it was."""
-    first_offset: int = field("int64")
+    first_offset: int = field("int64", default=0)
     """Offset of its first record."""
-    last_offset: int = field("int64")
+    last_offset: int = field("int64", default=0)
     """Offset of its end marker."""
-    last_stable_offset: int = field("int64")
+    last_stable_offset: int = field("int64", default=0)
     """The last stable offset when the marker was written."""
     tags: dict[int, bytes] | None = None

@@ -3,36 +3,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, field
+from coordwire.codec import Request, Response, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AddOffsetsToTxnRequest(Request["AddOffsetsToTxnResponse"], api_key=25, versions=(0, 4), flexible=3):
     """Makes the group's partition of the offsets log part of the transaction, before the first
     TxnOffsetCommit. Producers whose TxnOffsetCommit has v5 do without it (KIP-890).
     """
 
-    transactional_id: str = field("string", entity="transactional_id")
+    transactional_id: str = field("string", default="", entity="transactional_id")
     """Whose transaction it is."""
-    producer_id: int = field("int64", entity="producer_id")
+    producer_id: int = field("int64", default=0, entity="producer_id")
     """As InitProducerId gave it."""
-    producer_epoch: int = field("int16")
+    producer_epoch: int = field("int16", default=0)
     """As InitProducerId or, later, EndTxn gave it."""
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group whose offsets will be committed."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AddOffsetsToTxnResponse(
     Response, answers=AddOffsetsToTxnRequest, api_key=25, versions=(0, 4), flexible=3
 ):
     """The response to AddOffsetsToTxnRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the offsets may not join the transaction."""
     tags: dict[int, bytes] | None = None

@@ -7,40 +7,38 @@ send several; Java producers stay with v3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AddPartitionsToTxnTopic(Struct, flexible=3):
     """Partitions of one topic."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions to be written to."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AddPartitionsToTxnTransaction(Struct, flexible=3):
     """One transaction, as a broker requests it."""
 
-    transactional_id: str = field("string", entity="transactional_id")
+    transactional_id: str = field("string", default="", entity="transactional_id")
     """Whose transaction it is."""
-    producer_id: int = field("int64", entity="producer_id")
+    producer_id: int = field("int64", default=0, entity="producer_id")
     """The producer id that the transaction runs under."""
-    producer_epoch: int = field("int16")
+    producer_epoch: int = field("int16", default=0)
     """The epoch that the transaction runs under."""
-    verify_only: bool = field("bool")
+    verify_only: bool = field("bool", default=False)
     """True: only check that the partitions are part of it, add none (KIP-890)."""
-    topics: list[AddPartitionsToTxnTopic] = array(AddPartitionsToTxnTopic)
+    topics: list[AddPartitionsToTxnTopic] = array(AddPartitionsToTxnTopic, default=[])
     """The partitions to add or to check."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AddPartitionsToTxnRequest(
     Request["AddPartitionsToTxnResponse"], api_key=24, versions=(0, 5), flexible=3
 ):
@@ -48,66 +46,72 @@ class AddPartitionsToTxnRequest(
     there. Partition leaders use v4+ to check or to add on behalf of producers (KIP-890).
     """
 
-    transactions: list[AddPartitionsToTxnTransaction] = array(AddPartitionsToTxnTransaction, since=4)
+    transactions: list[AddPartitionsToTxnTransaction] = array(
+        AddPartitionsToTxnTransaction, default=[], since=4
+    )
     """All transactions that are asked for (KIP-890). (v4+)"""
-    v3_and_below_transactional_id: str = field("string", until=3, entity="transactional_id")
+    v3_and_below_transactional_id: str = field("string", default="", until=3, entity="transactional_id")
     """Whose transaction it is. (v0-v3)"""
-    v3_and_below_producer_id: int = field("int64", until=3, entity="producer_id")
+    v3_and_below_producer_id: int = field("int64", default=0, until=3, entity="producer_id")
     """As InitProducerId gave it. (v0-v3)"""
-    v3_and_below_producer_epoch: int = field("int16", until=3)
+    v3_and_below_producer_epoch: int = field("int16", default=0, until=3)
     """As InitProducerId gave it. (v0-v3)"""
-    v3_and_below_topics: list[AddPartitionsToTxnTopic] = array(AddPartitionsToTxnTopic, until=3)
+    v3_and_below_topics: list[AddPartitionsToTxnTopic] = array(AddPartitionsToTxnTopic, default=[], until=3)
     """The partitions to add. (v0-v3)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AddPartitionsToTxnPartitionResult(Struct, flexible=3):
     """What became of one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    partition_error_code: int = field("int16", entity="error_code")
+    partition_error_code: int = field("int16", default=0, entity="error_code")
     """0, or why it was not added; OPERATION_NOT_ATTEMPTED if another one failed."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AddPartitionsToTxnTopicResult(Struct, flexible=3):
     """What became of one topic's partitions."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    results_by_partition: list[AddPartitionsToTxnPartitionResult] = array(AddPartitionsToTxnPartitionResult)
+    results_by_partition: list[AddPartitionsToTxnPartitionResult] = array(
+        AddPartitionsToTxnPartitionResult, default=[]
+    )
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AddPartitionsToTxnResult(Struct, flexible=3):
     """What became of one transaction's partitions."""
 
-    transactional_id: str = field("string", entity="transactional_id")
+    transactional_id: str = field("string", default="", entity="transactional_id")
     """Whose transaction it is."""
-    topic_results: list[AddPartitionsToTxnTopicResult] = array(AddPartitionsToTxnTopicResult)
+    topic_results: list[AddPartitionsToTxnTopicResult] = array(AddPartitionsToTxnTopicResult, default=[])
     """One outcome for each topic."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AddPartitionsToTxnResponse(
     Response, answers=AddPartitionsToTxnRequest, api_key=24, versions=(0, 5), flexible=3
 ):
     """The response to AddPartitionsToTxnRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", since=4, ignorable=True, entity="error_code")
+    error_code: int = field("int16", default=0, since=4, ignorable=True, entity="error_code")
     """0, or why the whole request was refused (KIP-890). (v4+)"""
-    results_by_transaction: list[AddPartitionsToTxnResult] = array(AddPartitionsToTxnResult, since=4)
+    results_by_transaction: list[AddPartitionsToTxnResult] = array(
+        AddPartitionsToTxnResult, default=[], since=4
+    )
     """One outcome for each transaction (KIP-890). (v4+)"""
     results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = array(
-        AddPartitionsToTxnTopicResult, until=3
+        AddPartitionsToTxnTopicResult, default=[], until=3
     )
     """One outcome for each topic of the one transaction. (v0-v3)"""
     tags: dict[int, bytes] | None = None

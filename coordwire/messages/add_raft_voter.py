@@ -3,54 +3,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Listener(Struct, flexible=0):
     """One address at which the new voter listens."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The listener's name, such as CONTROLLER."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or IP address."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AddRaftVoterRequest(Request["AddRaftVoterResponse"], api_key=80, versions=(0, 1), flexible=0):
     """Requests from the quorum's leader to add one voter, which must already have caught up with the log.
     Only one change of the voters runs at a time.
     """
 
-    cluster_id: str | None = field("string", null=0)
+    cluster_id: str | None = field("string", default="", null=0)
     """The cluster meant; null for whichever answers."""
-    timeout_ms: int = field("int32")
+    timeout_ms: int = field("int32", default=0)
     """How long the leader may take for the change, in ms."""
-    voter_id: int = field("int32")
+    voter_id: int = field("int32", default=0)
     """Node id of the new voter."""
-    voter_directory_id: UUID = field("uuid")
+    voter_directory_id: UUID = field("uuid", default=ZERO_UUID)
     """Id of the directory where the voter keeps its metadata log."""
-    listeners: list[Listener] = array(Listener)
+    listeners: list[Listener] = array(Listener, default=[])
     """Where the other voters reach it."""
-    ack_when_committed: bool = field("bool", since=1, default=True)
+    ack_when_committed: bool = field("bool", default=True, since=1)
     """True: answered after the commit; false: once in the leader's log (KIP-1186). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AddRaftVoterResponse(Response, answers=AddRaftVoterRequest, api_key=80, versions=(0, 1), flexible=0):
     """The response to AddRaftVoterRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the voter was not added."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None

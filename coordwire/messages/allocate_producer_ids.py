@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, field
+from coordwire.codec import Request, Response, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AllocateProducerIdsRequest(
     Request["AllocateProducerIdsResponse"], api_key=67, versions=(0, 0), flexible=0
 ):
@@ -16,25 +14,25 @@ class AllocateProducerIdsRequest(
     cluster share one (KIP-730).
     """
 
-    broker_id: int = field("int32", entity="broker_id")
+    broker_id: int = field("int32", default=0, entity="broker_id")
     """The broker that asks."""
     broker_epoch: int = field("int64", default=-1)
     """The epoch of its registration, to recognise a stale broker; -1 if unknown."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AllocateProducerIdsResponse(
     Response, answers=AllocateProducerIdsRequest, api_key=67, versions=(0, 0), flexible=0
 ):
     """The response to AllocateProducerIdsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why no block was given."""
-    producer_id_start: int = field("int64", entity="producer_id")
+    producer_id_start: int = field("int64", default=0, entity="producer_id")
     """First id of the block."""
-    producer_id_len: int = field("int32")
+    producer_id_len: int = field("int32", default=0)
     """How many ids the block holds, counted up from the first."""
     tags: dict[int, bytes] | None = None

@@ -3,91 +3,89 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterClientQuotasRequestEntityData(Struct, flexible=1):
     """One part of the entity, such as its user."""
 
-    entity_type: str = field("string")
+    entity_type: str = field("string", default="")
     """The kind of part: "user", "client-id" or "ip"."""
-    entity_name: str | None = field("string", null=0)
+    entity_name: str | None = field("string", default="", null=0)
     """The user, client id or address; null for the default of that kind."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OpData(Struct, flexible=1):
     """One change to a limit."""
 
-    key: str = field("string")
+    key: str = field("string", default="")
     """The quota's name, such as producer_byte_rate."""
-    value: float = field("float64")
+    value: float = field("float64", default=0.0)
     """The new limit, in the quota's own unit; ignored when removed."""
-    remove: bool = field("bool")
+    remove: bool = field("bool", default=False)
     """True: remove the limit, so that a more general one counts."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterClientQuotasRequestEntryData(Struct, flexible=1):
     """The changes to one entity."""
 
-    entity: list[AlterClientQuotasRequestEntityData] = array(AlterClientQuotasRequestEntityData)
+    entity: list[AlterClientQuotasRequestEntityData] = array(AlterClientQuotasRequestEntityData, default=[])
     """Its parts; a user and a client id together mean that pair."""
-    ops: list[OpData] = array(OpData)
+    ops: list[OpData] = array(OpData, default=[])
     """What to change."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterClientQuotasRequest(Request["AlterClientQuotasResponse"], api_key=49, versions=(0, 1), flexible=1):
     """Changes single limits and leaves the others alone. All changes to one entity succeed or fail
     together.
     """
 
-    entries: list[AlterClientQuotasRequestEntryData] = array(AlterClientQuotasRequestEntryData)
+    entries: list[AlterClientQuotasRequestEntryData] = array(AlterClientQuotasRequestEntryData, default=[])
     """The entities to change."""
-    validate_only: bool = field("bool")
+    validate_only: bool = field("bool", default=False)
     """True: only check the request, change nothing."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterClientQuotasResponseEntityData(Struct, flexible=1):
     """One part of the entity, as in the request."""
 
-    entity_type: str = field("string")
+    entity_type: str = field("string", default="")
     """The kind of part: "user", "client-id" or "ip"."""
-    entity_name: str | None = field("string", null=0)
+    entity_name: str | None = field("string", default="", null=0)
     """The user, client id or address; null for the default of that kind."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterClientQuotasResponseEntryData(Struct, flexible=1):
     """What became of one entity's changes."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the entity was not changed."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
-    entity: list[AlterClientQuotasResponseEntityData] = array(AlterClientQuotasResponseEntityData)
+    entity: list[AlterClientQuotasResponseEntityData] = array(AlterClientQuotasResponseEntityData, default=[])
     """The parts of the entity."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterClientQuotasResponse(
     Response, answers=AlterClientQuotasRequest, api_key=49, versions=(0, 1), flexible=1
 ):
     """The response to AlterClientQuotasRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    entries: list[AlterClientQuotasResponseEntryData] = array(AlterClientQuotasResponseEntryData)
+    entries: list[AlterClientQuotasResponseEntryData] = array(AlterClientQuotasResponseEntryData, default=[])
     """One outcome for each entity."""
     tags: dict[int, bytes] | None = None

@@ -3,69 +3,67 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterableConfig(Struct, flexible=2):
     """One setting."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The setting's name, such as retention.ms."""
-    value: str | None = field("string", null=0, secret=True)
+    value: str | None = field("string", default="", null=0, secret=True)
     """Its value as text; null is refused."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterConfigsResource(Struct, flexible=2):
     """All settings of one resource."""
 
-    resource_type: int = field("int8")
+    resource_type: int = field("int8", default=0)
     """2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group."""
-    resource_name: str = field("string")
+    resource_name: str = field("string", default="")
     """Topic's or group's name, broker's id, …; empty for the default of all brokers."""
-    configs: list[AlterableConfig] = array(AlterableConfig)
+    configs: list[AlterableConfig] = array(AlterableConfig, default=[])
     """What it shall have; all other settings are reset."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterConfigsRequest(Request["AlterConfigsResponse"], api_key=33, versions=(0, 2), flexible=2):
     """What the request does not name falls back to its default. IncrementalAlterConfigs changes single
     settings and is the better choice.
     """
 
-    resources: list[AlterConfigsResource] = array(AlterConfigsResource)
+    resources: list[AlterConfigsResource] = array(AlterConfigsResource, default=[])
     """The resources to change."""
-    validate_only: bool = field("bool")
+    validate_only: bool = field("bool", default=False)
     """True: only check the request, change nothing."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterConfigsResourceResponse(Struct, flexible=2):
     """What became of one resource."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the resource was not changed."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
-    resource_type: int = field("int8")
+    resource_type: int = field("int8", default=0)
     """2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group."""
-    resource_name: str = field("string")
+    resource_name: str = field("string", default="")
     """The resource as the request named it."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterConfigsResponse(Response, answers=AlterConfigsRequest, api_key=33, versions=(0, 2), flexible=2):
     """The response to AlterConfigsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    responses: list[AlterConfigsResourceResponse] = array(AlterConfigsResourceResponse)
+    responses: list[AlterConfigsResourceResponse] = array(AlterConfigsResourceResponse, default=[])
     """One outcome for each resource."""
     tags: dict[int, bytes] | None = None

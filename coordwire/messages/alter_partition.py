@@ -3,114 +3,117 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class BrokerState(Struct, flexible=0):
     """One in-sync replica, with the life it was seen in."""
 
-    broker_id: int = field("int32", entity="broker_id")
+    broker_id: int = field("int32", default=0, entity="broker_id")
     """The replica's broker."""
     broker_epoch: int = field("int64", default=-1)
     """Its epoch when the leader last heard of it; -1 skips the check."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterPartitionRequestPartitionData(Struct, flexible=0):
     """The change wanted in one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The leader epoch under which the sender leads."""
-    new_isr: list[int] = array("int32", until=2, entity="broker_id")
+    new_isr: list[int] = array("int32", default=[], until=2, entity="broker_id")
     """Broker ids of the wanted in-sync replicas (v0-2). (v0-v2)"""
-    new_isr_with_epochs: list[BrokerState] = array(BrokerState, since=3)
+    new_isr_with_epochs: list[BrokerState] = array(BrokerState, default=[], since=3)
     """The wanted in-sync replicas with their epochs (v3, KIP-903). (v3+)"""
-    leader_recovery_state: int = field("int8", since=1)
+    leader_recovery_state: int = field("int8", default=0, since=1)
     """0 recovered, 1 still recovering from an unclean election (KIP-704). (v1+)"""
-    partition_epoch: int = field("int32")
+    partition_epoch: int = field("int32", default=0)
     """The state that the change builds on; refused unless current."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterPartitionRequestTopicData(Struct, flexible=0):
     """The changes wanted in one topic."""
 
-    topic_name: str = field("string", until=1, ignorable=True, entity="topic_name")
+    topic_name: str = field("string", default="", until=1, ignorable=True, entity="topic_name")
     """The topic's name; replaced by topic_id in v2. (v0-v1)"""
-    topic_id: UUID = field("uuid", since=2, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=2, ignorable=True)
     """The topic's id (v2, KIP-841). (v2+)"""
-    partitions: list[AlterPartitionRequestPartitionData] = array(AlterPartitionRequestPartitionData)
+    partitions: list[AlterPartitionRequestPartitionData] = array(
+        AlterPartitionRequestPartitionData, default=[]
+    )
     """One change for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterPartitionRequest(Request["AlterPartitionResponse"], api_key=56, versions=(0, 3), flexible=0):
     """Sent when a follower lags or catches up; the change counts once the controller has agreed. Stale
     leaders and brokers are fenced by their epochs.
     """
 
-    broker_id: int = field("int32", entity="broker_id")
+    broker_id: int = field("int32", default=0, entity="broker_id")
     """The broker that asks, leader of all the partitions."""
     broker_epoch: int = field("int64", default=-1)
     """Its epoch from registration; -1 if it has none."""
-    topics: list[AlterPartitionRequestTopicData] = array(AlterPartitionRequestTopicData)
+    topics: list[AlterPartitionRequestTopicData] = array(AlterPartitionRequestTopicData, default=[])
     """The changes wanted."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterPartitionResponsePartitionData(Struct, flexible=0):
     """One partition as the controller now has it."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the change was refused, such as INELIGIBLE_REPLICA."""
-    leader_id: int = field("int32", entity="broker_id")
+    leader_id: int = field("int32", default=0, entity="broker_id")
     """The leader's broker id; -1 for none."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The leader epoch that holds."""
-    isr: list[int] = array("int32", entity="broker_id")
+    isr: list[int] = array("int32", default=[], entity="broker_id")
     """Broker ids of the in-sync replicas."""
-    leader_recovery_state: int = field("int8", since=1, ignorable=True)
+    leader_recovery_state: int = field("int8", default=0, since=1, ignorable=True)
     """0 recovered, 1 still recovering from an unclean election (KIP-704). (v1+)"""
-    partition_epoch: int = field("int32")
+    partition_epoch: int = field("int32", default=0)
     """Number of the partition's present state, raised by each change."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterPartitionResponseTopicData(Struct, flexible=0):
     """One topic's partitions."""
 
-    topic_name: str = field("string", until=1, ignorable=True, entity="topic_name")
+    topic_name: str = field("string", default="", until=1, ignorable=True, entity="topic_name")
     """The topic's name; replaced by topic_id in v2. (v0-v1)"""
-    topic_id: UUID = field("uuid", since=2, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=2, ignorable=True)
     """The topic's id (v2, KIP-841). (v2+)"""
-    partitions: list[AlterPartitionResponsePartitionData] = array(AlterPartitionResponsePartitionData)
+    partitions: list[AlterPartitionResponsePartitionData] = array(
+        AlterPartitionResponsePartitionData, default=[]
+    )
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterPartitionResponse(
     Response, answers=AlterPartitionRequest, api_key=56, versions=(0, 3), flexible=0
 ):
     """The response to AlterPartitionRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the whole request was refused, such as STALE_BROKER_EPOCH."""
-    topics: list[AlterPartitionResponseTopicData] = array(AlterPartitionResponseTopicData)
+    topics: list[AlterPartitionResponseTopicData] = array(AlterPartitionResponseTopicData, default=[])
     """The outcomes; empty on such an error."""
     tags: dict[int, bytes] | None = None

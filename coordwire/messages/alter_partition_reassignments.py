@@ -3,34 +3,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ReassignablePartition(Struct, flexible=0):
     """The target of one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    replicas: list[int] | None = array("int32", null=0, default=None, entity="broker_id")
+    replicas: list[int] | None = array("int32", default=None, null=0, entity="broker_id")
     """Broker ids to move to, preferred leader first; null cancels a move under way."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ReassignableTopic(Struct, flexible=0):
     """The targets within one topic."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[ReassignablePartition] = array(ReassignablePartition)
+    partitions: list[ReassignablePartition] = array(ReassignablePartition, default=[])
     """The partitions to move, or to stop moving."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterPartitionReassignmentsRequest(
     Request["AlterPartitionReassignmentsResponse"], api_key=45, versions=(0, 1), flexible=0
 ):
@@ -40,51 +38,51 @@ class AlterPartitionReassignmentsRequest(
 
     timeout_ms: int = field("int32", default=60000)
     """How long the controller may take to accept, in ms."""
-    allow_replication_factor_change: bool = field("bool", since=1, default=True)
+    allow_replication_factor_change: bool = field("bool", default=True, since=1)
     """False: refuse targets with more or fewer replicas (KIP-860). (v1+)"""
-    topics: list[ReassignableTopic] = array(ReassignableTopic)
+    topics: list[ReassignableTopic] = array(ReassignableTopic, default=[])
     """What to reassign, by topic."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ReassignablePartitionResponse(Struct, flexible=0):
     """What became of one partition's order."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why this order was refused."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ReassignableTopicResponse(Struct, flexible=0):
     """What became of one topic's orders."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[ReassignablePartitionResponse] = array(ReassignablePartitionResponse)
+    partitions: list[ReassignablePartitionResponse] = array(ReassignablePartitionResponse, default=[])
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterPartitionReassignmentsResponse(
     Response, answers=AlterPartitionReassignmentsRequest, api_key=45, versions=(0, 1), flexible=0
 ):
     """The response to AlterPartitionReassignmentsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    allow_replication_factor_change: bool = field("bool", since=1, default=True, ignorable=True)
+    allow_replication_factor_change: bool = field("bool", default=True, since=1, ignorable=True)
     """The request's choice, repeated (KIP-860). (v1+)"""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the whole request was refused."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
-    responses: list[ReassignableTopicResponse] = array(ReassignableTopicResponse)
+    responses: list[ReassignableTopicResponse] = array(ReassignableTopicResponse, default=[])
     """One outcome for each topic."""
     tags: dict[int, bytes] | None = None

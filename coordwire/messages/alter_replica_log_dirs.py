@@ -3,34 +3,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterReplicaLogDirTopic(Struct, flexible=2):
     """The partitions of one topic that go to the directory."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions to move."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterReplicaLogDir(Struct, flexible=2):
     """One target directory, and what goes into it."""
 
-    path: str = field("string")
+    path: str = field("string", default="")
     """Absolute path of the target, one of the broker's log.dirs."""
-    topics: list[AlterReplicaLogDirTopic] = array(AlterReplicaLogDirTopic)
+    topics: list[AlterReplicaLogDirTopic] = array(AlterReplicaLogDirTopic, default=[])
     """The partitions to keep there, by topic."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterReplicaLogDirsRequest(
     Request["AlterReplicaLogDirsResponse"], api_key=34, versions=(0, 2), flexible=2
 ):
@@ -38,41 +36,41 @@ class AlterReplicaLogDirsRequest(
     wait for the copying; DescribeLogDirs shows how far it is.
     """
 
-    dirs: list[AlterReplicaLogDir] = array(AlterReplicaLogDir)
+    dirs: list[AlterReplicaLogDir] = array(AlterReplicaLogDir, default=[])
     """The moves, by target directory."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterReplicaLogDirPartitionResult(Struct, flexible=2):
     """What became of one partition's order."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the order was refused."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterReplicaLogDirTopicResult(Struct, flexible=2):
     """What became of one topic's orders."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[AlterReplicaLogDirPartitionResult] = array(AlterReplicaLogDirPartitionResult)
+    partitions: list[AlterReplicaLogDirPartitionResult] = array(AlterReplicaLogDirPartitionResult, default=[])
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterReplicaLogDirsResponse(
     Response, answers=AlterReplicaLogDirsRequest, api_key=34, versions=(0, 2), flexible=2
 ):
     """The response to AlterReplicaLogDirsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    results: list[AlterReplicaLogDirTopicResult] = array(AlterReplicaLogDirTopicResult)
+    results: list[AlterReplicaLogDirTopicResult] = array(AlterReplicaLogDirTopicResult, default=[])
     """One outcome for each topic."""
     tags: dict[int, bytes] | None = None

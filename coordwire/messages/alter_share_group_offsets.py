@@ -3,85 +3,90 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterShareGroupOffsetsRequestPartition(Struct, flexible=0):
     """Where to start in one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """Its number within the topic."""
-    start_offset: int = field("int64")
+    start_offset: int = field("int64", default=0)
     """The first offset to deliver from now on."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterShareGroupOffsetsRequestTopic(Struct, flexible=0):
     """The partitions of one topic to move in."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """Which topic."""
-    partitions: list[AlterShareGroupOffsetsRequestPartition] = array(AlterShareGroupOffsetsRequestPartition)
+    partitions: list[AlterShareGroupOffsetsRequestPartition] = array(
+        AlterShareGroupOffsetsRequestPartition, default=[]
+    )
     """Where to start, a partition each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterShareGroupOffsetsRequest(
     Request["AlterShareGroupOffsetsResponse"], api_key=91, versions=(0, 0), flexible=0
 ):
     """Sets the start offsets of a share group's partitions. The group must have no members (KIP-932)."""
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The share group to change."""
-    topics: list[AlterShareGroupOffsetsRequestTopic] = array(AlterShareGroupOffsetsRequestTopic)
+    topics: list[AlterShareGroupOffsetsRequestTopic] = array(AlterShareGroupOffsetsRequestTopic, default=[])
     """Where to start, a topic each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterShareGroupOffsetsResponsePartition(Struct, flexible=0):
     """What became of one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """Its number within the topic."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why its offset was not changed."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterShareGroupOffsetsResponseTopic(Struct, flexible=0):
     """What became of one topic's partitions."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """Which topic."""
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """Its id; zero if unknown."""
-    partitions: list[AlterShareGroupOffsetsResponsePartition] = array(AlterShareGroupOffsetsResponsePartition)
+    partitions: list[AlterShareGroupOffsetsResponsePartition] = array(
+        AlterShareGroupOffsetsResponsePartition, default=[]
+    )
     """What became of them, a partition each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterShareGroupOffsetsResponse(
     Response, answers=AlterShareGroupOffsetsRequest, api_key=91, versions=(0, 0), flexible=0
 ):
     """The response to AlterShareGroupOffsetsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """Throttling in ms: 0, or how long the quota holds this client back."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the whole request failed, such as a group with members."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """Explains the error; null if there is none."""
-    responses: list[AlterShareGroupOffsetsResponseTopic] = array(AlterShareGroupOffsetsResponseTopic)
+    responses: list[AlterShareGroupOffsetsResponseTopic] = array(
+        AlterShareGroupOffsetsResponseTopic, default=[]
+    )
     """What became of the offsets, a topic each."""
     tags: dict[int, bytes] | None = None

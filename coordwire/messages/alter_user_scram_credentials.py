@@ -3,40 +3,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ScramCredentialDeletion(Struct, flexible=0):
     """One credential to remove."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The user's name."""
-    mechanism: int = field("int8")
+    mechanism: int = field("int8", default=0)
     """1 for SCRAM-SHA-256, 2 for SCRAM-SHA-512."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ScramCredentialUpsertion(Struct, flexible=0):
     """One credential to set, whether it is new or replaces an old one."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The user's name."""
-    mechanism: int = field("int8")
+    mechanism: int = field("int8", default=0)
     """1 for SCRAM-SHA-256, 2 for SCRAM-SHA-512."""
-    iterations: int = field("int32")
+    iterations: int = field("int32", default=0)
     """How often the password was hashed, 4096 to 16384."""
-    salt: bytes = field("bytes", secret=True)
+    salt: bytes = field("bytes", default=b"", secret=True)
     """Random bytes that the client chose."""
-    salted_password: bytes = field("bytes", secret=True)
+    salted_password: bytes = field("bytes", default=b"", secret=True)
     """The SaltedPassword of RFC 5802, from password, salt and iterations."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterUserScramCredentialsRequest(
     Request["AlterUserScramCredentialsResponse"], api_key=51, versions=(0, 0), flexible=0
 ):
@@ -44,34 +42,34 @@ class AlterUserScramCredentialsRequest(
     broker never sees it in clear.
     """
 
-    deletions: list[ScramCredentialDeletion] = array(ScramCredentialDeletion)
+    deletions: list[ScramCredentialDeletion] = array(ScramCredentialDeletion, default=[])
     """Credentials to remove; empty for none."""
-    upsertions: list[ScramCredentialUpsertion] = array(ScramCredentialUpsertion)
+    upsertions: list[ScramCredentialUpsertion] = array(ScramCredentialUpsertion, default=[])
     """Credentials to set; empty for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterUserScramCredentialsResult(Struct, flexible=0):
     """What became of one user's changes."""
 
-    user: str = field("string")
+    user: str = field("string", default="")
     """The user's name."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the user's credentials were not changed."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterUserScramCredentialsResponse(
     Response, answers=AlterUserScramCredentialsRequest, api_key=51, versions=(0, 0), flexible=0
 ):
     """The response to AlterUserScramCredentialsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    results: list[AlterUserScramCredentialsResult] = array(AlterUserScramCredentialsResult)
+    results: list[AlterUserScramCredentialsResult] = array(AlterUserScramCredentialsResult, default=[])
     """One outcome for each user named."""
     tags: dict[int, bytes] | None = None

@@ -8,87 +8,89 @@ never flexible.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ApiVersionsRequest(Request["ApiVersionsResponse"], api_key=18, versions=(0, 5), flexible=3):
     """The first request on a connection: which versions of which APIs the broker supports, and which
     features it has.
     """
 
-    client_software_name: str = field("string", since=3, ignorable=True)
+    client_software_name: str = field("string", default="", since=3, ignorable=True)
     """The client library: letters, digits, dots and hyphens, a letter or digit first and last; otherwise,
     or if it is empty, brokers answer INVALID_REQUEST (42) and list nothing (KIP-511). (v3+)
     """
-    client_software_version: str = field("string", since=3, ignorable=True)
+    client_software_version: str = field("string", default="", since=3, ignorable=True)
     """Its version, by the same rule (KIP-511). (v3+)"""
-    cluster_id: str | None = field("string", since=5, null=0, default=None, ignorable=True)
+    cluster_id: str | None = field("string", default=None, since=5, null=0, ignorable=True)
     """The cluster that the client means to reach; null if unknown (KIP-1242). (v5+)"""
-    node_id: int = field("int32", since=5, default=-1, ignorable=True)
+    node_id: int = field("int32", default=-1, since=5, ignorable=True)
     """The node that the client means to reach; -1 if unknown (KIP-1242). (v5+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ApiVersion(Struct, flexible=3):
     """The versions of one API that the broker supports."""
 
-    api_key: int = field("int16")
+    api_key: int = field("int16", default=0)
     """Which API, by the number in request headers."""
-    min_version: int = field("int16")
+    min_version: int = field("int16", default=0)
     """The oldest one."""
-    max_version: int = field("int16")
+    max_version: int = field("int16", default=0)
     """The newest one, itself included."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class SupportedFeatureKey(Struct, flexible=3):
     """The levels of one feature that this broker could run (KIP-584)."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The feature, such as "metadata.version"."""
-    min_version: int = field("int16")
+    min_version: int = field("int16", default=0)
     """The lowest one."""
-    max_version: int = field("int16")
+    max_version: int = field("int16", default=0)
     """The highest one, itself included."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FinalizedFeatureKey(Struct, flexible=3):
     """The levels of one feature that the whole cluster has settled on (KIP-584)."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The feature, such as "metadata.version"."""
-    max_version_level: int = field("int16")
+    max_version_level: int = field("int16", default=0)
     """The level in force."""
-    min_version_level: int = field("int16")
+    min_version_level: int = field("int16", default=0)
     """The lowest level that brokers still have to know."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ApiVersionsResponse(Response, answers=ApiVersionsRequest, api_key=18, versions=(0, 5), flexible=3):
     """The response to ApiVersionsRequest."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or UNSUPPORTED_VERSION (35) in an answer of version 0, INVALID_REQUEST (42), or
     REBOOTSTRAP_REQUIRED (129).
     """
-    api_keys: list[ApiVersion] = array(ApiVersion)
+    api_keys: list[ApiVersion] = array(ApiVersion, default=[])
     """What the broker supports on this listener, an API each; with error 35 ApiVersions alone (KIP-511)."""
-    throttle_time_ms: int = field("int32", since=1, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=1, ignorable=True)
     """Throttling in ms: 0, or how long the quota holds this client back. (v1+)"""
-    supported_features: list[SupportedFeatureKey] = array(SupportedFeatureKey, since=3, tag=0, ignorable=True)
+    supported_features: list[SupportedFeatureKey] = array(
+        SupportedFeatureKey, default=[], since=3, tag=0, ignorable=True
+    )
     """What this broker could run (KIP-584). (v3+, tag 0)"""
-    finalized_features_epoch: int = field("int64", since=3, default=-1, tag=1, ignorable=True)
+    finalized_features_epoch: int = field("int64", default=-1, since=3, tag=1, ignorable=True)
     """Grows with each change of finalized_features; -1 if unknown. (v3+, tag 1)"""
-    finalized_features: list[FinalizedFeatureKey] = array(FinalizedFeatureKey, since=3, tag=2, ignorable=True)
+    finalized_features: list[FinalizedFeatureKey] = array(
+        FinalizedFeatureKey, default=[], since=3, tag=2, ignorable=True
+    )
     """What the cluster runs; means something only with an epoch of 0 or more. (v3+, tag 2)"""
-    zk_migration_ready: bool = field("bool", since=3, tag=3, ignorable=True)
+    zk_migration_ready: bool = field("bool", default=False, since=3, tag=3, ignorable=True)
     """True if this KRaft controller is set up to migrate from ZooKeeper (KIP-866). (v3+, tag 3)"""
     tags: dict[int, bytes] | None = None

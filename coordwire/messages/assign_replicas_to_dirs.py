@@ -3,46 +3,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AssignReplicasToDirsRequestPartitionData(Struct, flexible=0):
     """One replica."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AssignReplicasToDirsRequestTopicData(Struct, flexible=0):
     """The replicas of one topic."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
     partitions: list[AssignReplicasToDirsRequestPartitionData] = array(
-        AssignReplicasToDirsRequestPartitionData
+        AssignReplicasToDirsRequestPartitionData, default=[]
     )
     """Its partitions in the directory."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AssignReplicasToDirsRequestDirectoryData(Struct, flexible=0):
     """The replicas in one log directory."""
 
-    id: UUID = field("uuid")
+    id: UUID = field("uuid", default=ZERO_UUID)
     """The directory's id."""
-    topics: list[AssignReplicasToDirsRequestTopicData] = array(AssignReplicasToDirsRequestTopicData)
+    topics: list[AssignReplicasToDirsRequestTopicData] = array(
+        AssignReplicasToDirsRequestTopicData, default=[]
+    )
     """What it holds, by topic."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AssignReplicasToDirsRequest(
     Request["AssignReplicasToDirsResponse"], api_key=73, versions=(0, 0), flexible=0
 ):
@@ -50,64 +51,66 @@ class AssignReplicasToDirsRequest(
     placed or moved replicas.
     """
 
-    broker_id: int = field("int32", entity="broker_id")
+    broker_id: int = field("int32", default=0, entity="broker_id")
     """The broker that reports."""
     broker_epoch: int = field("int64", default=-1)
     """Its epoch from registration; -1 if it has none."""
     directories: list[AssignReplicasToDirsRequestDirectoryData] = array(
-        AssignReplicasToDirsRequestDirectoryData
+        AssignReplicasToDirsRequestDirectoryData, default=[]
     )
     """The directories with new replicas."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AssignReplicasToDirsResponsePartitionData(Struct, flexible=0):
     """What became of one replica's assignment."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the assignment was not recorded."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AssignReplicasToDirsResponseTopicData(Struct, flexible=0):
     """What became of one topic's assignments."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
     partitions: list[AssignReplicasToDirsResponsePartitionData] = array(
-        AssignReplicasToDirsResponsePartitionData
+        AssignReplicasToDirsResponsePartitionData, default=[]
     )
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AssignReplicasToDirsResponseDirectoryData(Struct, flexible=0):
     """What became of one directory's assignments."""
 
-    id: UUID = field("uuid")
+    id: UUID = field("uuid", default=ZERO_UUID)
     """The directory's id."""
-    topics: list[AssignReplicasToDirsResponseTopicData] = array(AssignReplicasToDirsResponseTopicData)
+    topics: list[AssignReplicasToDirsResponseTopicData] = array(
+        AssignReplicasToDirsResponseTopicData, default=[]
+    )
     """The outcomes by topic."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AssignReplicasToDirsResponse(
     Response, answers=AssignReplicasToDirsRequest, api_key=73, versions=(0, 0), flexible=0
 ):
     """The response to AssignReplicasToDirsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the whole request was refused, such as STALE_BROKER_EPOCH."""
     directories: list[AssignReplicasToDirsResponseDirectoryData] = array(
-        AssignReplicasToDirsResponseDirectoryData
+        AssignReplicasToDirsResponseDirectoryData, default=[]
     )
     """The outcomes by directory; empty on such an error."""
     tags: dict[int, bytes] | None = None

@@ -3,117 +3,120 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class BeginQuorumEpochRequestPartitionData(Struct, flexible=1):
     """The new leadership of one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number; 0 for the metadata log."""
-    voter_directory_id: UUID = field("uuid", since=1, ignorable=True)
+    voter_directory_id: UUID = field("uuid", default=ZERO_UUID, since=1, ignorable=True)
     """Directory id of the voter addressed; all zeros if unknown (KIP-853). (v1+)"""
-    leader_id: int = field("int32", entity="broker_id")
+    leader_id: int = field("int32", default=0, entity="broker_id")
     """Node id of the new leader, which is the sender."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The epoch that the leader was elected for."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class BeginQuorumEpochRequestTopicData(Struct, flexible=1):
     """One topic with new leaders."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name, __cluster_metadata in practice."""
-    partitions: list[BeginQuorumEpochRequestPartitionData] = array(BeginQuorumEpochRequestPartitionData)
+    partitions: list[BeginQuorumEpochRequestPartitionData] = array(
+        BeginQuorumEpochRequestPartitionData, default=[]
+    )
     """Its partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaderEndpoint(Struct, flexible=1):
     """One address at which the leader listens."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The listener's name, such as CONTROLLER."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or IP address."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class BeginQuorumEpochRequest(Request["BeginQuorumEpochResponse"], api_key=53, versions=(0, 1), flexible=1):
     """Sent by the winner of an election to every other voter, and repeated until each has acknowledged. A
     voter that knows a newer epoch refuses and names it.
     """
 
-    cluster_id: str | None = field("string", null=0, default=None)
+    cluster_id: str | None = field("string", default=None, null=0)
     """The cluster meant; null for no check."""
-    voter_id: int = field("int32", since=1, default=-1, ignorable=True, entity="broker_id")
+    voter_id: int = field("int32", default=-1, since=1, ignorable=True, entity="broker_id")
     """Node id of the voter addressed; -1 if unknown (KIP-853). (v1+)"""
-    topics: list[BeginQuorumEpochRequestTopicData] = array(BeginQuorumEpochRequestTopicData)
+    topics: list[BeginQuorumEpochRequestTopicData] = array(BeginQuorumEpochRequestTopicData, default=[])
     """What the sender now leads."""
-    leader_endpoints: list[LeaderEndpoint] = array(LeaderEndpoint, since=1, ignorable=True)
+    leader_endpoints: list[LeaderEndpoint] = array(LeaderEndpoint, default=[], since=1, ignorable=True)
     """Where the leader is reached (KIP-853). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class BeginQuorumEpochResponsePartitionData(Struct, flexible=1):
     """One voter's answer for one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the leader is not accepted, such as FENCED_LEADER_EPOCH."""
-    leader_id: int = field("int32", entity="broker_id")
+    leader_id: int = field("int32", default=0, entity="broker_id")
     """The leader as the voter knows it; -1 if unknown."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The newest epoch that the voter knows."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class BeginQuorumEpochResponseTopicData(Struct, flexible=1):
     """The answers for one topic."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[BeginQuorumEpochResponsePartitionData] = array(BeginQuorumEpochResponsePartitionData)
+    partitions: list[BeginQuorumEpochResponsePartitionData] = array(
+        BeginQuorumEpochResponsePartitionData, default=[]
+    )
     """One answer for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class NodeEndpoint(Struct, flexible=1):
     """The address of a leader named in the answer."""
 
-    node_id: int = field("int32", entity="broker_id")
+    node_id: int = field("int32", default=0, entity="broker_id")
     """The leader's node id."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or IP address."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class BeginQuorumEpochResponse(
     Response, answers=BeginQuorumEpochRequest, api_key=53, versions=(0, 1), flexible=1
 ):
     """The response to BeginQuorumEpochRequest."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the whole request was refused."""
-    topics: list[BeginQuorumEpochResponseTopicData] = array(BeginQuorumEpochResponseTopicData)
+    topics: list[BeginQuorumEpochResponseTopicData] = array(BeginQuorumEpochResponseTopicData, default=[])
     """The voter's answers; empty on such an error."""
-    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=1, tag=0)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, default=[], since=1, tag=0)
     """Addresses of the leaders named above; empty if not known (KIP-853). (v1+, tag 0)"""
     tags: dict[int, bytes] | None = None

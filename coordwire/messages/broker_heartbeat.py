@@ -5,49 +5,48 @@ serve (KIP-631).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, array, field
+from coordwire.codec import Request, Response, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class BrokerHeartbeatRequest(Request["BrokerHeartbeatResponse"], api_key=63, versions=(0, 2), flexible=0):
     """Sent every few seconds after BrokerRegistration. A broker that stays silent is fenced: it gets no
     leadership and clients are not sent to it.
     """
 
-    broker_id: int = field("int32", entity="broker_id")
+    broker_id: int = field("int32", default=0, entity="broker_id")
     """The broker that reports."""
     broker_epoch: int = field("int64", default=-1)
     """Its epoch from registration; -1 if it has none."""
-    current_metadata_offset: int = field("int64")
+    current_metadata_offset: int = field("int64", default=0)
     """How far it has applied the metadata log."""
-    want_fence: bool = field("bool")
+    want_fence: bool = field("bool", default=False)
     """True: the broker wants to be fenced, as while it starts."""
-    want_shut_down: bool = field("bool")
+    want_shut_down: bool = field("bool", default=False)
     """True: the broker wants its leaderships moved, so that it can stop."""
-    offline_log_dirs: list[UUID] = array("uuid", since=1, tag=0)
+    offline_log_dirs: list[UUID] = array("uuid", default=[], since=1, tag=0)
     """Ids of log directories that failed; empty for none (KIP-858). (v1+, tag 0)"""
-    cordoned_log_dirs: list[UUID] | None = array("uuid", since=2, null=0, default=None, tag=1)
+    cordoned_log_dirs: list[UUID] | None = array("uuid", default=None, since=2, null=0, tag=1)
     """Ids of log directories closed to new replicas; null while it starts (KIP-1066). (v2+, tag 1)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class BrokerHeartbeatResponse(
     Response, answers=BrokerHeartbeatRequest, api_key=63, versions=(0, 2), flexible=0
 ):
     """The response to BrokerHeartbeatRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the heartbeat does not count."""
-    is_caught_up: bool = field("bool")
+    is_caught_up: bool = field("bool", default=False)
     """True: the broker has applied nearly all of the metadata."""
     is_fenced: bool = field("bool", default=True)
     """True: the broker is fenced and serves no clients."""
-    should_shut_down: bool = field("bool")
+    should_shut_down: bool = field("bool", default=False)
     """True: nothing depends on the broker any more, it may stop."""
     tags: dict[int, bytes] | None = None

@@ -3,41 +3,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Listener(Struct, flexible=0):
     """One address at which the broker listens."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The listener's name, such as PLAINTEXT or INTERNAL."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or IP address."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """TCP port, 0 to 65535."""
-    security_protocol: int = field("int16")
+    security_protocol: int = field("int16", default=0)
     """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Feature(Struct, flexible=0):
     """The levels of one feature that the broker supports."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The feature's name, such as metadata.version."""
-    min_supported_version: int = field("int16")
+    min_supported_version: int = field("int16", default=0)
     """Lowest level supported."""
-    max_supported_version: int = field("int16")
+    max_supported_version: int = field("int16", default=0)
     """Highest level supported."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class BrokerRegistrationRequest(
     Request["BrokerRegistrationResponse"], api_key=62, versions=(0, 4), flexible=0
 ):
@@ -45,36 +44,36 @@ class BrokerRegistrationRequest(
     the broker; BrokerHeartbeat keeps it alive.
     """
 
-    broker_id: int = field("int32", entity="broker_id")
+    broker_id: int = field("int32", default=0, entity="broker_id")
     """Node id of the broker."""
-    cluster_id: str = field("string")
+    cluster_id: str = field("string", default="")
     """The cluster it was formatted for; any other refuses it."""
-    incarnation_id: UUID = field("uuid")
+    incarnation_id: UUID = field("uuid", default=ZERO_UUID)
     """Drawn anew at each start, to distinguish a restart from a repetition."""
-    listeners: list[Listener] = array(Listener)
+    listeners: list[Listener] = array(Listener, default=[])
     """Where clients and other brokers reach it."""
-    features: list[Feature] = array(Feature)
+    features: list[Feature] = array(Feature, default=[])
     """What its software supports."""
-    rack: str | None = field("string", null=0)
+    rack: str | None = field("string", default="", null=0)
     """The rack, for spreading replicas; null if not given."""
-    is_migrating_zk_broker: bool = field("bool", since=1)
+    is_migrating_zk_broker: bool = field("bool", default=False, since=1)
     """True: it runs on ZooKeeper and is being migrated (KIP-866). (v1+)"""
-    log_dirs: list[UUID] = array("uuid", since=2, ignorable=True)
+    log_dirs: list[UUID] = array("uuid", default=[], since=2, ignorable=True)
     """Ids of the log directories that it can use (KIP-858). (v2+)"""
-    previous_broker_epoch: int = field("int64", since=3, default=-1, ignorable=True)
+    previous_broker_epoch: int = field("int64", default=-1, since=3, ignorable=True)
     """Its epoch before a clean shutdown; -1 after an unclean one (KIP-966). (v3+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class BrokerRegistrationResponse(
     Response, answers=BrokerRegistrationRequest, api_key=62, versions=(0, 4), flexible=0
 ):
     """The response to BrokerRegistrationRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the broker may not enter, such as DUPLICATE_BROKER_REGISTRATION."""
     broker_epoch: int = field("int64", default=-1)
     """Marks this life of the broker, to be sent from now on; -1 on an error."""

@@ -7,55 +7,55 @@ A record without a value means that the group is gone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Message, Struct, array, field
+from coordwire.codec import Message, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class GroupMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
     Key of record type 2 in __consumer_offsets.
     """
 
-    group: str = field("string", entity="group_id")
+    group: str = field("string", default="", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class MemberMetadata(Struct, flexible=4):
     """One member of the generation."""
 
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The member's id."""
     group_instance_id: str | None = field(
-        "string", since=3, null=0, default=None, ignorable=True, entity="instance_id"
+        "string", default=None, since=3, null=0, ignorable=True, entity="instance_id"
     )
     """A static member's own name; null for a dynamic one (KIP-345). (v3+)"""
-    client_id: str = field("string")
+    client_id: str = field("string", default="")
     """What the member's client calls itself."""
-    client_host: str = field("string")
+    client_host: str = field("string", default="")
     """The address that the member last came from."""
-    rebalance_timeout: int = field("int32", since=1, default=-1, ignorable=True)
+    rebalance_timeout: int = field("int32", default=-1, since=1, ignorable=True)
     """How long a rebalance waits for it, in ms; -1: the session timeout holds. (v1+)"""
-    session_timeout: int = field("int32")
+    session_timeout: int = field("int32", default=0)
     """Silence after which it counts as dead, in ms."""
     subscription: bytes = field(
         "bytes",
+        default=b"",
         embedded=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
     )
     """What it offered under the chosen protocol; opaque to the coordinator."""
     assignment: bytes = field(
         "bytes",
+        default=b"",
         embedded=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
     )
     """What the leader gave it; opaque to the coordinator."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class GroupMetadataValue(Message, versions=(0, 4), flexible=4):
     """A classic group with its members and their assignments. v1 added the rebalance timeout, v2 the time
     of the state, v3 static members (KIP-345); v4 is flexible (KIP-915).
@@ -63,16 +63,16 @@ class GroupMetadataValue(Message, versions=(0, 4), flexible=4):
     Value of record type 2 in __consumer_offsets.
     """
 
-    protocol_type: str = field("string")
+    protocol_type: str = field("string", default="")
     """What the group is for: "consumer", "connect", …; empty for none."""
-    generation: int = field("int32")
+    generation: int = field("int32", default=0)
     """Number of the rebalances so far, which members must name."""
-    protocol: str | None = field("string", null=0)
+    protocol: str | None = field("string", default="", null=0)
     """The protocol chosen; null while the group has no members."""
-    leader: str | None = field("string", null=0, entity="member_id")
+    leader: str | None = field("string", default="", null=0, entity="member_id")
     """Member id of the leader; null while the group has no members."""
-    current_state_timestamp: int = field("int64", since=2, default=-1, ignorable=True)
+    current_state_timestamp: int = field("int64", default=-1, since=2, ignorable=True)
     """Since when the group is in its state, in ms since the epoch; -1 if unknown. (v2+)"""
-    members: list[MemberMetadata] = array(MemberMetadata)
+    members: list[MemberMetadata] = array(MemberMetadata, default=[])
     """All members; empty for a group that is kept for its offsets."""
     tags: dict[int, bytes] | None = None

@@ -8,57 +8,55 @@ version for the newest they know.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Message, Struct, array, field
+from coordwire.codec import Message, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConnectorAssignment(Struct):
     """What a worker runs of one connector."""
 
-    connector: str = field("string")
+    connector: str = field("string", default="")
     """The connector's name."""
-    tasks: list[int] = array("int32")
+    tasks: list[int] = array("int32", default=[])
     """Numbers of its tasks; -1 is the connector itself."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConnectProtocolAssignment(Message, versions=(0, 2)):
     """What the leader gives a worker, in SyncGroup. v1 adds what it must give up and when to expect
     another rebalance (KIP-415); v2 is the same, and states that internal requests are signed (KIP-507).
     """
 
-    error: int = field("int16")
+    error: int = field("int16", default=0)
     """0, or 1 if the worker's configs are older than the leader's."""
-    leader: str = field("string", entity="member_id")
+    leader: str = field("string", default="", entity="member_id")
     """Member id of the leader."""
-    leader_url: str = field("string")
+    leader_url: str = field("string", default="")
     """Where the leader's REST interface is."""
-    config_offset: int = field("int64")
+    config_offset: int = field("int64", default=0)
     """Up to which offset of the config topic the leader had read."""
-    assignment: list[ConnectorAssignment] | None = array(ConnectorAssignment, null=1)
+    assignment: list[ConnectorAssignment] | None = array(ConnectorAssignment, default=[], null=1)
     """What the worker shall run: up to v0 all of it, from v1 on what is new. (null from v1)"""
-    revoked: list[ConnectorAssignment] | None = array(ConnectorAssignment, since=1, null=0, default=None)
+    revoked: list[ConnectorAssignment] | None = array(ConnectorAssignment, default=None, since=1, null=0)
     """What it shall stop; null for nothing (KIP-415). (v1+)"""
-    delay: int = field("int32", since=1)
+    delay: int = field("int32", default=0, since=1)
     """After how long the next rebalance is due, in ms; 0 for none (KIP-415). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConnectProtocolSubscription(Message, versions=(0, 2)):
     """How far a worker is, in JoinGroup. v1 adds what it runs (KIP-415); v2 is the same, and states that
     internal requests are signed (KIP-507).
     """
 
-    url: str = field("string")
+    url: str = field("string", default="")
     """Where the worker's REST interface is."""
-    config_offset: int = field("int64")
+    config_offset: int = field("int64", default=0)
     """Up to which offset of the config topic it has read."""
     allocation: bytes | None = field(
-        "bytes", since=1, null=0, default=None, embedded=(("", "ConnectProtocolAssignment"),)
+        "bytes", default=None, since=1, null=0, embedded=(("", "ConnectProtocolAssignment"),)
     )
     """What it runs, as an assignment; null for nothing (KIP-415). (v1+)"""
     tags: dict[int, bytes] | None = None

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field, struct
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupDescribeRequest(
     Request["ConsumerGroupDescribeResponse"], api_key=69, versions=(0, 1), flexible=0
 ):
@@ -17,97 +16,97 @@ class ConsumerGroupDescribeRequest(
     another type is answered with GROUP_ID_NOT_FOUND; DescribeGroups serves classic ones.
     """
 
-    group_ids: list[str] = array("string", entity="group_id")
+    group_ids: list[str] = array("string", default=[], entity="group_id")
     """The groups to describe; all must have their coordinator on this broker."""
-    include_authorized_operations: bool = field("bool")
+    include_authorized_operations: bool = field("bool", default=False)
     """Whether to report what the client may do with each group."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicPartitions(Struct, flexible=0):
     """Some partitions of one topic."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id, which survives no recreation of the topic."""
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """Its name when the answer was made."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Partition numbers of this topic."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Assignment(Struct, flexible=0):
     """A set of partitions that a member has or shall have."""
 
-    topic_partitions: list[TopicPartitions] = array(TopicPartitions)
+    topic_partitions: list[TopicPartitions] = array(TopicPartitions, default=[])
     """By topic; empty for a member without partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Member(Struct, flexible=0):
     """One member, with the way it still has to go from its assignment to its target."""
 
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The member's id, unique in its group."""
-    instance_id: str | None = field("string", null=0, default=None, entity="instance_id")
+    instance_id: str | None = field("string", default=None, null=0, entity="instance_id")
     """A static member's own name; null for a dynamic one."""
-    rack_id: str | None = field("string", null=0, default=None)
+    rack_id: str | None = field("string", default=None, null=0)
     """The rack that the member reports; null for none."""
-    member_epoch: int = field("int32")
+    member_epoch: int = field("int32", default=0)
     """The epoch of the assignment that this member has reached."""
-    client_id: str = field("string")
+    client_id: str = field("string", default="")
     """What the client calls itself in its request headers."""
-    client_host: str = field("string")
+    client_host: str = field("string", default="")
     """The address that its requests come from."""
-    subscribed_topic_names: list[str] = array("string", entity="topic_name")
+    subscribed_topic_names: list[str] = array("string", default=[], entity="topic_name")
     """Topics subscribed to by name; may be empty beside a pattern."""
-    subscribed_topic_regex: str | None = field("string", null=0, default=None)
+    subscribed_topic_regex: str | None = field("string", default=None, null=0)
     """Pattern (RE2) of topics subscribed to; null or empty for none."""
-    assignment: Assignment = struct(Assignment)
+    assignment: Assignment = struct(Assignment, default=Assignment())
     """What the member owns now."""
-    target_assignment: Assignment = struct(Assignment)
+    target_assignment: Assignment = struct(Assignment, default=Assignment())
     """What it shall own once the group has settled."""
-    member_type: int = field("int8", since=1, default=-1, ignorable=True)
+    member_type: int = field("int8", default=-1, since=1, ignorable=True)
     """0 uses the classic protocol, 1 the new one, -1 unknown (KIP-1099). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribedGroup(Struct, flexible=0):
     """One group; while assignment_epoch is below group_epoch, a new target is due."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why this group is not described."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """More about the error; null for none."""
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group asked for."""
-    group_state: str = field("string")
+    group_state: str = field("string", default="")
     """"Empty", "Assigning", "Reconciling", "Stable" or "Dead"."""
-    group_epoch: int = field("int32")
+    group_epoch: int = field("int32", default=0)
     """Grows whenever members, subscriptions or topics change."""
-    assignment_epoch: int = field("int32")
+    assignment_epoch: int = field("int32", default=0)
     """The group epoch that the target assignment was computed for."""
-    assignor_name: str = field("string")
+    assignor_name: str = field("string", default="")
     """The assignor on the broker that computes the targets, such as "uniform"."""
-    members: list[Member] = array(Member)
+    members: list[Member] = array(Member, default=[])
     """Everybody in the group; empty on an error."""
     authorized_operations: int = field("int32", default=-0x80000000)
     """One bit per ACL operation code; -2147483648 if not asked for."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupDescribeResponse(
     Response, answers=ConsumerGroupDescribeRequest, api_key=69, versions=(0, 1), flexible=0
 ):
     """The response to ConsumerGroupDescribeRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    groups: list[DescribedGroup] = array(DescribedGroup)
+    groups: list[DescribedGroup] = array(DescribedGroup, default=[])
     """One answer for each group asked for."""
     tags: dict[int, bytes] | None = None

@@ -7,24 +7,23 @@ null field means: as I said last time. On a first heartbeat, and after an error,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field, struct
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupHeartbeatRequestTopicPartitions(Struct, flexible=0):
     """What the member owns of one topic."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic, by its id."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Partition numbers that the member owns."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupHeartbeatRequest(
     Request["ConsumerGroupHeartbeatResponse"], api_key=68, versions=(0, 1), flexible=0
 ):
@@ -32,71 +31,71 @@ class ConsumerGroupHeartbeatRequest(
     LeaveGroup. The broker assigns, and each member moves at its own pace.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group to join or to stay in."""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """In v1 chosen by the member; in v0 empty on joining, then as answered."""
-    member_epoch: int = field("int32")
+    member_epoch: int = field("int32", default=0)
     """The epoch last heard; 0 joins, -1 leaves, -2 leaves for now as a static member."""
-    instance_id: str | None = field("string", null=0, default=None, entity="instance_id")
+    instance_id: str | None = field("string", default=None, null=0, entity="instance_id")
     """A static member's own name; null for a dynamic one."""
-    rack_id: str | None = field("string", null=0, default=None)
+    rack_id: str | None = field("string", default=None, null=0)
     """The rack the member runs in; null if it has none or said so before."""
     rebalance_timeout_ms: int = field("int32", default=-1)
     """Time to give up revoked partitions, in ms; -1 if unchanged."""
-    subscribed_topic_names: list[str] | None = array("string", null=0, default=None, entity="topic_name")
+    subscribed_topic_names: list[str] | None = array("string", default=None, null=0, entity="topic_name")
     """The topics wanted; null if unchanged."""
-    subscribed_topic_regex: str | None = field("string", since=1, null=0, default=None)
+    subscribed_topic_regex: str | None = field("string", default=None, since=1, null=0)
     """A pattern (RE2) of topics; empty drops it, null if unchanged. (v1+)"""
-    server_assignor: str | None = field("string", null=0, default=None)
+    server_assignor: str | None = field("string", default=None, null=0)
     """The broker's assignor that is preferred; null leaves it to the group."""
     topic_partitions: list[ConsumerGroupHeartbeatRequestTopicPartitions] | None = array(
-        ConsumerGroupHeartbeatRequestTopicPartitions, null=0, default=None
+        ConsumerGroupHeartbeatRequestTopicPartitions, default=None, null=0
     )
     """All that the member owns now; null if unchanged."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupHeartbeatResponseTopicPartitions(Struct, flexible=0):
     """What the member shall own of one topic."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic, by its id."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Partition numbers that the member shall own."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Assignment(Struct, flexible=0):
     """The assignment to move to: revoke first what is missing here, then take up the rest."""
 
     topic_partitions: list[ConsumerGroupHeartbeatResponseTopicPartitions] = array(
-        ConsumerGroupHeartbeatResponseTopicPartitions
+        ConsumerGroupHeartbeatResponseTopicPartitions, default=[]
     )
     """All of it, not a difference; empty to own nothing."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupHeartbeatResponse(
     Response, answers=ConsumerGroupHeartbeatRequest, api_key=68, versions=(0, 1), flexible=0
 ):
     """The response to ConsumerGroupHeartbeatRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the heartbeat failed; UNKNOWN_MEMBER_ID and FENCED_MEMBER_EPOCH mean rejoin."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """More about the error; null for none."""
-    member_id: str | None = field("string", null=0, default=None, entity="member_id")
+    member_id: str | None = field("string", default=None, null=0, entity="member_id")
     """The id to go by; null where it is not repeated, and on an error."""
-    member_epoch: int = field("int32")
+    member_epoch: int = field("int32", default=0)
     """The epoch to send with the next heartbeat."""
-    heartbeat_interval_ms: int = field("int32")
+    heartbeat_interval_ms: int = field("int32", default=0)
     """When the next heartbeat is due, in ms."""
-    assignment: Assignment | None = struct(Assignment, null=0, default=None)
+    assignment: Assignment | None = struct(Assignment, default=None, null=0)
     """The assignment to move to; null if nothing changed."""
     tags: dict[int, bytes] | None = None

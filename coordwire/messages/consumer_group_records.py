@@ -7,77 +7,76 @@ gone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Message, Struct, array, field, struct
+from coordwire.codec import ZERO_UUID, Message, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
     Key of record type 3 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupMetadataValue(Message, versions=(0, 0), flexible=0):
     """A group's epoch, and what the topics looked like then.
 
     Value of record type 3 in __consumer_offsets.
     """
 
-    epoch: int = field("int32")
+    epoch: int = field("int32", default=0)
     """The group's epoch, one more with every change of members or topics."""
-    metadata_hash: int = field("int64", tag=0)
+    metadata_hash: int = field("int64", default=0, tag=0)
     """Hash over the partitions and racks of all topics subscribed; 0 for none yet. (tag 0)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupPartitionMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
     Key of record type 4 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionMetadata(Struct, flexible=0):
     """One partition's racks."""
 
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition's number."""
-    racks: list[str] = array("string")
+    racks: list[str] = array("string", default=[])
     """The racks of its replicas."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicMetadata(Struct, flexible=0):
     """One topic subscribed."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    num_partitions: int = field("int32")
+    num_partitions: int = field("int32", default=0)
     """How many partitions the topic has."""
-    partition_metadata: list[PartitionMetadata] = array(PartitionMetadata)
+    partition_metadata: list[PartitionMetadata] = array(PartitionMetadata, default=[])
     """Racks by partition; empty if no rack is known."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupPartitionMetadataValue(Message, versions=(0, 0), flexible=0):
     """The partitions and racks of all topics subscribed. Newer coordinators keep a hash in
     ConsumerGroupMetadataValue instead.
@@ -85,210 +84,212 @@ class ConsumerGroupPartitionMetadataValue(Message, versions=(0, 0), flexible=0):
     Value of record type 4 in __consumer_offsets.
     """
 
-    topics: list[TopicMetadata] = array(TopicMetadata)
+    topics: list[TopicMetadata] = array(TopicMetadata, default=[])
     """The topics that the group subscribes to."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupMemberMetadataKey(Message, versions=(0, 0)):
     """Which member of which group.
 
     Key of record type 5 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ClassicProtocol(Struct, flexible=0):
     """One protocol on offer."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """An assignment protocol, such as "range"."""
-    metadata: bytes = field("bytes", embedded=(("", "ConsumerProtocolSubscription"),))
+    metadata: bytes = field("bytes", default=b"", embedded=(("", "ConsumerProtocolSubscription"),))
     """The member's subscription under this protocol."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ClassicMemberMetadata(Struct, flexible=0):
     """A member that uses the classic protocol, while the group is moved to the new one."""
 
-    session_timeout_ms: int = field("int32")
+    session_timeout_ms: int = field("int32", default=0)
     """Silence after which it counts as dead, in ms."""
-    supported_protocols: list[ClassicProtocol] = array(ClassicProtocol)
+    supported_protocols: list[ClassicProtocol] = array(ClassicProtocol, default=[])
     """The assignment protocols that it can run, most preferred first."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupMemberMetadataValue(Message, versions=(0, 0), flexible=0):
     """A member as it described itself.
 
     Value of record type 5 in __consumer_offsets.
     """
 
-    instance_id: str | None = field("string", null=0, entity="instance_id")
+    instance_id: str | None = field("string", default="", null=0, entity="instance_id")
     """A static member's own name; null for a dynamic one."""
-    rack_id: str | None = field("string", null=0)
+    rack_id: str | None = field("string", default="", null=0)
     """The rack the member runs in; null for none."""
-    client_id: str = field("string")
+    client_id: str = field("string", default="")
     """What the member's client calls itself."""
-    client_host: str = field("string")
+    client_host: str = field("string", default="")
     """The address that the member last came from."""
-    subscribed_topic_names: list[str] = array("string", entity="topic_name")
+    subscribed_topic_names: list[str] = array("string", default=[], entity="topic_name")
     """Topics wanted by name."""
-    subscribed_topic_regex: str | None = field("string", null=0)
+    subscribed_topic_regex: str | None = field("string", default="", null=0)
     """Topics wanted by pattern (RE2); null for none."""
     rebalance_timeout_ms: int = field("int32", default=-1)
     """How long it may take to give up partitions, in ms; -1 if not given."""
-    server_assignor: str | None = field("string", null=0)
+    server_assignor: str | None = field("string", default="", null=0)
     """The assignor that the member requests; null for the coordinator's choice."""
-    classic_member_metadata: ClassicMemberMetadata | None = struct(ClassicMemberMetadata, null=0, tag=0)
+    classic_member_metadata: ClassicMemberMetadata | None = struct(
+        ClassicMemberMetadata, default=ClassicMemberMetadata(), null=0, tag=0
+    )
     """What a member of the classic protocol needs; null for the others. (tag 0)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupTargetAssignmentMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
     Key of record type 6 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupTargetAssignmentMetadataValue(Message, versions=(0, 0), flexible=0):
     """Which epoch the target assignment is for.
 
     Value of record type 6 in __consumer_offsets.
     """
 
-    assignment_epoch: int = field("int32")
+    assignment_epoch: int = field("int32", default=0)
     """The group epoch that the target assignment was made for."""
-    assignment_timestamp: int = field("int64", tag=0)
+    assignment_timestamp: int = field("int64", default=0, tag=0)
     """When it was computed, in ms since the epoch; 0 if unknown. (tag 0)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupTargetAssignmentMemberKey(Message, versions=(0, 0)):
     """Which member of which group.
 
     Key of record type 7 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicPartition(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupTargetAssignmentMemberValue(Message, versions=(0, 0), flexible=0):
     """A member's target: what it shall own once all others have let go.
 
     Value of record type 7 in __consumer_offsets.
     """
 
-    topic_partitions: list[TopicPartition] = array(TopicPartition)
+    topic_partitions: list[TopicPartition] = array(TopicPartition, default=[])
     """All that the member shall come to own, by topic."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupCurrentMemberAssignmentKey(Message, versions=(0, 0)):
     """Which member of which group.
 
     Key of record type 8 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicPartitions(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions."""
-    assignment_epochs: list[int] | None = array("int32", null=0, tag=0)
+    assignment_epochs: list[int] | None = array("int32", default=[], null=0, tag=0)
     """Epoch in which each partition was assigned, in their order; empty if not kept. (tag 0)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupCurrentMemberAssignmentValue(Message, versions=(0, 0), flexible=0):
     """What a member owns now, on its way to the target.
 
     Value of record type 8 in __consumer_offsets.
     """
 
-    member_epoch: int = field("int32")
+    member_epoch: int = field("int32", default=0)
     """The epoch that the member is in."""
-    previous_member_epoch: int = field("int32")
+    previous_member_epoch: int = field("int32", default=0)
     """The epoch before it, in case its answer never reached the member."""
-    state: int = field("int8")
+    state: int = field("int8", default=0)
     """0 stable, 1 has partitions to give up, 2 waits for others to give up theirs."""
-    assigned_partitions: list[TopicPartitions] = array(TopicPartitions)
+    assigned_partitions: list[TopicPartitions] = array(TopicPartitions, default=[])
     """What it owns now."""
-    partitions_pending_revocation: list[TopicPartitions] = array(TopicPartitions)
+    partitions_pending_revocation: list[TopicPartitions] = array(TopicPartitions, default=[])
     """What it has to give up and may still read."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupRegularExpressionKey(Message, versions=(0, 0)):
     """Which pattern of which group.
 
     Key of record type 16 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
-    regular_expression: str = field("string")
+    regular_expression: str = field("string", default="")
     """The pattern (RE2)."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerGroupRegularExpressionValue(Message, versions=(0, 0), flexible=0):
     """The topics that a pattern matches, as last matched.
 
     Value of record type 16 in __consumer_offsets.
     """
 
-    topics: list[str] = array("string", entity="topic_name")
+    topics: list[str] = array("string", default=[], entity="topic_name")
     """Names of the topics that the expression matches."""
-    version: int = field("int64")
+    version: int = field("int64", default=0)
     """Version of the cluster's metadata that it was matched against."""
-    timestamp: int = field("int64")
+    timestamp: int = field("int64", default=0)
     """When it was matched, in ms since the epoch."""
     tags: dict[int, bytes] | None = None

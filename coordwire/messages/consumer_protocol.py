@@ -8,34 +8,32 @@ version.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Message, Struct, array, field
+from coordwire.codec import Message, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerProtocolSubscriptionTopicPartition(Struct):
     """What the member owns of one topic."""
 
-    topic: str = field("string", entity="topic_name")
+    topic: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions owned."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerProtocolSubscription(Message, versions=(0, 3)):
     """What a member wants to read, in JoinGroup; the leader assigns by it. v1 adds what it owns (KIP-429),
     v2 the generation (KIP-792), v3 the rack (KIP-881).
     """
 
-    topics: list[str] = array("string", entity="topic_name")
+    topics: list[str] = array("string", default=[], entity="topic_name")
     """The topics wanted, by name."""
     user_data: bytes | None = field(
         "bytes",
-        null=0,
         default=None,
+        null=0,
         embedded=(
             ("sticky", "StickyAssignorUserData"),
             ("cooperative-sticky", "CooperativeStickyAssignorUserData"),
@@ -44,37 +42,37 @@ class ConsumerProtocolSubscription(Message, versions=(0, 3)):
     )
     """What the assignor adds, in its own format; null for nothing."""
     owned_partitions: list[ConsumerProtocolSubscriptionTopicPartition] = array(
-        ConsumerProtocolSubscriptionTopicPartition, since=1, ignorable=True
+        ConsumerProtocolSubscriptionTopicPartition, default=[], since=1, ignorable=True
     )
     """What it holds from before, for cooperative rebalancing (KIP-429). (v1+)"""
-    generation_id: int = field("int32", since=2, default=-1, ignorable=True)
+    generation_id: int = field("int32", default=-1, since=2, ignorable=True)
     """The generation it holds that from; -1 for none (KIP-792). (v2+)"""
-    rack_id: str | None = field("string", since=3, null=0, default=None, ignorable=True)
+    rack_id: str | None = field("string", default=None, since=3, null=0, ignorable=True)
     """The rack the member runs in; null for none (KIP-881). (v3+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerProtocolAssignmentTopicPartition(Struct):
     """What the member gets of one topic."""
 
-    topic: str = field("string", entity="topic_name")
+    topic: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions assigned."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConsumerProtocolAssignment(Message, versions=(0, 3)):
     """What the leader gives a member, in SyncGroup. All versions have one layout; the numbers follow the
     subscription's.
     """
 
     assigned_partitions: list[ConsumerProtocolAssignmentTopicPartition] = array(
-        ConsumerProtocolAssignmentTopicPartition
+        ConsumerProtocolAssignmentTopicPartition, default=[]
     )
     """All that the member shall read, not a difference."""
-    user_data: bytes | None = field("bytes", null=0, default=None, embedded=(("stream", "AssignmentInfo"),))
+    user_data: bytes | None = field("bytes", default=None, null=0, embedded=(("stream", "AssignmentInfo"),))
     """What the assignor adds, in its own format; null for nothing."""
     tags: dict[int, bytes] | None = None

@@ -8,132 +8,131 @@ EndTxnMarker it is outside the layout.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Message, Struct, array, field, struct
+from coordwire.codec import ZERO_UUID, Message, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EndTxnMarker(Message, versions=(0, 0)):
     """The end of a transaction in one partition; abort or commit is given by the record's key (KIP-98)."""
 
-    coordinator_epoch: int = field("int32")
+    coordinator_epoch: int = field("int32", default=0)
     """Epoch of the transaction coordinator that ended it."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ControlRecordTypeSchema(Message, versions=(0, 0)):
     """The key of every control record, after an int16 version (KIP-98)."""
 
-    type: int = field("int16")
+    type: int = field("int16", default=0)
     """0 abort, 1 commit, 2 leader change, 3 snapshot header, 4 snapshot footer, 5 KRaft version, 6 voters."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaderChangeMessageVoter(Struct, flexible=0):
     """One voter."""
 
-    voter_id: int = field("int32")
+    voter_id: int = field("int32", default=0)
     """The voter's node id."""
-    voter_directory_id: UUID = field("uuid", since=1)
+    voter_directory_id: UUID = field("uuid", default=ZERO_UUID, since=1)
     """Id of its log directory; all zero if unknown (v1, KIP-853). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaderChangeMessage(Message, versions=(0, 1), flexible=0):
     """A new leader's first record in its epoch (KIP-595). v1 adds directory ids (KIP-853)."""
 
-    version: int = field("int16")
+    version: int = field("int16", default=0)
     """The version of this value, 0 or 1."""
-    leader_id: int = field("int32", entity="broker_id")
+    leader_id: int = field("int32", default=0, entity="broker_id")
     """Node id of the elected leader."""
-    voters: list[LeaderChangeMessageVoter] = array(LeaderChangeMessageVoter)
+    voters: list[LeaderChangeMessageVoter] = array(LeaderChangeMessageVoter, default=[])
     """All voters at the time of the election."""
-    granting_voters: list[LeaderChangeMessageVoter] = array(LeaderChangeMessageVoter)
+    granting_voters: list[LeaderChangeMessageVoter] = array(LeaderChangeMessageVoter, default=[])
     """Those who voted for the leader, itself included."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class SnapshotHeaderRecord(Message, versions=(0, 0), flexible=0):
     """The first record of a snapshot (KIP-630)."""
 
-    version: int = field("int16")
+    version: int = field("int16", default=0)
     """The version of this value, 0."""
-    last_contained_log_timestamp: int = field("int64")
+    last_contained_log_timestamp: int = field("int64", default=0)
     """Time of the last record that the snapshot covers, in ms since the epoch."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class SnapshotFooterRecord(Message, versions=(0, 0), flexible=0):
     """The last record of a snapshot; without it the snapshot is incomplete (KIP-630)."""
 
-    version: int = field("int16")
+    version: int = field("int16", default=0)
     """The version of this value, 0."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class KRaftVersionRecord(Message, versions=(0, 0), flexible=0):
     """From here on the quorum runs by this kraft.version (KIP-853)."""
 
-    version: int = field("int16")
+    version: int = field("int16", default=0)
     """The version of this value, 0."""
-    k_raft_version: int = field("int16")
+    k_raft_version: int = field("int16", default=0)
     """0 for voters fixed in the configuration, 1 for voters that can change."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Endpoint(Struct, flexible=0):
     """Where a voter can be reached."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """Name of the listener, such as "CONTROLLER"."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or address to connect to."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """Port to connect to, 0 to 65535."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class KRaftVersionFeature(Struct, flexible=0):
     """The range of kraft.version that a voter supports."""
 
-    min_supported_version: int = field("int16")
+    min_supported_version: int = field("int16", default=0)
     """The lowest that it can run by."""
-    max_supported_version: int = field("int16")
+    max_supported_version: int = field("int16", default=0)
     """The highest that it can run by."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class VotersRecordVoter(Struct, flexible=0):
     """One voter of the quorum."""
 
-    voter_id: int = field("int32", entity="broker_id")
+    voter_id: int = field("int32", default=0, entity="broker_id")
     """The voter's node id."""
-    voter_directory_id: UUID = field("uuid")
+    voter_directory_id: UUID = field("uuid", default=ZERO_UUID)
     """Id of its log directory; a voter with a new disk is another voter."""
-    endpoints: list[Endpoint] = array(Endpoint)
+    endpoints: list[Endpoint] = array(Endpoint, default=[])
     """Where to reach it, by listener."""
-    k_raft_version_feature: KRaftVersionFeature = struct(KRaftVersionFeature)
+    k_raft_version_feature: KRaftVersionFeature = struct(KRaftVersionFeature, default=KRaftVersionFeature())
     """What it can run by; limits the quorum's version."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class VotersRecord(Message, versions=(0, 0), flexible=0):
     """The set of voters from here on (KIP-853)."""
 
-    version: int = field("int16")
+    version: int = field("int16", default=0)
     """The version of this value, 0."""
-    voters: list[VotersRecordVoter] = array(VotersRecordVoter)
+    voters: list[VotersRecordVoter] = array(VotersRecordVoter, default=[])
     """All of them, not a difference."""
     tags: dict[int, bytes] | None = None

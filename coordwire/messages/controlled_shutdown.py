@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ControlledShutdownRequest(
     Request["ControlledShutdownResponse"], api_key=7, versions=(0, 3), flexible=3
 ):
@@ -16,32 +14,32 @@ class ControlledShutdownRequest(
     Kafka 4.0 dropped the API.
     """
 
-    broker_id: int = field("int32", entity="broker_id")
+    broker_id: int = field("int32", default=0, entity="broker_id")
     """The broker that wants to stop."""
-    broker_epoch: int = field("int64", since=2, default=-1, ignorable=True)
+    broker_epoch: int = field("int64", default=-1, since=2, ignorable=True)
     """Its epoch from registration; -1 if unknown (KIP-380). (v2+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class RemainingPartition(Struct, flexible=3):
     """A partition that the broker still leads."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ControlledShutdownResponse(
     Response, answers=ControlledShutdownRequest, api_key=7, versions=(0, 3), flexible=3
 ):
     """The response to ControlledShutdownRequest."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the leaderships were not moved."""
-    remaining_partitions: list[RemainingPartition] = array(RemainingPartition)
+    remaining_partitions: list[RemainingPartition] = array(RemainingPartition, default=[])
     """What could not be moved yet; the broker may stop when empty."""
     tags: dict[int, bytes] | None = None

@@ -3,41 +3,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Listener(Struct, flexible=0):
     """One address at which the controller listens."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The listener's name, such as CONTROLLER."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or IP address."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """TCP port, 0 to 65535."""
-    security_protocol: int = field("int16")
+    security_protocol: int = field("int16", default=0)
     """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Feature(Struct, flexible=0):
     """The levels of one feature that the controller supports."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The feature's name, such as metadata.version."""
-    min_supported_version: int = field("int16")
+    min_supported_version: int = field("int16", default=0)
     """Lowest level supported."""
-    max_supported_version: int = field("int16")
+    max_supported_version: int = field("int16", default=0)
     """Highest level supported."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ControllerRegistrationRequest(
     Request["ControllerRegistrationResponse"], api_key=70, versions=(0, 0), flexible=0
 ):
@@ -45,29 +44,29 @@ class ControllerRegistrationRequest(
     controllers, and upgrades see what all support.
     """
 
-    controller_id: int = field("int32")
+    controller_id: int = field("int32", default=0)
     """Node id of the controller."""
-    incarnation_id: UUID = field("uuid")
+    incarnation_id: UUID = field("uuid", default=ZERO_UUID)
     """Drawn anew at each start, to distinguish a restart from a repetition."""
-    zk_migration_ready: bool = field("bool")
+    zk_migration_ready: bool = field("bool", default=False)
     """True: it is set up to take the metadata over from ZooKeeper."""
-    listeners: list[Listener] = array(Listener)
+    listeners: list[Listener] = array(Listener, default=[])
     """Where it is reached."""
-    features: list[Feature] = array(Feature)
+    features: list[Feature] = array(Feature, default=[])
     """What its software supports."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ControllerRegistrationResponse(
     Response, answers=ControllerRegistrationRequest, api_key=70, versions=(0, 0), flexible=0
 ):
     """The response to ControllerRegistrationRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the controller was not registered."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None

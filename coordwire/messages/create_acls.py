@@ -3,58 +3,56 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AclCreation(Struct, flexible=2):
     """One rule to add."""
 
-    resource_type: int = field("int8")
+    resource_type: int = field("int8", default=0)
     """2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
-    resource_name: str = field("string")
+    resource_name: str = field("string", default="")
     """Name of the resource, or a prefix of names; "*" means all."""
-    resource_pattern_type: int = field("int8", since=1, default=3)
+    resource_pattern_type: int = field("int8", default=3, since=1)
     """How the name is meant: 3 literally, 4 as a prefix; v0 knows only 3. (v1+)"""
-    principal: str = field("string")
+    principal: str = field("string", default="")
     """Whom the rule is for, such as "User:alice"; "User:*" for everyone."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """The IP address the client comes from; "*" for any."""
-    operation: int = field("int8")
+    operation: int = field("int8", default=0)
     """2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 and up the rest."""
-    permission_type: int = field("int8")
+    permission_type: int = field("int8", default=0)
     """2 deny, 3 allow."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreateAclsRequest(Request["CreateAclsResponse"], api_key=30, versions=(0, 3), flexible=2):
     """Stores ACLs, each on its own: some may be refused while others are stored."""
 
-    creations: list[AclCreation] = array(AclCreation)
+    creations: list[AclCreation] = array(AclCreation, default=[])
     """The rules to add."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AclCreationResult(Struct, flexible=2):
     """What became of one rule."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the rule was not stored."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreateAclsResponse(Response, answers=CreateAclsRequest, api_key=30, versions=(0, 3), flexible=2):
     """The response to CreateAclsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    results: list[AclCreationResult] = array(AclCreationResult)
+    results: list[AclCreationResult] = array(AclCreationResult, default=[])
     """One outcome for each rule, in the request's order."""
     tags: dict[int, bytes] | None = None

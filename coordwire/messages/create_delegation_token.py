@@ -3,23 +3,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreatableRenewers(Struct, flexible=2):
     """One who may renew the token, beside its owner."""
 
-    principal_type: str = field("string")
+    principal_type: str = field("string", default="")
     """Kind of principal; brokers accept "User" only."""
-    principal_name: str = field("string")
+    principal_name: str = field("string", default="")
     """The principal's name."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreateDelegationTokenRequest(
     Request["CreateDelegationTokenResponse"], api_key=38, versions=(0, 3), flexible=2
 ):
@@ -27,43 +25,43 @@ class CreateDelegationTokenRequest(
     to be asked for over an authenticated connection.
     """
 
-    owner_principal_type: str | None = field("string", since=3, null=0)
+    owner_principal_type: str | None = field("string", default="", since=3, null=0)
     """Kind of the owner; null or empty for the requester (KIP-373). (v3+)"""
-    owner_principal_name: str | None = field("string", since=3, null=0)
+    owner_principal_name: str | None = field("string", default="", since=3, null=0)
     """Name of the owner; null or empty for the requester (KIP-373). (v3+)"""
-    renewers: list[CreatableRenewers] = array(CreatableRenewers)
+    renewers: list[CreatableRenewers] = array(CreatableRenewers, default=[])
     """Who else may renew it; empty for the owner alone."""
-    max_lifetime_ms: int = field("int64")
+    max_lifetime_ms: int = field("int64", default=0)
     """Longest life with all renewals, in ms; -1 for the broker's limit."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreateDelegationTokenResponse(
     Response, answers=CreateDelegationTokenRequest, api_key=38, versions=(0, 3), flexible=2
 ):
     """The response to CreateDelegationTokenRequest."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why no token was made."""
-    principal_type: str = field("string")
+    principal_type: str = field("string", default="")
     """Kind of the owner, usually "User"."""
-    principal_name: str = field("string")
+    principal_name: str = field("string", default="")
     """Name of the owner."""
-    token_requester_principal_type: str = field("string", since=3)
+    token_requester_principal_type: str = field("string", default="", since=3)
     """Kind of the principal who asked (KIP-373). (v3+)"""
-    token_requester_principal_name: str = field("string", since=3)
+    token_requester_principal_name: str = field("string", default="", since=3)
     """Name of the principal who asked (KIP-373). (v3+)"""
-    issue_timestamp_ms: int = field("int64")
+    issue_timestamp_ms: int = field("int64", default=0)
     """When the token was made, ms since the epoch."""
-    expiry_timestamp_ms: int = field("int64")
+    expiry_timestamp_ms: int = field("int64", default=0)
     """When it ends unless renewed, ms since the epoch."""
-    max_timestamp_ms: int = field("int64")
+    max_timestamp_ms: int = field("int64", default=0)
     """When it ends for good, ms since the epoch."""
-    token_id: str = field("string")
+    token_id: str = field("string", default="")
     """The token's public id, the user name when logging in."""
-    hmac: bytes = field("bytes", secret=True)
+    hmac: bytes = field("bytes", default=b"", secret=True)
     """The token's secret, the password when logging in (in base64)."""
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
     tags: dict[int, bytes] | None = None

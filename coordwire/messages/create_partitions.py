@@ -3,69 +3,69 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreatePartitionsAssignment(Struct, flexible=2):
     """Where the replicas of one new partition go."""
 
-    broker_ids: list[int] = array("int32", entity="broker_id")
+    broker_ids: list[int] = array("int32", default=[], entity="broker_id")
     """Brokers to hold the replicas, preferred leader first."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreatePartitionsTopic(Struct, flexible=2):
     """One topic to enlarge."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    count: int = field("int32")
+    count: int = field("int32", default=0)
     """How many partitions the topic shall have in all, old and new."""
-    assignments: list[CreatePartitionsAssignment] | None = array(CreatePartitionsAssignment, null=0)
+    assignments: list[CreatePartitionsAssignment] | None = array(
+        CreatePartitionsAssignment, default=[], null=0
+    )
     """One entry for each new partition, in order; null lets the controller place them."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreatePartitionsRequest(Request["CreatePartitionsResponse"], api_key=37, versions=(0, 3), flexible=2):
     """Raises the number of partitions of topics; it can never be lowered. Records already written stay
     where they are.
     """
 
-    topics: list[CreatePartitionsTopic] = array(CreatePartitionsTopic)
+    topics: list[CreatePartitionsTopic] = array(CreatePartitionsTopic, default=[])
     """The topics to enlarge."""
-    timeout_ms: int = field("int32")
+    timeout_ms: int = field("int32", default=0)
     """How long to wait for the new partitions, in ms."""
-    validate_only: bool = field("bool")
+    validate_only: bool = field("bool", default=False)
     """True: check the request, change nothing."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreatePartitionsTopicResult(Struct, flexible=2):
     """What became of one topic."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the topic was not enlarged."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """More about the error; null for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreatePartitionsResponse(
     Response, answers=CreatePartitionsRequest, api_key=37, versions=(0, 3), flexible=2
 ):
     """The response to CreatePartitionsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    results: list[CreatePartitionsTopicResult] = array(CreatePartitionsTopicResult)
+    results: list[CreatePartitionsTopicResult] = array(CreatePartitionsTopicResult, default=[])
     """One outcome for each topic."""
     tags: dict[int, bytes] | None = None

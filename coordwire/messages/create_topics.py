@@ -3,112 +3,113 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreatableReplicaAssignment(Struct, flexible=5):
     """The brokers that shall hold one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """Its number within the topic."""
-    broker_ids: list[int] = array("int32", entity="broker_id")
+    broker_ids: list[int] = array("int32", default=[], entity="broker_id")
     """Its replicas; the first is the preferred leader."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreatableTopicConfig(Struct, flexible=5):
     """A setting that the topic shall have."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The setting, such as "cleanup.policy"."""
-    value: str | None = field("string", null=0, secret=True)
+    value: str | None = field("string", default="", null=0, secret=True)
     """Its value as text."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreatableTopic(Struct, flexible=5):
     """A topic to create."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """What the topic shall be called."""
-    num_partitions: int = field("int32")
+    num_partitions: int = field("int32", default=0)
     """-1 if assignments are given, or for the broker's default (KIP-464)."""
-    replication_factor: int = field("int16")
+    replication_factor: int = field("int16", default=0)
     """-1 if assignments are given, or for the broker's default (KIP-464)."""
-    assignments: list[CreatableReplicaAssignment] = array(CreatableReplicaAssignment)
+    assignments: list[CreatableReplicaAssignment] = array(CreatableReplicaAssignment, default=[])
     """Replicas by hand; empty lets the controller place them."""
-    configs: list[CreatableTopicConfig] = array(CreatableTopicConfig)
+    configs: list[CreatableTopicConfig] = array(CreatableTopicConfig, default=[])
     """Settings other than the defaults."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreateTopicsRequest(Request["CreateTopicsResponse"], api_key=19, versions=(0, 7), flexible=5):
     """Creates topics. Each topic succeeds or fails by itself."""
 
-    topics: list[CreatableTopic] = array(CreatableTopic)
+    topics: list[CreatableTopic] = array(CreatableTopic, default=[])
     """What to create."""
     timeout_ms: int = field("int32", default=60000)
     """Longest wait for the topics to exist, in ms; creation may continue after it."""
-    validate_only: bool = field("bool", since=1)
+    validate_only: bool = field("bool", default=False, since=1)
     """True checks the request and creates nothing. (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreatableTopicConfigs(Struct, flexible=5):
     """A setting of the new topic, as it now holds (KIP-525)."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The setting, such as "cleanup.policy"."""
-    value: str | None = field("string", null=0, secret=True)
+    value: str | None = field("string", default="", null=0, secret=True)
     """Its value as text; null if it is sensitive."""
-    read_only: bool = field("bool")
+    read_only: bool = field("bool", default=False)
     """True if it can't be changed."""
     config_source: int = field("int8", default=-1)
     """Who set it: 1 the topic, 2 to 4 a broker's settings, 5 default; -1 unset."""
-    is_sensitive: bool = field("bool")
+    is_sensitive: bool = field("bool", default=False)
     """True for a secret, whose value is withheld."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreatableTopicResult(Struct, flexible=5):
     """What became of one topic."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic asked for."""
-    topic_id: UUID = field("uuid", since=7, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=7, ignorable=True)
     """Its new id; zero if none was created (KIP-516). (v7+)"""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why it was not created."""
-    error_message: str | None = field("string", since=1, null=0, ignorable=True)
+    error_message: str | None = field("string", default="", since=1, null=0, ignorable=True)
     """Explains the error; null if there is none. (v1+)"""
-    topic_config_error_code: int = field("int16", since=5, tag=0, ignorable=True, entity="error_code")
+    topic_config_error_code: int = field(
+        "int16", default=0, since=5, tag=0, ignorable=True, entity="error_code"
+    )
     """0, or why the fields below were withheld (KIP-525). (v5+, tag 0)"""
-    num_partitions: int = field("int32", since=5, default=-1, ignorable=True)
+    num_partitions: int = field("int32", default=-1, since=5, ignorable=True)
     """How many it has; -1 if withheld or failed (KIP-525). (v5+)"""
-    replication_factor: int = field("int16", since=5, default=-1, ignorable=True)
+    replication_factor: int = field("int16", default=-1, since=5, ignorable=True)
     """How many replicas each partition has; -1 if withheld or failed (KIP-525). (v5+)"""
     configs: list[CreatableTopicConfigs] | None = array(
-        CreatableTopicConfigs, since=5, null=0, ignorable=True
+        CreatableTopicConfigs, default=[], since=5, null=0, ignorable=True
     )
     """Its settings; null if withheld (KIP-525). (v5+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CreateTopicsResponse(Response, answers=CreateTopicsRequest, api_key=19, versions=(0, 7), flexible=5):
     """The response to CreateTopicsRequest."""
 
-    throttle_time_ms: int = field("int32", since=2, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=2, ignorable=True)
     """Throttling in ms: 0, or how long the quota holds this client back. (v2+)"""
-    topics: list[CreatableTopicResult] = array(CreatableTopicResult)
+    topics: list[CreatableTopicResult] = array(CreatableTopicResult, default=[])
     """What became of them, a topic each."""
     tags: dict[int, bytes] | None = None

@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Message, field
+from coordwire.codec import Message, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DefaultPrincipalData(Message, versions=(0, 0), flexible=0):
     """The principal that a broker authenticated, for the controller (KIP-590)."""
 
-    type: str = field("string")
+    type: str = field("string", default="")
     """The kind of principal, usually "User"."""
-    name: str = field("string")
+    name: str = field("string", default="")
     """Whom the broker authenticated."""
-    token_authenticated: bool = field("bool")
+    token_authenticated: bool = field("bool", default=False)
     """True if a delegation token proved it."""
     tags: dict[int, bytes] | None = None

@@ -3,85 +3,83 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteAclsFilter(Struct, flexible=2):
     """One filter. A rule matches if all parts of the filter do."""
 
-    resource_type_filter: int = field("int8")
+    resource_type_filter: int = field("int8", default=0)
     """Type of resource: 2 topic, 3 group, 4 cluster, …; 1 for any."""
-    resource_name_filter: str | None = field("string", null=0)
+    resource_name_filter: str | None = field("string", default="", null=0)
     """Name of the resource; null for any."""
-    pattern_type_filter: int = field("int8", since=1, default=3)
+    pattern_type_filter: int = field("int8", default=3, since=1)
     """3 literal, 4 prefix, 2 every pattern that covers the name, 1 any; v0 means 3. (v1+)"""
-    principal_filter: str | None = field("string", null=0)
+    principal_filter: str | None = field("string", default="", null=0)
     """Whom the rule is for, such as "User:alice"; null for anyone."""
-    host_filter: str | None = field("string", null=0)
+    host_filter: str | None = field("string", default="", null=0)
     """The host in the rule; null for any."""
-    operation: int = field("int8")
+    operation: int = field("int8", default=0)
     """The operation in the rule: 3 read, 4 write, …; 1 for any."""
-    permission_type: int = field("int8")
+    permission_type: int = field("int8", default=0)
     """2 deny, 3 allow; 1 for either."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteAclsRequest(Request["DeleteAclsResponse"], api_key=31, versions=(0, 3), flexible=2):
     """Deletes every ACL that one of the filters matches, and returns them."""
 
-    filters: list[DeleteAclsFilter] = array(DeleteAclsFilter)
+    filters: list[DeleteAclsFilter] = array(DeleteAclsFilter, default=[])
     """What to delete: all that any of these matches."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteAclsMatchingAcl(Struct, flexible=2):
     """One rule that matched, and what became of it."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why this rule was not deleted."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
-    resource_type: int = field("int8")
+    resource_type: int = field("int8", default=0)
     """2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
-    resource_name: str = field("string")
+    resource_name: str = field("string", default="")
     """Name of the resource, or a prefix of names; "*" means all."""
-    pattern_type: int = field("int8", since=1, default=3)
+    pattern_type: int = field("int8", default=3, since=1)
     """How the name is meant: 3 literally, 4 as a prefix; v0 knows only 3. (v1+)"""
-    principal: str = field("string")
+    principal: str = field("string", default="")
     """Whom the rule is for, such as "User:alice"; "User:*" for everyone."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """The IP address the client comes from; "*" for any."""
-    operation: int = field("int8")
+    operation: int = field("int8", default=0)
     """2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 and up the rest."""
-    permission_type: int = field("int8")
+    permission_type: int = field("int8", default=0)
     """2 deny, 3 allow."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteAclsFilterResult(Struct, flexible=2):
     """What one filter found."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the filter was not applied."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
-    matching_acls: list[DeleteAclsMatchingAcl] = array(DeleteAclsMatchingAcl)
+    matching_acls: list[DeleteAclsMatchingAcl] = array(DeleteAclsMatchingAcl, default=[])
     """The rules that matched; empty for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteAclsResponse(Response, answers=DeleteAclsRequest, api_key=31, versions=(0, 3), flexible=2):
     """The response to DeleteAclsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    filter_results: list[DeleteAclsFilterResult] = array(DeleteAclsFilterResult)
+    filter_results: list[DeleteAclsFilterResult] = array(DeleteAclsFilterResult, default=[])
     """One outcome for each filter, in the request's order."""
     tags: dict[int, bytes] | None = None

@@ -3,41 +3,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteGroupsRequest(Request["DeleteGroupsResponse"], api_key=42, versions=(0, 3), flexible=2):
     """For operators: removes groups that have no members, offsets included. Each group succeeds or fails
     by itself.
     """
 
-    groups_names: list[str] = array("string", entity="group_id")
+    groups_names: list[str] = array("string", default=[], entity="group_id")
     """The groups to delete; all must have their coordinator on this broker."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeletableGroupResult(Struct, flexible=2):
     """What became of one group."""
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group asked for."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why it stays: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, …"""
-    error_message: str | None = field("string", since=3, null=0, default=None, ignorable=True)
+    error_message: str | None = field("string", default=None, since=3, null=0, ignorable=True)
     """Explains the error; null if there is none. (v3+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteGroupsResponse(Response, answers=DeleteGroupsRequest, api_key=42, versions=(0, 3), flexible=2):
     """The response to DeleteGroupsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    results: list[DeletableGroupResult] = array(DeletableGroupResult)
+    results: list[DeletableGroupResult] = array(DeletableGroupResult, default=[])
     """One outcome for each group asked for."""
     tags: dict[int, bytes] | None = None

@@ -3,76 +3,74 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteRecordsPartition(Struct, flexible=2):
     """Where the log of one partition shall begin."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    offset: int = field("int64")
+    offset: int = field("int64", default=0)
     """Everything before it goes; -1 for the high watermark."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteRecordsTopic(Struct, flexible=2):
     """The partitions of one topic to shorten."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[DeleteRecordsPartition] = array(DeleteRecordsPartition)
+    partitions: list[DeleteRecordsPartition] = array(DeleteRecordsPartition, default=[])
     """Its partitions to shorten."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteRecordsRequest(Request["DeleteRecordsResponse"], api_key=21, versions=(0, 2), flexible=2):
     """Moves the start of a partition's log forward. The partition's leader does it, and answers when its
     followers have done so too.
     """
 
-    topics: list[DeleteRecordsTopic] = array(DeleteRecordsTopic)
+    topics: list[DeleteRecordsTopic] = array(DeleteRecordsTopic, default=[])
     """What to delete, by topic."""
-    timeout_ms: int = field("int32")
+    timeout_ms: int = field("int32", default=0)
     """How long to wait for the followers, in ms."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteRecordsPartitionResult(Struct, flexible=2):
     """What became of one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    low_watermark: int = field("int64")
+    low_watermark: int = field("int64", default=0)
     """Lowest start offset among the live replicas now; -1 on an error."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the records were not deleted."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteRecordsTopicResult(Struct, flexible=2):
     """What became of one topic's partitions."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[DeleteRecordsPartitionResult] = array(DeleteRecordsPartitionResult)
+    partitions: list[DeleteRecordsPartitionResult] = array(DeleteRecordsPartitionResult, default=[])
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteRecordsResponse(Response, answers=DeleteRecordsRequest, api_key=21, versions=(0, 2), flexible=2):
     """The response to DeleteRecordsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    topics: list[DeleteRecordsTopicResult] = array(DeleteRecordsTopicResult)
+    topics: list[DeleteRecordsTopicResult] = array(DeleteRecordsTopicResult, default=[])
     """One outcome for each topic."""
     tags: dict[int, bytes] | None = None

@@ -3,61 +3,62 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteShareGroupOffsetsRequestTopic(Struct, flexible=0):
     """A topic whose offsets are removed, in all its partitions."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """Which topic."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteShareGroupOffsetsRequest(
     Request["DeleteShareGroupOffsetsResponse"], api_key=92, versions=(0, 0), flexible=0
 ):
     """Deletes what a share group knows of whole topics. The group must have no members (KIP-932)."""
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The share group to change."""
-    topics: list[DeleteShareGroupOffsetsRequestTopic] = array(DeleteShareGroupOffsetsRequestTopic)
+    topics: list[DeleteShareGroupOffsetsRequestTopic] = array(DeleteShareGroupOffsetsRequestTopic, default=[])
     """The topics whose offsets are removed."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteShareGroupOffsetsResponseTopic(Struct, flexible=0):
     """What became of one topic."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """Which topic."""
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """Its id; zero if unknown."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why its offsets are still there."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteShareGroupOffsetsResponse(
     Response, answers=DeleteShareGroupOffsetsRequest, api_key=92, versions=(0, 0), flexible=0
 ):
     """The response to DeleteShareGroupOffsetsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """Throttling in ms: 0, or how long the quota holds this client back."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the whole request failed, such as a group with members."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """Explains the error; null if there is none."""
-    responses: list[DeleteShareGroupOffsetsResponseTopic] = array(DeleteShareGroupOffsetsResponseTopic)
+    responses: list[DeleteShareGroupOffsetsResponseTopic] = array(
+        DeleteShareGroupOffsetsResponseTopic, default=[]
+    )
     """What became of the offsets, a topic each."""
     tags: dict[int, bytes] | None = None

@@ -3,75 +3,74 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionData(Struct, flexible=0):
     """A partition whose state shall go."""
 
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """Its number within the topic."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteStateData(Struct, flexible=0):
     """The partitions of one topic whose state shall go."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[PartitionData] = array(PartitionData)
+    partitions: list[PartitionData] = array(PartitionData, default=[])
     """Whose state to delete."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteShareGroupStateRequest(
     Request["DeleteShareGroupStateResponse"], api_key=86, versions=(0, 0), flexible=0
 ):
     """Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932)."""
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The share group whose state shall go."""
-    topics: list[DeleteStateData] = array(DeleteStateData)
+    topics: list[DeleteStateData] = array(DeleteStateData, default=[])
     """What to delete, a topic each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionResult(Struct, flexible=0):
     """What became of one partition's state."""
 
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """Its number within the topic."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the state is still there."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteStateResult(Struct, flexible=0):
     """What became of one topic's partitions."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[PartitionResult] = array(PartitionResult)
+    partitions: list[PartitionResult] = array(PartitionResult, default=[])
     """What became of them, a partition each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteShareGroupStateResponse(
     Response, answers=DeleteShareGroupStateRequest, api_key=86, versions=(0, 0), flexible=0
 ):
     """The response to DeleteShareGroupStateRequest."""
 
-    results: list[DeleteStateResult] = array(DeleteStateResult)
+    results: list[DeleteStateResult] = array(DeleteStateResult, default=[])
     """What became of the state, a topic each."""
     tags: dict[int, bytes] | None = None

@@ -3,57 +3,56 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteTopicState(Struct, flexible=4):
     """A topic to delete, by one of its two names (KIP-516)."""
 
-    name: str | None = field("string", null=0, default=None, entity="topic_name")
+    name: str | None = field("string", default=None, null=0, entity="topic_name")
     """Null if the topic is given by id."""
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """Zero if the topic is given by name."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteTopicsRequest(Request["DeleteTopicsResponse"], api_key=20, versions=(0, 6), flexible=4):
     """Deletes topics with all their records. Each topic succeeds or fails by itself."""
 
-    topics: list[DeleteTopicState] = array(DeleteTopicState, since=6)
+    topics: list[DeleteTopicState] = array(DeleteTopicState, default=[], since=6)
     """What to delete, from version 6 on. (v6+)"""
-    topic_names: list[str] = array("string", until=5, ignorable=True, entity="topic_name")
+    topic_names: list[str] = array("string", default=[], until=5, ignorable=True, entity="topic_name")
     """What to delete, up to version 5. (v0-v5)"""
-    timeout_ms: int = field("int32")
+    timeout_ms: int = field("int32", default=0)
     """Longest wait for the deletion, in ms; it may continue after it."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeletableTopicResult(Struct, flexible=4):
     """What became of one topic."""
 
-    name: str | None = field("string", null=6, entity="topic_name")
+    name: str | None = field("string", default="", null=6, entity="topic_name")
     """Null if the id that was asked for is unknown or must not be seen. (null from v6)"""
-    topic_id: UUID = field("uuid", since=6, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=6, ignorable=True)
     """Its id; zero if unknown (KIP-516). (v6+)"""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why it was not deleted."""
-    error_message: str | None = field("string", since=5, null=0, default=None, ignorable=True)
+    error_message: str | None = field("string", default=None, since=5, null=0, ignorable=True)
     """Explains the error; null if there is none. (v5+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DeleteTopicsResponse(Response, answers=DeleteTopicsRequest, api_key=20, versions=(0, 6), flexible=4):
     """The response to DeleteTopicsRequest."""
 
-    throttle_time_ms: int = field("int32", since=1, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=1, ignorable=True)
     """Throttling in ms: 0, or how long the quota holds this client back. (v1+)"""
-    responses: list[DeletableTopicResult] = array(DeletableTopicResult)
+    responses: list[DeletableTopicResult] = array(DeletableTopicResult, default=[])
     """What became of them, a topic each."""
     tags: dict[int, bytes] | None = None

@@ -3,74 +3,72 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeAclsRequest(Request["DescribeAclsResponse"], api_key=29, versions=(0, 3), flexible=2):
     """Finds ACLs by resource, principal, host, operation and permission. Only rules that match every part
     of the filter are returned.
     """
 
-    resource_type_filter: int = field("int8")
+    resource_type_filter: int = field("int8", default=0)
     """Type of resource: 2 topic, 3 group, 4 cluster, …; 1 for any."""
-    resource_name_filter: str | None = field("string", null=0)
+    resource_name_filter: str | None = field("string", default="", null=0)
     """Name of the resource; null for any."""
-    pattern_type_filter: int = field("int8", since=1, default=3)
+    pattern_type_filter: int = field("int8", default=3, since=1)
     """3 literal, 4 prefix, 2 every pattern that covers the name, 1 any; v0 means 3. (v1+)"""
-    principal_filter: str | None = field("string", null=0)
+    principal_filter: str | None = field("string", default="", null=0)
     """Whom the rule is for, such as "User:alice"; null for anyone."""
-    host_filter: str | None = field("string", null=0)
+    host_filter: str | None = field("string", default="", null=0)
     """The host in the rule; null for any."""
-    operation: int = field("int8")
+    operation: int = field("int8", default=0)
     """The operation in the rule: 3 read, 4 write, …; 1 for any."""
-    permission_type: int = field("int8")
+    permission_type: int = field("int8", default=0)
     """2 deny, 3 allow; 1 for either."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AclDescription(Struct, flexible=2):
     """One rule for the resource."""
 
-    principal: str = field("string")
+    principal: str = field("string", default="")
     """Whom the rule is for, such as "User:alice"; "User:*" for everyone."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """The IP address the client comes from; "*" for any."""
-    operation: int = field("int8")
+    operation: int = field("int8", default=0)
     """2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 and up the rest."""
-    permission_type: int = field("int8")
+    permission_type: int = field("int8", default=0)
     """2 deny, 3 allow."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeAclsResource(Struct, flexible=2):
     """The rules of one resource pattern."""
 
-    resource_type: int = field("int8")
+    resource_type: int = field("int8", default=0)
     """2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
-    resource_name: str = field("string")
+    resource_name: str = field("string", default="")
     """Name of the resource, or a prefix of names; "*" means all."""
-    pattern_type: int = field("int8", since=1, default=3)
+    pattern_type: int = field("int8", default=3, since=1)
     """How the name is meant: 3 literally, 4 as a prefix; v0 knows only 3. (v1+)"""
-    acls: list[AclDescription] = array(AclDescription)
+    acls: list[AclDescription] = array(AclDescription, default=[])
     """The rules found for it."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeAclsResponse(Response, answers=DescribeAclsRequest, api_key=29, versions=(0, 3), flexible=2):
     """The response to DescribeAclsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why nothing could be listed."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
-    resources: list[DescribeAclsResource] = array(DescribeAclsResource)
+    resources: list[DescribeAclsResource] = array(DescribeAclsResource, default=[])
     """The rules found, by resource; empty for none."""
     tags: dict[int, bytes] | None = None

@@ -3,25 +3,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ComponentData(Struct, flexible=1):
     """A condition on one part of the entities."""
 
-    entity_type: str = field("string")
+    entity_type: str = field("string", default="")
     """The kind of part: "user", "client-id" or "ip"."""
-    match_type: int = field("int8")
+    match_type: int = field("int8", default=0)
     """0 the name in match, 1 the default of that kind, 2 anything of that kind."""
-    match: str | None = field("string", null=0)
+    match: str | None = field("string", default="", null=0)
     """The name looked for; null unless match_type is 0."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeClientQuotasRequest(
     Request["DescribeClientQuotasResponse"], api_key=48, versions=(0, 1), flexible=1
 ):
@@ -29,58 +27,58 @@ class DescribeClientQuotasRequest(
     a default are not resolved.
     """
 
-    components: list[ComponentData] = array(ComponentData)
+    components: list[ComponentData] = array(ComponentData, default=[])
     """The conditions, all of which must hold; empty finds every entity."""
-    strict: bool = field("bool")
+    strict: bool = field("bool", default=False)
     """True: leave out entities that have parts beyond those asked for."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EntityData(Struct, flexible=1):
     """One part of an entity."""
 
-    entity_type: str = field("string")
+    entity_type: str = field("string", default="")
     """The kind of part: "user", "client-id" or "ip"."""
-    entity_name: str | None = field("string", null=0)
+    entity_name: str | None = field("string", default="", null=0)
     """The user, client id or address; null for the default of that kind."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ValueData(Struct, flexible=1):
     """One limit."""
 
-    key: str = field("string")
+    key: str = field("string", default="")
     """The quota's name, such as consumer_byte_rate."""
-    value: float = field("float64")
+    value: float = field("float64", default=0.0)
     """The limit, in the quota's own unit."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EntryData(Struct, flexible=1):
     """One entity and its limits."""
 
-    entity: list[EntityData] = array(EntityData)
+    entity: list[EntityData] = array(EntityData, default=[])
     """Its parts; a user and a client id together mean that pair."""
-    values: list[ValueData] = array(ValueData)
+    values: list[ValueData] = array(ValueData, default=[])
     """The limits set for it."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeClientQuotasResponse(
     Response, answers=DescribeClientQuotasRequest, api_key=48, versions=(0, 1), flexible=1
 ):
     """The response to DescribeClientQuotasRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why there is no answer."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
-    entries: list[EntryData] | None = array(EntryData, null=0)
+    entries: list[EntryData] | None = array(EntryData, default=[], null=0)
     """The entities found; null on an error."""
     tags: dict[int, bytes] | None = None

@@ -3,62 +3,60 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeClusterRequest(Request["DescribeClusterResponse"], api_key=60, versions=(0, 2), flexible=0):
     """The part of Metadata that is not about topics. Brokers answer it, and controllers too if asked for
     controllers.
     """
 
-    include_cluster_authorized_operations: bool = field("bool")
+    include_cluster_authorized_operations: bool = field("bool", default=False)
     """True: also report what the client may do with the cluster."""
-    endpoint_type: int = field("int8", since=1, default=1)
+    endpoint_type: int = field("int8", default=1, since=1)
     """Which nodes to list: 1 brokers, 2 controllers (KIP-919). (v1+)"""
-    include_fenced_brokers: bool = field("bool", since=2)
+    include_fenced_brokers: bool = field("bool", default=False, since=2)
     """True: list registered brokers that are fenced, too (KIP-1073). (v2+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeClusterBroker(Struct, flexible=0):
     """One node: a broker, or a controller if those were asked for."""
 
-    broker_id: int = field("int32", entity="broker_id")
+    broker_id: int = field("int32", default=0, entity="broker_id")
     """The node's id."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or IP address."""
-    port: int = field("int32")
+    port: int = field("int32", default=0)
     """TCP port."""
-    rack: str | None = field("string", null=0, default=None)
+    rack: str | None = field("string", default=None, null=0)
     """The node's rack; null if not given."""
-    is_fenced: bool = field("bool", since=2)
+    is_fenced: bool = field("bool", default=False, since=2)
     """True: a fenced broker, which serves no clients (KIP-1073). (v2+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeClusterResponse(
     Response, answers=DescribeClusterRequest, api_key=60, versions=(0, 2), flexible=0
 ):
     """The response to DescribeClusterRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why there is no answer."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """More about the error; null for none."""
-    endpoint_type: int = field("int8", since=1, default=1)
+    endpoint_type: int = field("int8", default=1, since=1)
     """Which nodes are listed: 1 brokers, 2 controllers (KIP-919). (v1+)"""
-    cluster_id: str = field("string")
+    cluster_id: str = field("string", default="")
     """The id that the cluster was formatted with."""
     controller_id: int = field("int32", default=-1, entity="broker_id")
     """Node id of the controller to turn to; -1 if unknown."""
-    brokers: list[DescribeClusterBroker] = array(DescribeClusterBroker)
+    brokers: list[DescribeClusterBroker] = array(DescribeClusterBroker, default=[])
     """The nodes."""
     cluster_authorized_operations: int = field("int32", default=-0x80000000)
     """Bit n: ACL operation n is allowed; -2147483648 if not asked for."""

@@ -3,100 +3,100 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeConfigsResource(Struct, flexible=4):
     """One resource asked about."""
 
-    resource_type: int = field("int8")
+    resource_type: int = field("int8", default=0)
     """2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group."""
-    resource_name: str = field("string")
+    resource_name: str = field("string", default="")
     """Topic's or group's name, broker's id, …; empty for the default of all brokers."""
-    configuration_keys: list[str] | None = array("string", null=0)
+    configuration_keys: list[str] | None = array("string", default=[], null=0)
     """Names of the settings wanted; null for all."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeConfigsRequest(Request["DescribeConfigsResponse"], api_key=32, versions=(0, 4), flexible=4):
     """Lists settings in force, with the level each comes from. The values of sensitive ones are held back."""
 
-    resources: list[DescribeConfigsResource] = array(DescribeConfigsResource)
+    resources: list[DescribeConfigsResource] = array(DescribeConfigsResource, default=[])
     """What to describe."""
-    include_synonyms: bool = field("bool", since=1)
+    include_synonyms: bool = field("bool", default=False, since=1)
     """True: also list the other levels at which a setting has a value (KIP-226). (v1+)"""
-    include_documentation: bool = field("bool", since=3)
+    include_documentation: bool = field("bool", default=False, since=3)
     """True: also send the text that explains each setting (KIP-569). (v3+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeConfigsSynonym(Struct, flexible=4):
     """A value of the setting at one level."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The setting's name at that level, such as log.retention.ms."""
-    value: str | None = field("string", null=0, secret=True)
+    value: str | None = field("string", default="", null=0, secret=True)
     """Its value as text; null if sensitive or none."""
-    source: int = field("int8")
+    source: int = field("int8", default=0)
     """The level, numbered as in config_source."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeConfigsResourceResult(Struct, flexible=4):
     """One setting."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The setting's name, such as retention.ms."""
-    value: str | None = field("string", null=0, secret=True)
+    value: str | None = field("string", default="", null=0, secret=True)
     """Its value as text; null if sensitive or none."""
-    read_only: bool = field("bool")
+    read_only: bool = field("bool", default=False)
     """True: cannot be changed while the broker runs."""
-    is_default: bool = field("bool", until=0)
+    is_default: bool = field("bool", default=False, until=0)
     """True: not set by anyone (v0). (v0-v0)"""
-    config_source: int = field("int8", since=1, default=-1, ignorable=True)
+    config_source: int = field("int8", default=-1, since=1, ignorable=True)
     """1 topic, 2 broker, 3 all brokers, 4 file, 5 default, 6 logger, 7 client, 8 group. (v1+)"""
-    is_sensitive: bool = field("bool")
+    is_sensitive: bool = field("bool", default=False)
     """True: a secret such as a password, whose value is withheld."""
-    synonyms: list[DescribeConfigsSynonym] = array(DescribeConfigsSynonym, since=1, ignorable=True)
+    synonyms: list[DescribeConfigsSynonym] = array(
+        DescribeConfigsSynonym, default=[], since=1, ignorable=True
+    )
     """Its values at all levels, the one in force first; empty if not asked for (KIP-226). (v1+)"""
-    config_type: int = field("int8", since=3, ignorable=True)
+    config_type: int = field("int8", default=0, since=3, ignorable=True)
     """1 bool, 2 string, 3 int, 4 short, 5 long, 6 double, 7 list, 8 class, 9 password. (v3+)"""
-    documentation: str | None = field("string", since=3, null=0, ignorable=True)
+    documentation: str | None = field("string", default="", since=3, null=0, ignorable=True)
     """What the setting is for; null or empty if not asked for (KIP-569). (v3+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeConfigsResult(Struct, flexible=4):
     """The settings of one resource."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the resource is not described."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
-    resource_type: int = field("int8")
+    resource_type: int = field("int8", default=0)
     """2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group."""
-    resource_name: str = field("string")
+    resource_name: str = field("string", default="")
     """The resource as the request named it."""
-    configs: list[DescribeConfigsResourceResult] = array(DescribeConfigsResourceResult)
+    configs: list[DescribeConfigsResourceResult] = array(DescribeConfigsResourceResult, default=[])
     """Its settings."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeConfigsResponse(
     Response, answers=DescribeConfigsRequest, api_key=32, versions=(0, 4), flexible=4
 ):
     """The response to DescribeConfigsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    results: list[DescribeConfigsResult] = array(DescribeConfigsResult)
+    results: list[DescribeConfigsResult] = array(DescribeConfigsResult, default=[])
     """One outcome for each resource."""
     tags: dict[int, bytes] | None = None

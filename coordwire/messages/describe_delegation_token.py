@@ -3,81 +3,81 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeDelegationTokenOwner(Struct, flexible=2):
     """One owner whose tokens are asked for."""
 
-    principal_type: str = field("string")
+    principal_type: str = field("string", default="")
     """Kind of principal, usually "User"."""
-    principal_name: str = field("string")
+    principal_name: str = field("string", default="")
     """The principal's name."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeDelegationTokenRequest(
     Request["DescribeDelegationTokenResponse"], api_key=41, versions=(0, 3), flexible=2
 ):
     """Shows the tokens that the asking user owns, may renew or is allowed to describe (KIP-48)."""
 
-    owners: list[DescribeDelegationTokenOwner] | None = array(DescribeDelegationTokenOwner, null=0)
+    owners: list[DescribeDelegationTokenOwner] | None = array(
+        DescribeDelegationTokenOwner, default=[], null=0
+    )
     """Whose tokens to list; null for every owner's, empty for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribedDelegationTokenRenewer(Struct, flexible=2):
     """One who may renew the token, beside its owner."""
 
-    principal_type: str = field("string")
+    principal_type: str = field("string", default="")
     """Kind of principal, usually "User"."""
-    principal_name: str = field("string")
+    principal_name: str = field("string", default="")
     """The principal's name."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribedDelegationToken(Struct, flexible=2):
     """One token with its owner, its times and its secret."""
 
-    principal_type: str = field("string")
+    principal_type: str = field("string", default="")
     """Kind of the owner, usually "User"."""
-    principal_name: str = field("string")
+    principal_name: str = field("string", default="")
     """Name of the owner."""
-    token_requester_principal_type: str = field("string", since=3)
+    token_requester_principal_type: str = field("string", default="", since=3)
     """Kind of the principal who asked for the token (KIP-373). (v3+)"""
-    token_requester_principal_name: str = field("string", since=3)
+    token_requester_principal_name: str = field("string", default="", since=3)
     """Name of the principal who asked for the token (KIP-373). (v3+)"""
-    issue_timestamp: int = field("int64")
+    issue_timestamp: int = field("int64", default=0)
     """When the token was made, ms since the epoch."""
-    expiry_timestamp: int = field("int64")
+    expiry_timestamp: int = field("int64", default=0)
     """When it ends unless renewed, ms since the epoch."""
-    max_timestamp: int = field("int64")
+    max_timestamp: int = field("int64", default=0)
     """When it ends for good, ms since the epoch."""
-    token_id: str = field("string")
+    token_id: str = field("string", default="")
     """The token's public id, the user name when logging in."""
-    hmac: bytes = field("bytes", secret=True)
+    hmac: bytes = field("bytes", default=b"", secret=True)
     """The token's secret, the password when logging in (in base64)."""
-    renewers: list[DescribedDelegationTokenRenewer] = array(DescribedDelegationTokenRenewer)
+    renewers: list[DescribedDelegationTokenRenewer] = array(DescribedDelegationTokenRenewer, default=[])
     """Who else may renew it; empty for the owner alone."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeDelegationTokenResponse(
     Response, answers=DescribeDelegationTokenRequest, api_key=41, versions=(0, 3), flexible=2
 ):
     """The response to DescribeDelegationTokenRequest."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why nothing could be listed."""
-    tokens: list[DescribedDelegationToken] = array(DescribedDelegationToken)
+    tokens: list[DescribedDelegationToken] = array(DescribedDelegationToken, default=[])
     """The tokens found; empty for none."""
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
     tags: dict[int, bytes] | None = None

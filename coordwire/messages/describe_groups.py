@@ -6,84 +6,84 @@ Up to v5 a group that does not exist is described as "Dead", without an error.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeGroupsRequest(Request["DescribeGroupsResponse"], api_key=15, versions=(0, 6), flexible=5):
     """For operators: the state, protocol and members of classic groups, of any protocol type.
     ConsumerGroupDescribe and its kin serve the newer types.
     """
 
-    groups: list[str] = array("string", entity="group_id")
+    groups: list[str] = array("string", default=[], entity="group_id")
     """The groups to describe; all must have their coordinator on this broker."""
-    include_authorized_operations: bool = field("bool", since=3)
+    include_authorized_operations: bool = field("bool", default=False, since=3)
     """Whether to report what the client may do with each group (KIP-430). (v3+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribedGroupMember(Struct, flexible=5):
     """One member. The two byte fields have the format of the protocol type, a consumer's by default."""
 
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The member's id, unique in its group."""
     group_instance_id: str | None = field(
-        "string", since=4, null=0, default=None, ignorable=True, entity="instance_id"
+        "string", default=None, since=4, null=0, ignorable=True, entity="instance_id"
     )
     """A static member's own name; null for a dynamic one (KIP-345). (v4+)"""
-    client_id: str = field("string")
+    client_id: str = field("string", default="")
     """What the client calls itself in its request headers."""
-    client_host: str = field("string")
+    client_host: str = field("string", default="")
     """The address that its requests come from."""
     member_metadata: bytes = field(
         "bytes",
+        default=b"",
         embedded=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
     )
     """Its subscription to the chosen protocol; empty unless the group is stable."""
     member_assignment: bytes = field(
         "bytes",
+        default=b"",
         embedded=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
     )
     """What the leader gave it; empty unless the group is stable."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribedGroup(Struct, flexible=5):
     """One group as its coordinator sees it."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why this group is not described; of a missing one 0 up to v5, GROUP_ID_NOT_FOUND since v6."""
-    error_message: str | None = field("string", since=6, null=0, default=None)
+    error_message: str | None = field("string", default=None, since=6, null=0)
     """More about the error; null for none (KIP-1043). (v6+)"""
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group asked for."""
-    group_state: str = field("string")
+    group_state: str = field("string", default="")
     """"Empty", "PreparingRebalance", "CompletingRebalance", "Stable"; "Dead" of a missing group, in all
     versions.
     """
-    protocol_type: str = field("string")
+    protocol_type: str = field("string", default="")
     """What the group is for: "consumer", "connect", …; empty if it never had members."""
-    protocol_data: str = field("string")
+    protocol_data: str = field("string", default="")
     """The assignment protocol that was chosen, such as "range"; empty unless stable."""
-    members: list[DescribedGroupMember] = array(DescribedGroupMember)
+    members: list[DescribedGroupMember] = array(DescribedGroupMember, default=[])
     """Everybody in the group."""
-    authorized_operations: int = field("int32", since=3, default=-0x80000000)
+    authorized_operations: int = field("int32", default=-0x80000000, since=3)
     """One bit per ACL operation code; -2147483648 if not asked for (KIP-430). (v3+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeGroupsResponse(
     Response, answers=DescribeGroupsRequest, api_key=15, versions=(0, 6), flexible=5
 ):
     """The response to DescribeGroupsRequest."""
 
-    throttle_time_ms: int = field("int32", since=1, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=1, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v1+)"""
-    groups: list[DescribedGroup] = array(DescribedGroup)
+    groups: list[DescribedGroup] = array(DescribedGroup, default=[])
     """One answer for each group asked for."""
     tags: dict[int, bytes] | None = None

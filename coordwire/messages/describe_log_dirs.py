@@ -3,86 +3,84 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribableLogDirTopic(Struct, flexible=2):
     """The partitions of one topic asked about."""
 
-    topic: str = field("string", entity="topic_name")
+    topic: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of its partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeLogDirsRequest(Request["DescribeLogDirsResponse"], api_key=35, versions=(0, 5), flexible=2):
     """Lists the log directories of the broker asked, with the replicas in them (KIP-113)."""
 
-    topics: list[DescribableLogDirTopic] | None = array(DescribableLogDirTopic, null=0)
+    topics: list[DescribableLogDirTopic] | None = array(DescribableLogDirTopic, default=[], null=0)
     """Which partitions to list; null for all, empty for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeLogDirsPartition(Struct, flexible=2):
     """One replica in the directory."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    partition_size: int = field("int64")
+    partition_size: int = field("int64", default=0)
     """Size of all its log segments here, in bytes."""
-    offset_lag: int = field("int64")
+    offset_lag: int = field("int64", default=0)
     """Its lag to the high watermark in records, or a future copy's to the current log."""
-    is_future_key: bool = field("bool")
+    is_future_key: bool = field("bool", default=False)
     """True for a copy on its way in, which will replace the current log."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeLogDirsTopic(Struct, flexible=2):
     """The replicas of one topic."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[DescribeLogDirsPartition] = array(DescribeLogDirsPartition)
+    partitions: list[DescribeLogDirsPartition] = array(DescribeLogDirsPartition, default=[])
     """Its replicas in this directory."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeLogDirsResult(Struct, flexible=2):
     """One log directory of the broker."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why this directory could not be read; KAFKA_STORAGE_ERROR if it is offline."""
-    log_dir: str = field("string")
+    log_dir: str = field("string", default="")
     """Absolute path of the directory."""
-    topics: list[DescribeLogDirsTopic] = array(DescribeLogDirsTopic)
+    topics: list[DescribeLogDirsTopic] = array(DescribeLogDirsTopic, default=[])
     """What it holds, by topic."""
-    total_bytes: int = field("int64", since=4, default=-1, ignorable=True)
+    total_bytes: int = field("int64", default=-1, since=4, ignorable=True)
     """Size of the volume it lies on, in bytes; -1 if unknown (KIP-827). (v4+)"""
-    usable_bytes: int = field("int64", since=4, default=-1, ignorable=True)
+    usable_bytes: int = field("int64", default=-1, since=4, ignorable=True)
     """Free space on that volume, in bytes; -1 if unknown (KIP-827). (v4+)"""
-    is_cordoned: bool = field("bool", since=5, ignorable=True)
+    is_cordoned: bool = field("bool", default=False, since=5, ignorable=True)
     """True: the directory is closed to new replicas. (v5+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeLogDirsResponse(
     Response, answers=DescribeLogDirsRequest, api_key=35, versions=(0, 5), flexible=2
 ):
     """The response to DescribeLogDirsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", since=3, ignorable=True, entity="error_code")
+    error_code: int = field("int16", default=0, since=3, ignorable=True, entity="error_code")
     """0, or why nothing could be described (KIP-784). (v3+)"""
-    results: list[DescribeLogDirsResult] = array(DescribeLogDirsResult)
+    results: list[DescribeLogDirsResult] = array(DescribeLogDirsResult, default=[])
     """One entry for each log directory."""
     tags: dict[int, bytes] | None = None

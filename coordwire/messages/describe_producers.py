@@ -3,86 +3,84 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicRequest(Struct, flexible=0):
     """The partitions of one topic to look at."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partition_indexes: list[int] = array("int32")
+    partition_indexes: list[int] = array("int32", default=[])
     """Numbers of the partitions to look at."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeProducersRequest(Request["DescribeProducersResponse"], api_key=61, versions=(0, 0), flexible=0):
     """Shows the producer state of partitions, as a search for hanging transactions needs it (KIP-664). The
     partition's leader answers; other brokers can be asked too where they hold a replica.
     """
 
-    topics: list[TopicRequest] = array(TopicRequest)
+    topics: list[TopicRequest] = array(TopicRequest, default=[])
     """The partitions asked about, by topic."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ProducerState(Struct, flexible=0):
     """One producer, as the partition's log knows it."""
 
-    producer_id: int = field("int64", entity="producer_id")
+    producer_id: int = field("int64", default=0, entity="producer_id")
     """The producer's id."""
-    producer_epoch: int = field("int32")
+    producer_epoch: int = field("int32", default=0)
     """The producer's epoch; 32 bits wide here, 16 in other messages."""
     last_sequence: int = field("int32", default=-1)
     """Sequence number of the last record it wrote; -1 for none."""
     last_timestamp: int = field("int64", default=-1)
     """Timestamp of its last batch, ms since the epoch; -1 for none."""
-    coordinator_epoch: int = field("int32")
+    coordinator_epoch: int = field("int32", default=0)
     """Coordinator epoch of its last transaction marker; -1 before the first."""
     current_txn_start_offset: int = field("int64", default=-1)
     """Where its open transaction began in this partition; -1 if none is open."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionResponse(Struct, flexible=0):
     """The producers of one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why this partition could not be described."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """More about the error; null for none."""
-    active_producers: list[ProducerState] = array(ProducerState)
+    active_producers: list[ProducerState] = array(ProducerState, default=[])
     """The producers remembered, idle ones too until they expire."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicResponse(Struct, flexible=0):
     """The answers for one topic."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[PartitionResponse] = array(PartitionResponse)
+    partitions: list[PartitionResponse] = array(PartitionResponse, default=[])
     """One answer for each partition asked about."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeProducersResponse(
     Response, answers=DescribeProducersRequest, api_key=61, versions=(0, 0), flexible=0
 ):
     """The response to DescribeProducersRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    topics: list[TopicResponse] = array(TopicResponse)
+    topics: list[TopicResponse] = array(TopicResponse, default=[])
     """The answers, by topic."""
     tags: dict[int, bytes] | None = None

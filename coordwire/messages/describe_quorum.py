@@ -3,130 +3,133 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeQuorumRequestPartitionData(Struct, flexible=0):
     """One partition asked about."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number; 0 for the metadata log."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeQuorumRequestTopicData(Struct, flexible=0):
     """One topic asked about."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name, __cluster_metadata in practice."""
-    partitions: list[DescribeQuorumRequestPartitionData] = array(DescribeQuorumRequestPartitionData)
+    partitions: list[DescribeQuorumRequestPartitionData] = array(
+        DescribeQuorumRequestPartitionData, default=[]
+    )
     """Its partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeQuorumRequest(Request["DescribeQuorumResponse"], api_key=55, versions=(0, 2), flexible=0):
     """Reports leader, epoch, voters and observers of the metadata log. Only the leader can answer; other
     nodes refuse or forward the request.
     """
 
-    topics: list[DescribeQuorumRequestTopicData] = array(DescribeQuorumRequestTopicData)
+    topics: list[DescribeQuorumRequestTopicData] = array(DescribeQuorumRequestTopicData, default=[])
     """What to describe."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ReplicaState(Struct, flexible=0):
     """How far one voter or observer has come, as the leader sees it."""
 
-    replica_id: int = field("int32", entity="broker_id")
+    replica_id: int = field("int32", default=0, entity="broker_id")
     """The replica's node id."""
-    replica_directory_id: UUID = field("uuid", since=2)
+    replica_directory_id: UUID = field("uuid", default=ZERO_UUID, since=2)
     """Directory of its metadata log; all zeros if unknown (KIP-853). (v2+)"""
-    log_end_offset: int = field("int64")
+    log_end_offset: int = field("int64", default=0)
     """The next offset it will fetch; -1 if the leader has not heard of it."""
-    last_fetch_timestamp: int = field("int64", since=1, default=-1, ignorable=True)
+    last_fetch_timestamp: int = field("int64", default=-1, since=1, ignorable=True)
     """Leader's clock at its last fetch, ms since the epoch; -1 if unknown (KIP-836). (v1+)"""
-    last_caught_up_timestamp: int = field("int64", since=1, default=-1, ignorable=True)
+    last_caught_up_timestamp: int = field("int64", default=-1, since=1, ignorable=True)
     """When it last had the whole log, ms since the epoch; -1 if unknown (KIP-836). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeQuorumResponsePartitionData(Struct, flexible=0):
     """The state of one partition's quorum."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why it is not described; NOT_LEADER_OR_FOLLOWER if another node leads."""
-    error_message: str | None = field("string", since=2, null=0, ignorable=True)
+    error_message: str | None = field("string", default="", since=2, null=0, ignorable=True)
     """More about the error; null or empty for none. (v2+)"""
-    leader_id: int = field("int32", entity="broker_id")
+    leader_id: int = field("int32", default=0, entity="broker_id")
     """Node id of the leader; -1 if unknown."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The newest epoch that the answering node knows."""
-    high_watermark: int = field("int64")
+    high_watermark: int = field("int64", default=0)
     """End of what a majority has stored; -1 if not yet known."""
-    current_voters: list[ReplicaState] = array(ReplicaState)
+    current_voters: list[ReplicaState] = array(ReplicaState, default=[])
     """The replicas that elect and commit, the leader among them."""
-    observers: list[ReplicaState] = array(ReplicaState)
+    observers: list[ReplicaState] = array(ReplicaState, default=[])
     """Replicas that fetch but do not vote, such as plain brokers."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeQuorumResponseTopicData(Struct, flexible=0):
     """The quorums of one topic."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[DescribeQuorumResponsePartitionData] = array(DescribeQuorumResponsePartitionData)
+    partitions: list[DescribeQuorumResponsePartitionData] = array(
+        DescribeQuorumResponsePartitionData, default=[]
+    )
     """One state for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Listener(Struct, flexible=0):
     """One address of a voter."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The listener's name, such as CONTROLLER."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or IP address."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Node(Struct, flexible=0):
     """The addresses of one voter."""
 
-    node_id: int = field("int32", entity="broker_id")
+    node_id: int = field("int32", default=0, entity="broker_id")
     """The voter's node id."""
-    listeners: list[Listener] = array(Listener)
+    listeners: list[Listener] = array(Listener, default=[])
     """Where it listens."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeQuorumResponse(
     Response, answers=DescribeQuorumRequest, api_key=55, versions=(0, 2), flexible=0
 ):
     """The response to DescribeQuorumRequest."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the whole request was refused."""
-    error_message: str | None = field("string", since=2, null=0, ignorable=True)
+    error_message: str | None = field("string", default="", since=2, null=0, ignorable=True)
     """More about the error; null or empty for none. (v2+)"""
-    topics: list[DescribeQuorumResponseTopicData] = array(DescribeQuorumResponseTopicData)
+    topics: list[DescribeQuorumResponseTopicData] = array(DescribeQuorumResponseTopicData, default=[])
     """The quorums asked about."""
-    nodes: list[Node] = array(Node, since=2)
+    nodes: list[Node] = array(Node, default=[], since=2)
     """Addresses of the voters (KIP-853). (v2+)"""
     tags: dict[int, bytes] | None = None

@@ -3,104 +3,109 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeShareGroupOffsetsRequestTopic(Struct, flexible=0):
     """The partitions of one topic to describe."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """Which topic."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of its partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeShareGroupOffsetsRequestGroup(Struct, flexible=0):
     """A share group to describe."""
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """Which group."""
     topics: list[DescribeShareGroupOffsetsRequestTopic] | None = array(
-        DescribeShareGroupOffsetsRequestTopic, null=0
+        DescribeShareGroupOffsetsRequestTopic, default=[], null=0
     )
     """The topics to describe; null for all topics with offsets."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeShareGroupOffsetsRequest(
     Request["DescribeShareGroupOffsetsResponse"], api_key=90, versions=(0, 1), flexible=0
 ):
     """Reports the start offsets of share groups' partitions, and their lag (KIP-932)."""
 
-    groups: list[DescribeShareGroupOffsetsRequestGroup] = array(DescribeShareGroupOffsetsRequestGroup)
+    groups: list[DescribeShareGroupOffsetsRequestGroup] = array(
+        DescribeShareGroupOffsetsRequestGroup, default=[]
+    )
     """The groups to describe."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeShareGroupOffsetsResponsePartition(Struct, flexible=0):
     """How far the group is in one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """Its number within the topic."""
-    start_offset: int = field("int64")
+    start_offset: int = field("int64", default=0)
     """All records before it are done with; -1 if not yet known."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The partition's leader epoch, as stored with the offset."""
-    lag: int = field("int64", since=1, default=-1, ignorable=True)
+    lag: int = field("int64", default=-1, since=1, ignorable=True)
     """Records that are still to be delivered or settled; -1 if unknown (KIP-1226). (v1+)"""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why it is not described."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeShareGroupOffsetsResponseTopic(Struct, flexible=0):
     """How far the group is in one topic."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """Which topic."""
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """Its id; zero if unknown."""
     partitions: list[DescribeShareGroupOffsetsResponsePartition] = array(
-        DescribeShareGroupOffsetsResponsePartition
+        DescribeShareGroupOffsetsResponsePartition, default=[]
     )
     """How far it is, a partition each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeShareGroupOffsetsResponseGroup(Struct, flexible=0):
     """How far one group is."""
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """Which group."""
-    topics: list[DescribeShareGroupOffsetsResponseTopic] = array(DescribeShareGroupOffsetsResponseTopic)
+    topics: list[DescribeShareGroupOffsetsResponseTopic] = array(
+        DescribeShareGroupOffsetsResponseTopic, default=[]
+    )
     """How far it is, a topic each."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the group is not described."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeShareGroupOffsetsResponse(
     Response, answers=DescribeShareGroupOffsetsRequest, api_key=90, versions=(0, 1), flexible=0
 ):
     """The response to DescribeShareGroupOffsetsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """Throttling in ms: 0, or how long the quota holds this client back."""
-    groups: list[DescribeShareGroupOffsetsResponseGroup] = array(DescribeShareGroupOffsetsResponseGroup)
+    groups: list[DescribeShareGroupOffsetsResponseGroup] = array(
+        DescribeShareGroupOffsetsResponseGroup, default=[]
+    )
     """How far they are, a group each."""
     tags: dict[int, bytes] | None = None

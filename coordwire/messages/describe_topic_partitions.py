@@ -3,33 +3,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field, struct
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicRequest(Struct, flexible=0):
     """One topic asked about."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeTopicPartitionsRequestCursor(Struct, flexible=0):
     """Where a page begins. Copied from the previous response."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic to start with; those sorted before it are left out."""
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The first partition of that topic to return."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeTopicPartitionsRequest(
     Request["DescribeTopicPartitionsResponse"], api_key=75, versions=(0, 0), flexible=0
 ):
@@ -37,56 +36,56 @@ class DescribeTopicPartitionsRequest(
     long answer is cut, and a cursor gives where to continue.
     """
 
-    topics: list[TopicRequest] = array(TopicRequest)
+    topics: list[TopicRequest] = array(TopicRequest, default=[])
     """The topics to describe; empty for all."""
     response_partition_limit: int = field("int32", default=2000)
     """Most partitions to return at once; the broker may set a lower limit."""
     cursor: DescribeTopicPartitionsRequestCursor | None = struct(
-        DescribeTopicPartitionsRequestCursor, null=0, default=None
+        DescribeTopicPartitionsRequestCursor, default=None, null=0
     )
     """Where to go on; null to start at the beginning."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeTopicPartitionsResponsePartition(Struct, flexible=0):
     """One partition and its replicas."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or what is wrong with this partition."""
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    leader_id: int = field("int32", entity="broker_id")
+    leader_id: int = field("int32", default=0, entity="broker_id")
     """Broker id of the leader; -1 for none."""
     leader_epoch: int = field("int32", default=-1)
     """The leader's epoch; -1 if unknown."""
-    replica_nodes: list[int] = array("int32", entity="broker_id")
+    replica_nodes: list[int] = array("int32", default=[], entity="broker_id")
     """Broker ids of all replicas, preferred leader first."""
-    isr_nodes: list[int] = array("int32", entity="broker_id")
+    isr_nodes: list[int] = array("int32", default=[], entity="broker_id")
     """Broker ids of the replicas in sync."""
-    eligible_leader_replicas: list[int] | None = array("int32", null=0, default=None, entity="broker_id")
+    eligible_leader_replicas: list[int] | None = array("int32", default=None, null=0, entity="broker_id")
     """Out of sync, yet safe to elect: they hold all committed data; null if unknown."""
-    last_known_elr: list[int] | None = array("int32", null=0, default=None, entity="broker_id")
+    last_known_elr: list[int] | None = array("int32", default=None, null=0, entity="broker_id")
     """Replicas last in sync or eligible, for recovery by hand; null if unknown."""
-    offline_replicas: list[int] = array("int32", entity="broker_id")
+    offline_replicas: list[int] = array("int32", default=[], entity="broker_id")
     """Broker ids of the replicas whose broker or disk is down."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeTopicPartitionsResponseTopic(Struct, flexible=0):
     """One topic, or the part of it that fits the page."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why this topic could not be described."""
-    name: str | None = field("string", null=0, entity="topic_name")
+    name: str | None = field("string", default="", null=0, entity="topic_name")
     """The topic's name; null if unknown."""
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id; all zero if unknown."""
-    is_internal: bool = field("bool")
+    is_internal: bool = field("bool", default=False)
     """True for a topic of Kafka's own, such as __consumer_offsets."""
     partitions: list[DescribeTopicPartitionsResponsePartition] = array(
-        DescribeTopicPartitionsResponsePartition
+        DescribeTopicPartitionsResponsePartition, default=[]
     )
     """The topic's partitions on this page."""
     topic_authorized_operations: int = field("int32", default=-0x80000000)
@@ -94,29 +93,31 @@ class DescribeTopicPartitionsResponseTopic(Struct, flexible=0):
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeTopicPartitionsResponseCursor(Struct, flexible=0):
     """Where the next page begins. To be sent back as it is."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic to go on with."""
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The first of its partitions not returned yet."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeTopicPartitionsResponse(
     Response, answers=DescribeTopicPartitionsRequest, api_key=75, versions=(0, 0), flexible=0
 ):
     """The response to DescribeTopicPartitionsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    topics: list[DescribeTopicPartitionsResponseTopic] = array(DescribeTopicPartitionsResponseTopic)
+    topics: list[DescribeTopicPartitionsResponseTopic] = array(
+        DescribeTopicPartitionsResponseTopic, default=[]
+    )
     """The topics on this page, sorted by name."""
     next_cursor: DescribeTopicPartitionsResponseCursor | None = struct(
-        DescribeTopicPartitionsResponseCursor, null=0, default=None
+        DescribeTopicPartitionsResponseCursor, default=None, null=0
     )
     """Where the next page begins; null after the last one."""
     tags: dict[int, bytes] | None = None

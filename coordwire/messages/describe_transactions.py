@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeTransactionsRequest(
     Request["DescribeTransactionsResponse"], api_key=65, versions=(0, 0), flexible=0
 ):
@@ -16,53 +14,53 @@ class DescribeTransactionsRequest(
     coordinator answers for each id.
     """
 
-    transactional_ids: list[str] = array("string", entity="transactional_id")
+    transactional_ids: list[str] = array("string", default=[], entity="transactional_id")
     """Whose transactions to describe."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicData(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic: str = field("string", entity="topic_name")
+    topic: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of its partitions in the transaction."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TransactionState(Struct, flexible=0):
     """What one transactional id is doing."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why this one is not described."""
-    transactional_id: str = field("string", entity="transactional_id")
+    transactional_id: str = field("string", default="", entity="transactional_id")
     """The id asked for."""
-    transaction_state: str = field("string")
+    transaction_state: str = field("string", default="")
     """Such as "Empty", "Ongoing", "PrepareCommit" or "CompleteAbort"."""
-    transaction_timeout_ms: int = field("int32")
+    transaction_timeout_ms: int = field("int32", default=0)
     """Age at which the coordinator aborts it, in ms."""
-    transaction_start_time_ms: int = field("int64")
+    transaction_start_time_ms: int = field("int64", default=0)
     """When it began, in ms since the epoch; negative if none is open."""
-    producer_id: int = field("int64", entity="producer_id")
+    producer_id: int = field("int64", default=0, entity="producer_id")
     """The producer id in use."""
-    producer_epoch: int = field("int16")
+    producer_epoch: int = field("int16", default=0)
     """The epoch in use."""
-    topics: list[TopicData] = array(TopicData)
+    topics: list[TopicData] = array(TopicData, default=[])
     """Partitions still in the transaction, as far as the client may see their topics."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeTransactionsResponse(
     Response, answers=DescribeTransactionsRequest, api_key=65, versions=(0, 0), flexible=0
 ):
     """The response to DescribeTransactionsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    transaction_states: list[TransactionState] = array(TransactionState)
+    transaction_states: list[TransactionState] = array(TransactionState, default=[])
     """One answer for each id asked for."""
     tags: dict[int, bytes] | None = None

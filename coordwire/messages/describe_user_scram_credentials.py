@@ -3,69 +3,67 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UserName(Struct, flexible=0):
     """One user asked about."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The user's name."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeUserScramCredentialsRequest(
     Request["DescribeUserScramCredentialsResponse"], api_key=50, versions=(0, 0), flexible=0
 ):
     """Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never returned."""
 
-    users: list[UserName] | None = array(UserName, null=0)
+    users: list[UserName] | None = array(UserName, default=[], null=0)
     """Users to describe; null or empty for all."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CredentialInfo(Struct, flexible=0):
     """One credential of the user, without its secrets."""
 
-    mechanism: int = field("int8")
+    mechanism: int = field("int8", default=0)
     """1 for SCRAM-SHA-256, 2 for SCRAM-SHA-512, 0 if unknown."""
-    iterations: int = field("int32")
+    iterations: int = field("int32", default=0)
     """How often the password was hashed."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeUserScramCredentialsResult(Struct, flexible=0):
     """The credentials of one user."""
 
-    user: str = field("string")
+    user: str = field("string", default="")
     """The user's name."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why this user could not be described; RESOURCE_NOT_FOUND for an unknown one."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
-    credential_infos: list[CredentialInfo] = array(CredentialInfo)
+    credential_infos: list[CredentialInfo] = array(CredentialInfo, default=[])
     """One entry for each mechanism of the user."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribeUserScramCredentialsResponse(
     Response, answers=DescribeUserScramCredentialsRequest, api_key=50, versions=(0, 0), flexible=0
 ):
     """The response to DescribeUserScramCredentialsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why nothing could be described."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
-    results: list[DescribeUserScramCredentialsResult] = array(DescribeUserScramCredentialsResult)
+    results: list[DescribeUserScramCredentialsResult] = array(DescribeUserScramCredentialsResult, default=[])
     """One entry for each user."""
     tags: dict[int, bytes] | None = None

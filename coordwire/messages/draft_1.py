@@ -11,122 +11,120 @@ names with each other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Message, Struct, array, field
+from coordwire.codec import Message, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft1ConsultRequest(Message, direction="request", versions=(0, 0), draft=True):
     """Asks any broker for the brokers and the coordinator; it has no fields."""
 
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft1Broker(Struct, draft=True):
     """A broker of the cluster."""
 
-    creator_id: str | None = field("string", null=0)
+    creator_id: str | None = field("string", default="", null=0)
     """Who registered the broker in ZooKeeper."""
-    id: int = field("int32")
+    id: int = field("int32", default=0)
     """The broker's id."""
-    host: str | None = field("string", null=0)
+    host: str | None = field("string", default="", null=0)
     """Its host."""
-    port: int = field("int32")
+    port: int = field("int32", default=0)
     """Its port."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft1ConsultResponse(Message, direction="response", versions=(0, 0), draft=True):
     """The cluster and its coordinator."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0 for none."""
-    coordinator_id: int = field("int16")
+    coordinator_id: int = field("int16", default=0)
     """The coordinator's broker id."""
-    brokers_info: list[Draft1Broker] = array(Draft1Broker)
+    brokers_info: list[Draft1Broker] = array(Draft1Broker, default=[])
     """All brokers; the document names no count field, the list carries an int16 of its own
     (reconstructed).
     """
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft1RegisterRequest(Message, direction="request", versions=(0, 0), draft=True):
     """A consumer joins its group; the first Ping or Stop is its only answer. The document calls its type
     ConnectRequest.
     """
 
-    group_id: str | None = field("string", null=0, entity="group_id")
+    group_id: str | None = field("string", default="", null=0, entity="group_id")
     """The consumer's group."""
-    consumer_id: str | None = field("string", null=0, entity="member_id")
+    consumer_id: str | None = field("string", default="", null=0, entity="member_id")
     """The consumer's own id."""
-    topic_count: str | None = field("string", null=0)
+    topic_count: str | None = field("string", default="", null=0)
     """Topics and their numbers of streams as JSON, or a wildcard; see coordwire.zookeeper."""
-    auto_commit: bool = field("bool")
+    auto_commit: bool = field("bool", default=False)
     """Whether the coordinator commits offsets for it; decides what PingResponse holds."""
-    auto_offset_rest: str | None = field("string", null=0)
+    auto_offset_rest: str | None = field("string", default="", null=0)
     """What to do with an offset out of range, "smallest" or "largest" (spelled so in the document)."""
-    ping_interval_ms: int = field("int32")
+    ping_interval_ms: int = field("int32", default=0)
     """How often it is pinged, and how soon it must answer."""
-    max_ping_retries: int = field("int16")
+    max_ping_retries: int = field("int16", default=0)
     """Unanswered pings after which it counts as dead."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft1PingRequest(Message, direction="request", versions=(0, 0), draft=True):
     """The coordinator asks whether a consumer is alive."""
 
-    num_retries: int = field("int16")
+    num_retries: int = field("int16", default=0)
     """How often it asked before without an answer."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft1PartitionOffset(Struct, draft=True):
     """The position of consumption in a partition, or where it is to begin."""
 
-    topic: str | None = field("string", null=0, entity="topic_name")
+    topic: str | None = field("string", default="", null=0, entity="topic_name")
     """The topic."""
-    partition: str | None = field("string", null=0)
+    partition: str | None = field("string", default="", null=0)
     """The partition with its broker, as broker-partition."""
-    offset: int = field("int64")
+    offset: int = field("int64", default=0)
     """The offset in it."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft1PingResponse(Message, direction="response", versions=(0, 1), draft=True):
     """A consumer is alive. Version 0 is without auto_commit and empty, version 1 is with it."""
 
-    offset_info: list[Draft1PartitionOffset] = array(Draft1PartitionOffset, since=1)
+    offset_info: list[Draft1PartitionOffset] = array(Draft1PartitionOffset, default=[], since=1)
     """What it consumed, a partition each; absent without auto_commit. (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft1StopRequest(Message, direction="request", versions=(0, 0), draft=True):
     """The coordinator instructs a consumer to stop its fetchers; it has no fields and gets no answer."""
 
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft1StartRequest(Message, direction="request", versions=(0, 0), draft=True):
     """The coordinator sends a consumer the list of what it owns from here on."""
 
-    assigned_parts: list[Draft1PartitionOffset] = array(Draft1PartitionOffset)
+    assigned_parts: list[Draft1PartitionOffset] = array(Draft1PartitionOffset, default=[])
     """Its partitions and where to begin."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft1StartResponse(Message, direction="response", versions=(0, 0), draft=True):
     """A consumer has started its fetchers."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0 for none."""
     tags: dict[int, bytes] | None = None

@@ -11,163 +11,161 @@ drafts share names with each other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Message, Struct, array, field
+from coordwire.codec import Message, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft2ClusterMetadataRequest(Message, direction="request", versions=(0, 0), draft=True):
     """Asks any broker for the brokers and the coordinator; it has no fields."""
 
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft2Broker(Struct, draft=True):
     """A broker of the cluster."""
 
-    id: int = field("int32")
+    id: int = field("int32", default=0)
     """The broker's id."""
-    host: str | None = field("string", null=0)
+    host: str | None = field("string", default="", null=0)
     """Its host."""
-    port: int = field("int32")
+    port: int = field("int32", default=0)
     """Its port."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft2ClusterMetadataResponse(Message, direction="response", versions=(0, 0), draft=True):
     """The cluster and its coordinator."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0 for none."""
-    coordinator_id: int = field("int32")
+    coordinator_id: int = field("int32", default=0)
     """The coordinator's broker id."""
-    brokers_info: list[Draft2Broker] = array(Draft2Broker)
+    brokers_info: list[Draft2Broker] = array(Draft2Broker, default=[])
     """All brokers."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft2RegisterConsumerRequest(Message, direction="request", versions=(0, 0), draft=True):
     """A consumer joins its group. The document calls its type ConnectConsumerRequest."""
 
-    group_id: str | None = field("string", null=0, entity="group_id")
+    group_id: str | None = field("string", default="", null=0, entity="group_id")
     """The consumer's group."""
-    consumer_id: str | None = field("string", null=0, entity="member_id")
+    consumer_id: str | None = field("string", default="", null=0, entity="member_id")
     """The consumer's own id, unique in its group."""
-    topic_count: str | None = field("string", null=0)
+    topic_count: str | None = field("string", default="", null=0)
     """Topics and their numbers of streams as JSON, or a wildcard; see coordwire.zookeeper."""
-    auto_commit: bool = field("bool")
+    auto_commit: bool = field("bool", default=False)
     """Whether the coordinator commits offsets for it; decides what its responses hold."""
-    auto_offset_rest: str | None = field("string", null=0)
+    auto_offset_rest: str | None = field("string", default="", null=0)
     """What to do with an offset out of range, "smallest" or "largest" (spelled so in the document)."""
-    session_timeout_ms: int = field("int32")
+    session_timeout_ms: int = field("int32", default=0)
     """Silence after which either side counts as dead; it is pinged every third of it."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft2RegisterConsumerResponse(Message, direction="response", versions=(0, 0), draft=True):
     """Whether the coordinator accepts a consumer. The document's overview lets it list partitions, its
     layout doesn't.
     """
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0 if accepted; else the consumer closes the connection."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft2PingRequest(Message, direction="request", versions=(0, 0), draft=True):
     """The coordinator asks whether a consumer is alive. The document also calls it HeartbeatRequest."""
 
-    consumer_id: str | None = field("string", null=0, entity="member_id")
+    consumer_id: str | None = field("string", default="", null=0, entity="member_id")
     """The consumer."""
-    num_retries: int = field("int32")
+    num_retries: int = field("int32", default=0)
     """How often it asked before without an answer."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft2PartitionOffset(Struct, draft=True):
     """The position of consumption in a partition, or where it is to begin."""
 
-    topic: str | None = field("string", null=0, entity="topic_name")
+    topic: str | None = field("string", default="", null=0, entity="topic_name")
     """The topic."""
-    partition: str | None = field("string", null=0)
+    partition: str | None = field("string", default="", null=0)
     """The partition with its broker, as broker-partition."""
-    offset: int = field("int64")
+    offset: int = field("int64", default=0)
     """The offset in it."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft2PingResponse(Message, direction="response", versions=(0, 1), draft=True):
     """A consumer is alive. Version 0 is without auto_commit, version 1 with it."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0 for none."""
-    consumer_id: str | None = field("string", null=0, entity="member_id")
+    consumer_id: str | None = field("string", default="", null=0, entity="member_id")
     """The consumer."""
-    offset_info: list[Draft2PartitionOffset] = array(Draft2PartitionOffset, since=1)
+    offset_info: list[Draft2PartitionOffset] = array(Draft2PartitionOffset, default=[], since=1)
     """What it consumed, a partition each; absent without auto_commit. (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft2StopFetcherRequest(Message, direction="request", versions=(0, 0), draft=True):
     """The coordinator instructs a consumer to stop its fetchers."""
 
-    consumer_id: str | None = field("string", null=0, entity="member_id")
+    consumer_id: str | None = field("string", default="", null=0, entity="member_id")
     """The consumer."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft2StopFetcherResponse(Message, direction="response", versions=(0, 1), draft=True):
     """A consumer has stopped its fetchers. Version 0 is without auto_commit, version 1 with it."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0 for none."""
-    consumer_id: str | None = field("string", null=0, entity="member_id")
+    consumer_id: str | None = field("string", default="", null=0, entity="member_id")
     """The consumer."""
-    offset_info: list[Draft2PartitionOffset] = array(Draft2PartitionOffset, since=1)
+    offset_info: list[Draft2PartitionOffset] = array(Draft2PartitionOffset, default=[], since=1)
     """What it consumed, a partition each; absent without auto_commit. (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft2Ownership(Struct, draft=True):
     """What one thread of a consumer owns."""
 
-    consumer_thread_id: str | None = field("string", null=0)
+    consumer_thread_id: str | None = field("string", default="", null=0)
     """The thread, as consumer-number."""
-    assigned_parts: list[Draft2PartitionOffset] = array(Draft2PartitionOffset)
+    assigned_parts: list[Draft2PartitionOffset] = array(Draft2PartitionOffset, default=[])
     """Its partitions and where to begin."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft2StartFetcherRequest(Message, direction="request", versions=(0, 0), draft=True):
     """The coordinator sends a consumer the list of what it owns from here on, and the cluster as it is."""
 
-    consumer_id: str | None = field("string", null=0, entity="member_id")
+    consumer_id: str | None = field("string", default="", null=0, entity="member_id")
     """The consumer."""
-    ownership_info: list[Draft2Ownership] = array(Draft2Ownership)
+    ownership_info: list[Draft2Ownership] = array(Draft2Ownership, default=[])
     """Its threads and what they own."""
-    brokers_info: list[Draft2Broker] = array(Draft2Broker)
+    brokers_info: list[Draft2Broker] = array(Draft2Broker, default=[])
     """All brokers."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft2StartFetcherResponse(Message, direction="response", versions=(0, 0), draft=True):
     """A consumer has started its fetchers."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0 for none."""
-    consumer_id: str | None = field("string", null=0, entity="member_id")
+    consumer_id: str | None = field("string", default="", null=0, entity="member_id")
     """The consumer."""
     tags: dict[int, bytes] | None = None

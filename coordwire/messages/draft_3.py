@@ -10,158 +10,156 @@ prefix Draft3, since today's messages have the plain ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Message, Struct, array, field
+from coordwire.codec import Message, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft3PingRequest(Message, direction="request", versions=(0, 0)):
     """A consumer's heartbeat."""
 
-    version: int = field("int16")
+    version: int = field("int16", default=0)
     """The message's version."""
     correlation_id: int = field("int64", default=-1)
     """Repeated by the response; a Connection numbers a request with -1."""
-    group_id: str | None = field("string", null=0, entity="group_id")
+    group_id: str | None = field("string", default="", null=0, entity="group_id")
     """The consumer's group."""
-    consumer_id: str | None = field("string", null=0, entity="member_id")
+    consumer_id: str | None = field("string", default="", null=0, entity="member_id")
     """The id that the coordinator gave it."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft3PingResponse(Message, direction="response", versions=(0, 0)):
     """The coordinator is alive."""
 
-    version: int = field("int16")
+    version: int = field("int16", default=0)
     """The message's version."""
     correlation_id: int = field("int64", default=-1)
     """The request's; a Connection fills in -1."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0 for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft3MetadataRequest(Message, direction="request", versions=(0, 0)):
     """Asks any broker for the cluster, its topics, and the coordinators of groups."""
 
-    version: int = field("int16")
+    version: int = field("int16", default=0)
     """The message's version."""
     correlation_id: int = field("int64", default=-1)
     """Repeated by the response; a Connection numbers a request with -1."""
-    client_id: str | None = field("string", null=0)
+    client_id: str | None = field("string", default="", null=0)
     """Name of the client."""
-    topics: list[str] = array("string", entity="topic_name")
+    topics: list[str] = array("string", default=[], entity="topic_name")
     """Topics of interest."""
-    group_ids: list[str] = array("string", entity="group_id")
+    group_ids: list[str] = array("string", default=[], entity="group_id")
     """Groups whose coordinators are wanted."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft3Broker(Struct):
     """A broker of the cluster, as in Metadata v0."""
 
-    node_id: int = field("int32", entity="broker_id")
+    node_id: int = field("int32", default=0, entity="broker_id")
     """The broker's id."""
-    host: str | None = field("string", null=0)
+    host: str | None = field("string", default="", null=0)
     """Its host."""
-    port: int = field("int32")
+    port: int = field("int32", default=0)
     """Its port."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft3Partition(Struct):
     """A partition, as in Metadata v0."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0 for none."""
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition."""
-    leader_id: int = field("int32", entity="broker_id")
+    leader_id: int = field("int32", default=0, entity="broker_id")
     """The leader's broker id, -1 for none."""
-    replica_nodes: list[int] = array("int32", entity="broker_id")
+    replica_nodes: list[int] = array("int32", default=[], entity="broker_id")
     """All nodes that hold it."""
-    isr_nodes: list[int] = array("int32", entity="broker_id")
+    isr_nodes: list[int] = array("int32", default=[], entity="broker_id")
     """Those of them that are in sync."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft3TopicMetadata(Struct):
     """A topic, as in Metadata v0."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0 for none."""
-    name: str | None = field("string", null=0)
+    name: str | None = field("string", default="", null=0)
     """The topic."""
-    partitions: list[Draft3Partition] = array(Draft3Partition)
+    partitions: list[Draft3Partition] = array(Draft3Partition, default=[])
     """Its partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft3MetadataResponse(Message, direction="response", versions=(0, 0)):
     """The cluster, topics, and coordinators."""
 
-    version: int = field("int16")
+    version: int = field("int16", default=0)
     """The message's version."""
     correlation_id: int = field("int64", default=-1)
     """The request's; a Connection fills in -1."""
-    brokers: list[Draft3Broker] = array(Draft3Broker)
+    brokers: list[Draft3Broker] = array(Draft3Broker, default=[])
     """All brokers."""
-    topics_metadata: list[Draft3TopicMetadata] = array(Draft3TopicMetadata)
+    topics_metadata: list[Draft3TopicMetadata] = array(Draft3TopicMetadata, default=[])
     """The topics asked for."""
-    coordinator_ids: list[int] = array("int16")
+    coordinator_ids: list[int] = array("int16", default=[])
     """Broker ids of the coordinators, in the order of the groups asked for."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft3JoinGroupRequest(Message, direction="request", versions=(0, 0)):
     """A consumer joins its group. The document elides its fields: reconstructed as a version and
     correlation id before bytes that no one can name.
     """
 
-    version: int = field("int16")
+    version: int = field("int16", default=0)
     """The message's version (reconstructed)."""
     correlation_id: int = field("int64", default=-1)
     """Repeated by the response (reconstructed); a Connection numbers a request with -1."""
-    rest: bytes = field("bytes", unprefixed=True)
+    rest: bytes = field("bytes", default=b"", unprefixed=True)
     """What the document doesn't specify, up to the frame's end."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft3TopicAndPartition(Struct):
     """A partition to own."""
 
-    topic: str | None = field("string", null=0, entity="topic_name")
+    topic: str | None = field("string", default="", null=0, entity="topic_name")
     """The topic."""
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Draft3JoinGroupResponse(Message, direction="response", versions=(0, 0)):
     """What a consumer owns in the new generation."""
 
-    version: int = field("int16")
+    version: int = field("int16", default=0)
     """The message's version."""
     correlation_id: int = field("int64", default=-1)
     """The request's; a Connection fills in -1."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0 for none."""
-    generation: int = field("int16")
+    generation: int = field("int16", default=0)
     """Counts the group's rebalances."""
-    group_id: str | None = field("string", null=0, entity="group_id")
+    group_id: str | None = field("string", default="", null=0, entity="group_id")
     """The group."""
-    consumer_id: str | None = field("string", null=0, entity="member_id")
+    consumer_id: str | None = field("string", default="", null=0, entity="member_id")
     """The id that the coordinator gives the consumer."""
-    partitions_to_own: list[Draft3TopicAndPartition] = array(Draft3TopicAndPartition)
+    partitions_to_own: list[Draft3TopicAndPartition] = array(Draft3TopicAndPartition, default=[])
     """What it is to consume."""
     tags: dict[int, bytes] | None = None

@@ -3,69 +3,67 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicPartitions(Struct, flexible=2):
     """The partitions of one topic to hold elections for."""
 
-    topic: str = field("string", entity="topic_name")
+    topic: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of its partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ElectLeadersRequest(Request["ElectLeadersResponse"], api_key=43, versions=(0, 2), flexible=2):
     """Puts partitions back under their preferred leaders, or brings back leaderless ones at the risk of
     losing data.
     """
 
-    election_type: int = field("int8", since=1)
+    election_type: int = field("int8", default=0, since=1)
     """0 elects the preferred replica, 1 an out-of-sync one if it must; v0 means 0. (v1+)"""
-    topic_partitions: list[TopicPartitions] | None = array(TopicPartitions, null=0)
+    topic_partitions: list[TopicPartitions] | None = array(TopicPartitions, default=[], null=0)
     """Where to elect; null for every partition of the cluster."""
     timeout_ms: int = field("int32", default=60000)
     """How long to wait for the elections, in ms."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionResult(Struct, flexible=2):
     """What became of one partition's election."""
 
-    partition_id: int = field("int32")
+    partition_id: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why no leader was elected; ELECTION_NOT_NEEDED where all was well."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ReplicaElectionResult(Struct, flexible=2):
     """What became of one topic's elections."""
 
-    topic: str = field("string", entity="topic_name")
+    topic: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partition_result: list[PartitionResult] = array(PartitionResult)
+    partition_result: list[PartitionResult] = array(PartitionResult, default=[])
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ElectLeadersResponse(Response, answers=ElectLeadersRequest, api_key=43, versions=(0, 2), flexible=2):
     """The response to ElectLeadersRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", since=1, entity="error_code")
+    error_code: int = field("int16", default=0, since=1, entity="error_code")
     """0, or why nothing was elected at all. (v1+)"""
-    replica_election_results: list[ReplicaElectionResult] = array(ReplicaElectionResult)
+    replica_election_results: list[ReplicaElectionResult] = array(ReplicaElectionResult, default=[])
     """One outcome for each topic."""
     tags: dict[int, bytes] | None = None

@@ -3,128 +3,131 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ReplicaInfo(Struct, flexible=1):
     """One voter that may become a candidate."""
 
-    candidate_id: int = field("int32", entity="broker_id")
+    candidate_id: int = field("int32", default=0, entity="broker_id")
     """The voter's node id."""
-    candidate_directory_id: UUID = field("uuid")
+    candidate_directory_id: UUID = field("uuid", default=ZERO_UUID)
     """Id of the directory where the voter keeps its metadata log."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EndQuorumEpochRequestPartitionData(Struct, flexible=1):
     """The end of one leadership."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number; 0 for the metadata log."""
-    leader_id: int = field("int32", entity="broker_id")
+    leader_id: int = field("int32", default=0, entity="broker_id")
     """Node id of the leader that resigns."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The epoch that it led."""
-    preferred_successors: list[int] = array("int32", until=0, ignorable=True)
+    preferred_successors: list[int] = array("int32", default=[], until=0, ignorable=True)
     """Node ids of the voters, best first: the longest log leads the list (v0). (v0-v0)"""
-    preferred_candidates: list[ReplicaInfo] = array(ReplicaInfo, since=1, ignorable=True)
+    preferred_candidates: list[ReplicaInfo] = array(ReplicaInfo, default=[], since=1, ignorable=True)
     """The same, best first, each with its directory id (v1, KIP-853). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EndQuorumEpochRequestTopicData(Struct, flexible=1):
     """One topic whose leader resigns."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name, __cluster_metadata in practice."""
-    partitions: list[EndQuorumEpochRequestPartitionData] = array(EndQuorumEpochRequestPartitionData)
+    partitions: list[EndQuorumEpochRequestPartitionData] = array(
+        EndQuorumEpochRequestPartitionData, default=[]
+    )
     """Its partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaderEndpoint(Struct, flexible=1):
     """One address at which the resigning leader listens."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The listener's name, such as CONTROLLER."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or IP address."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EndQuorumEpochRequest(Request["EndQuorumEpochResponse"], api_key=54, versions=(0, 1), flexible=1):
     """Sent by a leader that shuts down, so that the voters elect at once instead of waiting for a timeout.
     The first on its list becomes a candidate first, the others a little later.
     """
 
-    cluster_id: str | None = field("string", null=0, default=None)
+    cluster_id: str | None = field("string", default=None, null=0)
     """The cluster meant; null for no check."""
-    topics: list[EndQuorumEpochRequestTopicData] = array(EndQuorumEpochRequestTopicData)
+    topics: list[EndQuorumEpochRequestTopicData] = array(EndQuorumEpochRequestTopicData, default=[])
     """What the sender no longer leads."""
-    leader_endpoints: list[LeaderEndpoint] = array(LeaderEndpoint, since=1, ignorable=True)
+    leader_endpoints: list[LeaderEndpoint] = array(LeaderEndpoint, default=[], since=1, ignorable=True)
     """Where the leader is reached (KIP-853). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EndQuorumEpochResponsePartitionData(Struct, flexible=1):
     """One voter's answer for one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the voter ignores the resignation, such as FENCED_LEADER_EPOCH."""
-    leader_id: int = field("int32", entity="broker_id")
+    leader_id: int = field("int32", default=0, entity="broker_id")
     """The leader as the voter knows it; -1 if unknown."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The newest epoch that the voter knows."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EndQuorumEpochResponseTopicData(Struct, flexible=1):
     """The answers for one topic."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[EndQuorumEpochResponsePartitionData] = array(EndQuorumEpochResponsePartitionData)
+    partitions: list[EndQuorumEpochResponsePartitionData] = array(
+        EndQuorumEpochResponsePartitionData, default=[]
+    )
     """One answer for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class NodeEndpoint(Struct, flexible=1):
     """The address of a leader named in the answer."""
 
-    node_id: int = field("int32", entity="broker_id")
+    node_id: int = field("int32", default=0, entity="broker_id")
     """The leader's node id."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or IP address."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EndQuorumEpochResponse(
     Response, answers=EndQuorumEpochRequest, api_key=54, versions=(0, 1), flexible=1
 ):
     """The response to EndQuorumEpochRequest."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the whole request was refused."""
-    topics: list[EndQuorumEpochResponseTopicData] = array(EndQuorumEpochResponseTopicData)
+    topics: list[EndQuorumEpochResponseTopicData] = array(EndQuorumEpochResponseTopicData, default=[])
     """The voter's answers; empty on such an error."""
-    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=1, tag=0)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, default=[], since=1, tag=0)
     """Addresses of the leaders named above; empty if not known (KIP-853). (v1+, tag 0)"""
     tags: dict[int, bytes] | None = None

@@ -3,38 +3,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, field
+from coordwire.codec import Request, Response, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EndTxnRequest(Request["EndTxnResponse"], api_key=26, versions=(0, 5), flexible=3):
     """The coordinator logs the decision and answers; the markers then go to all partitions by
     WriteTxnMarkers.
     """
 
-    transactional_id: str = field("string", entity="transactional_id")
+    transactional_id: str = field("string", default="", entity="transactional_id")
     """Whose transaction it is."""
-    producer_id: int = field("int64", entity="producer_id")
+    producer_id: int = field("int64", default=0, entity="producer_id")
     """The producer id that the transaction runs under."""
-    producer_epoch: int = field("int16")
+    producer_epoch: int = field("int16", default=0)
     """The epoch that the transaction runs under."""
-    committed: bool = field("bool")
+    committed: bool = field("bool", default=False)
     """True to commit, false to abort."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EndTxnResponse(Response, answers=EndTxnRequest, api_key=26, versions=(0, 5), flexible=3):
     """The response to EndTxnRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the transaction did not end."""
-    producer_id: int = field("int64", since=5, default=-1, ignorable=True, entity="producer_id")
+    producer_id: int = field("int64", default=-1, since=5, ignorable=True, entity="producer_id")
     """To go on with; another one if the epochs ran out, -1 on an error (KIP-890). (v5+)"""
-    producer_epoch: int = field("int16", since=5, default=-1, ignorable=True)
+    producer_epoch: int = field("int16", default=-1, since=5, ignorable=True)
     """To go on with; -1 on an error (KIP-890). (v5+)"""
     tags: dict[int, bytes] | None = None

@@ -3,32 +3,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, field
+from coordwire.codec import Request, Response, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EnvelopeRequest(Request["EnvelopeResponse"], api_key=58, versions=(0, 0), flexible=0):
     """Carries a whole request on behalf of its client, with who sent it and from where (KIP-590). Only
     brokers may send it.
     """
 
-    request_data: bytes = field("bytes", secret=True)
+    request_data: bytes = field("bytes", default=b"", secret=True)
     """The client's request, header and body, without the length in front."""
-    request_principal: bytes | None = field("bytes", null=0, embedded=(("", "DefaultPrincipalData"),))
+    request_principal: bytes | None = field(
+        "bytes", default=b"", null=0, embedded=(("", "DefaultPrincipalData"),)
+    )
     """The client's principal, serialised by the broker; null if there is none."""
-    client_host_address: bytes = field("bytes")
+    client_host_address: bytes = field("bytes", default=b"")
     """The client's IP address in network order, 4 or 16 bytes."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EnvelopeResponse(Response, answers=EnvelopeRequest, api_key=58, versions=(0, 0), flexible=0):
     """The response to EnvelopeRequest."""
 
-    response_data: bytes | None = field("bytes", null=0, default=None, secret=True)
+    response_data: bytes | None = field("bytes", default=None, null=0, secret=True)
     """The response to the client, header and body; null if the envelope failed."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the envelope was not opened; errors inside are in response_data."""
     tags: dict[int, bytes] | None = None

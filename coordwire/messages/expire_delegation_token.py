@@ -3,34 +3,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, field
+from coordwire.codec import Request, Response, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ExpireDelegationTokenRequest(
     Request["ExpireDelegationTokenResponse"], api_key=40, versions=(0, 2), flexible=2
 ):
     """Sets a new expiry time for a token (KIP-48). The owner and the renewers may do so."""
 
-    hmac: bytes = field("bytes", secret=True)
+    hmac: bytes = field("bytes", default=b"", secret=True)
     """The token's secret, by which it is found."""
-    expiry_time_period_ms: int = field("int64")
+    expiry_time_period_ms: int = field("int64", default=0)
     """Time left to the token from now, in ms; negative ends it at once."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ExpireDelegationTokenResponse(
     Response, answers=ExpireDelegationTokenRequest, api_key=40, versions=(0, 2), flexible=2
 ):
     """The response to ExpireDelegationTokenRequest."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the expiry was not changed."""
-    expiry_timestamp_ms: int = field("int64")
+    expiry_timestamp_ms: int = field("int64", default=0)
     """The new end of the token's life, ms since the epoch."""
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
     tags: dict[int, bytes] | None = None

@@ -7,13 +7,12 @@ KRaft voters use the same request, with fields that a consumer leaves at their d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field, struct
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ReplicaState(Struct, flexible=12):
     """Who fetches, if it is a replica (KIP-903)."""
 
@@ -24,89 +23,89 @@ class ReplicaState(Struct, flexible=12):
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FetchPartition(Struct, flexible=12):
     """Where to read in one partition."""
 
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """Its number within the topic."""
-    current_leader_epoch: int = field("int32", since=9, default=-1, ignorable=True)
+    current_leader_epoch: int = field("int32", default=-1, since=9, ignorable=True)
     """Fences on the epoch that the client believes in; -1 to skip that (KIP-320). (v9+)"""
-    fetch_offset: int = field("int64")
+    fetch_offset: int = field("int64", default=0)
     """The first offset wanted."""
-    last_fetched_epoch: int = field("int32", since=12, default=-1)
+    last_fetched_epoch: int = field("int32", default=-1, since=12)
     """The epoch that the follower's last record has; -1 if it has none (KIP-595). (v12+)"""
-    log_start_offset: int = field("int64", since=5, default=-1, ignorable=True)
+    log_start_offset: int = field("int64", default=-1, since=5, ignorable=True)
     """Where the follower's log starts; -1 from a consumer (KIP-107). (v5+)"""
-    partition_max_bytes: int = field("int32")
+    partition_max_bytes: int = field("int32", default=0)
     """Most bytes for this partition; a larger first batch may still come."""
-    replica_directory_id: UUID = field("uuid", since=17, tag=0, ignorable=True)
+    replica_directory_id: UUID = field("uuid", default=ZERO_UUID, since=17, tag=0, ignorable=True)
     """Log directory of the KRaft follower; zero if not given (KIP-853). (v17+, tag 0)"""
-    high_watermark: int = field("int64", since=18, default=0x7FFFFFFFFFFFFFFF, tag=1, ignorable=True)
+    high_watermark: int = field("int64", default=0x7FFFFFFFFFFFFFFF, since=18, tag=1, ignorable=True)
     """Known to the follower; the largest int64 if it doesn't take part (KIP-1166). (v18+, tag 1)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FetchTopic(Struct, flexible=12):
     """The partitions of one topic that are added to the session or changed in it."""
 
-    topic: str = field("string", until=12, ignorable=True, entity="topic_name")
+    topic: str = field("string", default="", until=12, ignorable=True, entity="topic_name")
     """Its name, up to version 12. (v0-v12)"""
-    topic_id: UUID = field("uuid", since=13, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=13, ignorable=True)
     """Its id, in place of the name (KIP-516). (v13+)"""
-    partitions: list[FetchPartition] = array(FetchPartition)
+    partitions: list[FetchPartition] = array(FetchPartition, default=[])
     """Where to read, a partition each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ForgottenTopic(Struct, flexible=12):
     """Partitions of one topic that leave the session."""
 
-    topic: str = field("string", until=12, ignorable=True, entity="topic_name")
+    topic: str = field("string", default="", until=12, ignorable=True, entity="topic_name")
     """Its name, up to version 12. (v0-v12)"""
-    topic_id: UUID = field("uuid", since=13, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=13, ignorable=True)
     """Its id, in place of the name (KIP-516). (v13+)"""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions that are no longer wanted."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FetchRequest(Request["FetchResponse"], api_key=1, versions=(0, 18), flexible=12):
     """Reads record batches from given offsets on; the broker waits until there is enough, or until time is
     up.
     """
 
-    cluster_id: str | None = field("string", since=12, null=0, default=None, tag=0, ignorable=True)
+    cluster_id: str | None = field("string", default=None, since=12, null=0, tag=0, ignorable=True)
     """The cluster that a KRaft replica believes in; null to skip the check (KIP-595). (v12+, tag 0)"""
-    replica_id: int = field("int32", until=14, default=-1, entity="broker_id")
+    replica_id: int = field("int32", default=-1, until=14, entity="broker_id")
     """The follower's broker id, or -1 for a consumer; see replica_state from 15 on. (v0-v14)"""
-    replica_state: ReplicaState = struct(ReplicaState, since=15, tag=1)
+    replica_state: ReplicaState = struct(ReplicaState, default=ReplicaState(), since=15, tag=1)
     """The follower's id and broker epoch; defaults say it is a consumer (KIP-903). (v15+, tag 1)"""
-    max_wait_ms: int = field("int32")
+    max_wait_ms: int = field("int32", default=0)
     """Longest wait for min_bytes, in ms."""
-    min_bytes: int = field("int32")
+    min_bytes: int = field("int32", default=0)
     """Bytes that must be there before the broker answers early; 0 never waits."""
-    max_bytes: int = field("int32", since=3, default=0x7FFFFFFF, ignorable=True)
+    max_bytes: int = field("int32", default=0x7FFFFFFF, since=3, ignorable=True)
     """Most bytes for the response; a larger first batch may still come (KIP-74). (v3+)"""
-    isolation_level: int = field("int8", since=4, ignorable=True)
+    isolation_level: int = field("int8", default=0, since=4, ignorable=True)
     """0 reads uncommitted records too, 1 committed ones only (KIP-98). (v4+)"""
-    session_id: int = field("int32", since=7, ignorable=True)
+    session_id: int = field("int32", default=0, since=7, ignorable=True)
     """The fetch session; 0 for none or a new one (KIP-227). (v7+)"""
-    session_epoch: int = field("int32", since=7, default=-1, ignorable=True)
+    session_epoch: int = field("int32", default=-1, since=7, ignorable=True)
     """Counts the session's requests: 0 opens or resets it, -1 closes or avoids it. (v7+)"""
-    topics: list[FetchTopic] = array(FetchTopic)
+    topics: list[FetchTopic] = array(FetchTopic, default=[])
     """What to read; in a session, only what is new or changed."""
-    forgotten_topics_data: list[ForgottenTopic] = array(ForgottenTopic, since=7)
+    forgotten_topics_data: list[ForgottenTopic] = array(ForgottenTopic, default=[], since=7)
     """What to drop from the session (KIP-227). (v7+)"""
-    rack_id: str = field("string", since=11, ignorable=True)
+    rack_id: str = field("string", default="", since=11, ignorable=True)
     """The consumer's rack; empty for none. The leader may send it to a nearby replica. (v11+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EpochEndOffset(Struct, flexible=12):
     """Where a leader epoch ends in the leader's log."""
 
@@ -117,7 +116,7 @@ class EpochEndOffset(Struct, flexible=12):
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaderIdAndEpoch(Struct, flexible=12):
     """The leader that the broker knows, for a client that came to the wrong one."""
 
@@ -128,7 +127,7 @@ class LeaderIdAndEpoch(Struct, flexible=12):
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class SnapshotId(Struct, flexible=12):
     """A KRaft snapshot, by where it ends."""
 
@@ -139,88 +138,88 @@ class SnapshotId(Struct, flexible=12):
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AbortedTransaction(Struct, flexible=12):
     """A transaction whose records the consumer has to skip."""
 
-    producer_id: int = field("int64", entity="producer_id")
+    producer_id: int = field("int64", default=0, entity="producer_id")
     """Whose transaction it was."""
-    first_offset: int = field("int64")
+    first_offset: int = field("int64", default=0)
     """Its first record; it lasts up to the producer's next abort marker."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionData(Struct, flexible=12):
     """What was read from one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """Its number within the topic."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the partition could not be read."""
-    high_watermark: int = field("int64")
+    high_watermark: int = field("int64", default=0)
     """The offset after the last record that all in-sync replicas have."""
-    last_stable_offset: int = field("int64", since=4, default=-1, ignorable=True)
+    last_stable_offset: int = field("int64", default=-1, since=4, ignorable=True)
     """All transactions below it are decided; -1 if unknown (KIP-98). (v4+)"""
-    log_start_offset: int = field("int64", since=5, default=-1, ignorable=True)
+    log_start_offset: int = field("int64", default=-1, since=5, ignorable=True)
     """The first offset that is still there; -1 if unknown (KIP-107). (v5+)"""
-    diverging_epoch: EpochEndOffset = struct(EpochEndOffset, since=12, tag=0)
+    diverging_epoch: EpochEndOffset = struct(EpochEndOffset, default=EpochEndOffset(), since=12, tag=0)
     """Set if the logs have parted: the follower truncates to it (KIP-595). (v12+, tag 0)"""
-    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, since=12, tag=1)
+    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, default=LeaderIdAndEpoch(), since=12, tag=1)
     """Where to go, if this broker doesn't lead the partition. (v12+, tag 1)"""
-    snapshot_id: SnapshotId = struct(SnapshotId, since=12, tag=2)
+    snapshot_id: SnapshotId = struct(SnapshotId, default=SnapshotId(), since=12, tag=2)
     """Set if the follower has to fetch this snapshot first (KIP-630). (v12+, tag 2)"""
     aborted_transactions: list[AbortedTransaction] | None = array(
-        AbortedTransaction, since=4, null=0, ignorable=True
+        AbortedTransaction, default=[], since=4, null=0, ignorable=True
     )
     """Those that touch the records; null or empty if none do. (v4+)"""
-    preferred_read_replica: int = field("int32", since=11, default=-1, entity="broker_id")
+    preferred_read_replica: int = field("int32", default=-1, since=11, entity="broker_id")
     """The broker to read from instead; -1 to stay (KIP-392). (v11+)"""
-    records: bytes | None = field("records", null=0, default=None)
+    records: bytes | None = field("records", default=None, null=0)
     """Record batches, null or empty if none; the last one may be cut short."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FetchableTopicResponse(Struct, flexible=12):
     """What was read from one topic."""
 
-    topic: str = field("string", until=12, ignorable=True, entity="topic_name")
+    topic: str = field("string", default="", until=12, ignorable=True, entity="topic_name")
     """Its name, up to version 12. (v0-v12)"""
-    topic_id: UUID = field("uuid", since=13, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=13, ignorable=True)
     """Its id, in place of the name (KIP-516). (v13+)"""
-    partitions: list[PartitionData] = array(PartitionData)
+    partitions: list[PartitionData] = array(PartitionData, default=[])
     """What was read, a partition each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class NodeEndpoint(Struct, flexible=12):
     """How to reach a broker that current_leader names."""
 
-    node_id: int = field("int32", entity="broker_id")
+    node_id: int = field("int32", default=0, entity="broker_id")
     """The broker's id."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Its host name or address."""
-    port: int = field("int32")
+    port: int = field("int32", default=0)
     """Its TCP port."""
-    rack: str | None = field("string", null=0, default=None)
+    rack: str | None = field("string", default=None, null=0)
     """Its rack; null if it has none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FetchResponse(Response, answers=FetchRequest, api_key=1, versions=(0, 18), flexible=12):
     """The response to FetchRequest."""
 
-    throttle_time_ms: int = field("int32", since=1, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=1, ignorable=True)
     """Throttling in ms: 0, or how long the quota holds this client back. (v1+)"""
-    error_code: int = field("int16", since=7, ignorable=True, entity="error_code")
+    error_code: int = field("int16", default=0, since=7, ignorable=True, entity="error_code")
     """0, or why the whole request failed, such as an unknown session. (v7+)"""
-    session_id: int = field("int32", since=7)
+    session_id: int = field("int32", default=0, since=7)
     """The session to go on with; 0 if there is none. (v7+)"""
-    responses: list[FetchableTopicResponse] = array(FetchableTopicResponse)
+    responses: list[FetchableTopicResponse] = array(FetchableTopicResponse, default=[])
     """What was read; in a session, only partitions with news."""
-    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=16, tag=0)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, default=[], since=16, tag=0)
     """The leaders that current_leader names (KIP-951). (v16+, tag 0)"""
     tags: dict[int, bytes] | None = None

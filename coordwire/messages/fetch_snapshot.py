@@ -5,145 +5,152 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field, struct
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FetchSnapshotRequestSnapshotId(Struct, flexible=0):
     """What a snapshot covers, which is also its name."""
 
-    end_offset: int = field("int64")
+    end_offset: int = field("int64", default=0)
     """The first offset that the snapshot no longer covers."""
-    epoch: int = field("int32")
+    epoch: int = field("int32", default=0)
     """Leader epoch of the last record covered."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FetchSnapshotRequestPartitionSnapshot(Struct, flexible=0):
     """The piece of one snapshot that is wanted."""
 
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition's number; 0 for the metadata log."""
-    current_leader_epoch: int = field("int32")
+    current_leader_epoch: int = field("int32", default=0)
     """The epoch that the replica believes current; a wrong one is refused."""
-    snapshot_id: FetchSnapshotRequestSnapshotId = struct(FetchSnapshotRequestSnapshotId)
+    snapshot_id: FetchSnapshotRequestSnapshotId = struct(
+        FetchSnapshotRequestSnapshotId, default=FetchSnapshotRequestSnapshotId()
+    )
     """The snapshot to read."""
-    position: int = field("int64")
+    position: int = field("int64", default=0)
     """The byte of the snapshot's file to start from, 0 or more."""
-    replica_directory_id: UUID = field("uuid", since=1, tag=0, ignorable=True)
+    replica_directory_id: UUID = field("uuid", default=ZERO_UUID, since=1, tag=0, ignorable=True)
     """Directory of the fetching replica's log; all zeros if unknown (KIP-853). (v1+, tag 0)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FetchSnapshotRequestTopicSnapshot(Struct, flexible=0):
     """The snapshots wanted of one topic."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name, __cluster_metadata in practice."""
-    partitions: list[FetchSnapshotRequestPartitionSnapshot] = array(FetchSnapshotRequestPartitionSnapshot)
+    partitions: list[FetchSnapshotRequestPartitionSnapshot] = array(
+        FetchSnapshotRequestPartitionSnapshot, default=[]
+    )
     """Its partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FetchSnapshotRequest(Request["FetchSnapshotResponse"], api_key=59, versions=(0, 1), flexible=0):
     """Follows a Fetch that was answered with a snapshot id, because the leader no longer has the log at
     that place. Asked again and again, from the byte reached, until the whole file is there.
     """
 
-    cluster_id: str | None = field("string", null=0, default=None, tag=0)
+    cluster_id: str | None = field("string", default=None, null=0, tag=0)
     """The cluster meant; null for no check. (tag 0)"""
     replica_id: int = field("int32", default=-1, entity="broker_id")
     """Node id of the replica that fetches; -1 if it has none."""
     max_bytes: int = field("int32", default=0x7FFFFFFF)
     """The most bytes of all snapshots together in one answer."""
-    topics: list[FetchSnapshotRequestTopicSnapshot] = array(FetchSnapshotRequestTopicSnapshot)
+    topics: list[FetchSnapshotRequestTopicSnapshot] = array(FetchSnapshotRequestTopicSnapshot, default=[])
     """The snapshots wanted."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FetchSnapshotResponseSnapshotId(Struct, flexible=0):
     """What a snapshot covers, which is also its name."""
 
-    end_offset: int = field("int64")
+    end_offset: int = field("int64", default=0)
     """The first offset that the snapshot no longer covers."""
-    epoch: int = field("int32")
+    epoch: int = field("int32", default=0)
     """Leader epoch of the last record covered."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaderIdAndEpoch(Struct, flexible=0):
     """The leader as the answering node knows it."""
 
-    leader_id: int = field("int32", entity="broker_id")
+    leader_id: int = field("int32", default=0, entity="broker_id")
     """Node id of the leader; -1 if unknown."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The newest epoch that the node knows."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FetchSnapshotResponsePartitionSnapshot(Struct, flexible=0):
     """A piece of one snapshot."""
 
-    index: int = field("int32")
+    index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why there is no piece, such as SNAPSHOT_NOT_FOUND."""
-    snapshot_id: FetchSnapshotResponseSnapshotId = struct(FetchSnapshotResponseSnapshotId)
+    snapshot_id: FetchSnapshotResponseSnapshotId = struct(
+        FetchSnapshotResponseSnapshotId, default=FetchSnapshotResponseSnapshotId()
+    )
     """The snapshot that was read."""
-    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, tag=0)
+    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, default=LeaderIdAndEpoch(), tag=0)
     """Sent if the replica should turn to another leader or epoch. (tag 0)"""
-    size: int = field("int64")
+    size: int = field("int64", default=0)
     """Length of the whole snapshot, in bytes."""
-    position: int = field("int64")
+    position: int = field("int64", default=0)
     """The byte of the snapshot's file at which this piece starts."""
-    unaligned_records: bytes = field("records", secret=True)
+    unaligned_records: bytes = field("records", default=b"", secret=True)
     """The piece as it lies in the file; may start and end within a batch."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FetchSnapshotResponseTopicSnapshot(Struct, flexible=0):
     """The pieces of one topic."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[FetchSnapshotResponsePartitionSnapshot] = array(FetchSnapshotResponsePartitionSnapshot)
+    partitions: list[FetchSnapshotResponsePartitionSnapshot] = array(
+        FetchSnapshotResponsePartitionSnapshot, default=[]
+    )
     """One piece for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class NodeEndpoint(Struct, flexible=0):
     """The address of a leader named in the answer."""
 
-    node_id: int = field("int32", entity="broker_id")
+    node_id: int = field("int32", default=0, entity="broker_id")
     """The leader's node id."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or IP address."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FetchSnapshotResponse(Response, answers=FetchSnapshotRequest, api_key=59, versions=(0, 1), flexible=0):
     """The response to FetchSnapshotRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the whole request was refused."""
-    topics: list[FetchSnapshotResponseTopicSnapshot] = array(FetchSnapshotResponseTopicSnapshot)
+    topics: list[FetchSnapshotResponseTopicSnapshot] = array(FetchSnapshotResponseTopicSnapshot, default=[])
     """The pieces read."""
-    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=1, tag=0)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, default=[], since=1, tag=0)
     """Addresses of the leaders named above; empty if not known (KIP-853). (v1+, tag 0)"""
     tags: dict[int, bytes] | None = None

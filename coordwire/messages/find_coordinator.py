@@ -6,65 +6,63 @@ Up to v3 one key is asked for, and the answer is in the response itself; from v4
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FindCoordinatorRequest(Request["FindCoordinatorResponse"], api_key=10, versions=(0, 6), flexible=3):
     """Any broker answers it. It comes before all that only a coordinator answers, and again after each
     NOT_COORDINATOR.
     """
 
-    key: str = field("string", until=3)
+    key: str = field("string", default="", until=3)
     """The group or transactional id, as given by key_type; v4+ has coordinator_keys. (v0-v3)"""
-    key_type: int = field("int8", since=1)
+    key_type: int = field("int8", default=0, since=1)
     """0 for groups, 1 for transactions, 2 for share partitions since v6 (KIP-932); INVALID_REQUEST for any
     other. (v1+)
     """
-    coordinator_keys: list[str] = array("string", since=4)
+    coordinator_keys: list[str] = array("string", default=[], since=4)
     """Keys of one type; for share partitions "group:topic id:partition" (KIP-699). (v4+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Coordinator(Struct, flexible=3):
     """The coordinator of one key."""
 
-    key: str = field("string")
+    key: str = field("string", default="")
     """The key asked for."""
-    node_id: int = field("int32", entity="broker_id")
+    node_id: int = field("int32", default=0, entity="broker_id")
     """The coordinator's broker id; -1 on an error."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Where to connect to; empty on an error."""
-    port: int = field("int32")
+    port: int = field("int32", default=0)
     """Where to connect to; -1 on an error."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why no coordinator is named; COORDINATOR_NOT_AVAILABLE is worth a retry."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FindCoordinatorResponse(
     Response, answers=FindCoordinatorRequest, api_key=10, versions=(0, 6), flexible=3
 ):
     """The response to FindCoordinatorRequest."""
 
-    throttle_time_ms: int = field("int32", since=1, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=1, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v1+)"""
-    error_code: int = field("int16", until=3, entity="error_code")
+    error_code: int = field("int16", default=0, until=3, entity="error_code")
     """0, or why no coordinator is named; COORDINATOR_NOT_AVAILABLE is worth a retry. (v0-v3)"""
-    error_message: str | None = field("string", since=1, until=3, null=0, ignorable=True)
+    error_message: str | None = field("string", default="", since=1, until=3, null=0, ignorable=True)
     """More about the error; null or empty for none. (v1-v3)"""
-    node_id: int = field("int32", until=3, entity="broker_id")
+    node_id: int = field("int32", default=0, until=3, entity="broker_id")
     """The coordinator's broker id; -1 on an error. (v0-v3)"""
-    host: str = field("string", until=3)
+    host: str = field("string", default="", until=3)
     """Where to connect to; empty on an error. (v0-v3)"""
-    port: int = field("int32", until=3)
+    port: int = field("int32", default=0, until=3)
     """Where to connect to; -1 on an error. (v0-v3)"""
-    coordinators: list[Coordinator] = array(Coordinator, since=4)
+    coordinators: list[Coordinator] = array(Coordinator, default=[], since=4)
     """One answer for each key (KIP-699). (v4+)"""
     tags: dict[int, bytes] | None = None

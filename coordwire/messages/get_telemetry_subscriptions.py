@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class GetTelemetrySubscriptionsRequest(
     Request["GetTelemetrySubscriptionsResponse"], api_key=71, versions=(0, 0), flexible=0
 ):
@@ -17,33 +16,33 @@ class GetTelemetrySubscriptionsRequest(
     refused for an old subscription.
     """
 
-    client_instance_id: UUID = field("uuid")
+    client_instance_id: UUID = field("uuid", default=ZERO_UUID)
     """The client's id from an earlier answer; all zeros on the first request."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class GetTelemetrySubscriptionsResponse(
     Response, answers=GetTelemetrySubscriptionsRequest, api_key=71, versions=(0, 0), flexible=0
 ):
     """The response to GetTelemetrySubscriptionsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why there is no subscription."""
-    client_instance_id: UUID = field("uuid")
+    client_instance_id: UUID = field("uuid", default=ZERO_UUID)
     """The id to go by from now on; drawn by the broker on a first request."""
-    subscription_id: int = field("int32")
+    subscription_id: int = field("int32", default=0)
     """Names this set of metrics and settings; each push repeats it."""
-    accepted_compression_types: list[int] = array("int8")
+    accepted_compression_types: list[int] = array("int8", default=[])
     """What pushes may use, best first: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
-    push_interval_ms: int = field("int32")
+    push_interval_ms: int = field("int32", default=0)
     """Time from one push to the next, in ms."""
-    telemetry_max_bytes: int = field("int32")
+    telemetry_max_bytes: int = field("int32", default=0)
     """The most bytes of metrics that the broker takes in one push."""
-    delta_temporality: bool = field("bool")
+    delta_temporality: bool = field("bool", default=False)
     """True: counters since the last push; false: since the client's start."""
-    requested_metrics: list[str] = array("string")
+    requested_metrics: list[str] = array("string", default=[])
     """Prefixes of the metrics wanted; empty for none, one empty text for all."""
     tags: dict[int, bytes] | None = None

@@ -5,30 +5,28 @@ version.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Message, field
+from coordwire.codec import Message, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class RequestHeader(Message, direction="header", versions=(0, 2), flexible=2):
     """v2 precedes flexible requests, v1 all others; only the oldest ControlledShutdown had v0."""
 
-    request_api_key: int = field("int16")
+    request_api_key: int = field("int16", default=0)
     """The api key: which API the request is of."""
-    request_api_version: int = field("int16")
+    request_api_version: int = field("int16", default=0)
     """The version that the request is in and the response will be in."""
-    correlation_id: int = field("int32")
+    correlation_id: int = field("int32", default=0)
     """Chosen by the client; comes back with the response."""
-    client_id: str | None = field("string", since=1, null=0, ignorable=True, fixed=True)
+    client_id: str | None = field("string", default="", since=1, null=0, ignorable=True, fixed=True)
     """What the client calls itself, for quotas and logs; null for none. Never compact. (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ResponseHeader(Message, direction="header", versions=(0, 1), flexible=1):
     """v1 precedes flexible responses, v0 all others and, in any version, ApiVersions (KIP-511)."""
 
-    correlation_id: int = field("int32")
+    correlation_id: int = field("int32", default=0)
     """That of the request answered; requests are answered in their order."""
     tags: dict[int, bytes] | None = None

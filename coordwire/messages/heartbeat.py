@@ -3,34 +3,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, field
+from coordwire.codec import Request, Response, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class HeartbeatRequest(Request["HeartbeatResponse"], api_key=12, versions=(0, 4), flexible=4):
     """Sent several times per session timeout; a member that sends none for longer is removed.
     REBALANCE_IN_PROGRESS means that the member has to join again.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The member's group."""
-    generation_id: int = field("int32")
+    generation_id: int = field("int32", default=0)
     """The generation that the member joined."""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """As the coordinator named it on joining."""
-    group_instance_id: str | None = field("string", since=3, null=0, default=None, entity="instance_id")
+    group_instance_id: str | None = field("string", default=None, since=3, null=0, entity="instance_id")
     """A static member's own name; null for a dynamic one (KIP-345). (v3+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class HeartbeatResponse(Response, answers=HeartbeatRequest, api_key=12, versions=(0, 4), flexible=4):
     """The response to HeartbeatRequest."""
 
-    throttle_time_ms: int = field("int32", since=1, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=1, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v1+)"""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or what the member must react to: REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, …"""
     tags: dict[int, bytes] | None = None

@@ -3,38 +3,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterableConfig(Struct, flexible=1):
     """One change to a setting."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The setting's name, such as retention.ms."""
-    config_operation: int = field("int8")
+    config_operation: int = field("int8", default=0)
     """0 set, 1 reset to the default, 2 append to a list, 3 remove from a list."""
-    value: str | None = field("string", null=0, secret=True)
+    value: str | None = field("string", default="", null=0, secret=True)
     """The value as text, or the list's entries with commas; null for a reset."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterConfigsResource(Struct, flexible=1):
     """The changes to one resource."""
 
-    resource_type: int = field("int8")
+    resource_type: int = field("int8", default=0)
     """2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group."""
-    resource_name: str = field("string")
+    resource_name: str = field("string", default="")
     """Topic's or group's name, broker's id, …; empty for the default of all brokers."""
-    configs: list[AlterableConfig] = array(AlterableConfig)
+    configs: list[AlterableConfig] = array(AlterableConfig, default=[])
     """What to change."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class IncrementalAlterConfigsRequest(
     Request["IncrementalAlterConfigsResponse"], api_key=44, versions=(0, 1), flexible=1
 ):
@@ -42,36 +40,36 @@ class IncrementalAlterConfigsRequest(
     succeed or fail together.
     """
 
-    resources: list[AlterConfigsResource] = array(AlterConfigsResource)
+    resources: list[AlterConfigsResource] = array(AlterConfigsResource, default=[])
     """The resources to change."""
-    validate_only: bool = field("bool")
+    validate_only: bool = field("bool", default=False)
     """True: only check the request, change nothing."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AlterConfigsResourceResponse(Struct, flexible=1):
     """What became of one resource."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the resource was not changed."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
-    resource_type: int = field("int8")
+    resource_type: int = field("int8", default=0)
     """2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group."""
-    resource_name: str = field("string")
+    resource_name: str = field("string", default="")
     """The resource as the request named it."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class IncrementalAlterConfigsResponse(
     Response, answers=IncrementalAlterConfigsRequest, api_key=44, versions=(0, 1), flexible=1
 ):
     """The response to IncrementalAlterConfigsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    responses: list[AlterConfigsResourceResponse] = array(AlterConfigsResourceResponse)
+    responses: list[AlterConfigsResourceResponse] = array(AlterConfigsResourceResponse, default=[])
     """One outcome for each resource."""
     tags: dict[int, bytes] | None = None

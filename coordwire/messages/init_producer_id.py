@@ -6,48 +6,46 @@ Without a transactional id any broker answers, with one its transaction coordina
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, field
+from coordwire.codec import Request, Response, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class InitProducerIdRequest(Request["InitProducerIdResponse"], api_key=22, versions=(0, 6), flexible=2):
     """Gives out the producer id and epoch by which brokers drop duplicates and fence zombies (KIP-98).
     With a transactional id, an unfinished transaction of that id is ended first.
     """
 
-    transactional_id: str | None = field("string", null=0, entity="transactional_id")
+    transactional_id: str | None = field("string", default="", null=0, entity="transactional_id")
     """The producer's lasting name; null for a merely idempotent producer."""
-    transaction_timeout_ms: int = field("int32")
+    transaction_timeout_ms: int = field("int32", default=0)
     """Age at which its transactions are aborted, in ms; unused without a name."""
-    producer_id: int = field("int64", since=3, default=-1, entity="producer_id")
+    producer_id: int = field("int64", default=-1, since=3, entity="producer_id")
     """The id so far, to raise its epoch; -1 for a new one (KIP-360). (v3+)"""
-    producer_epoch: int = field("int16", since=3, default=-1)
+    producer_epoch: int = field("int16", default=-1, since=3)
     """The epoch so far, checked; -1 for a new start (KIP-360). (v3+)"""
-    enable2_pc: bool = field("bool", since=6)
+    enable2_pc: bool = field("bool", default=False, since=6)
     """True: an outside coordinator decides, so transactions never time out (KIP-939). (v6+)"""
-    keep_prepared_txn: bool = field("bool", since=6)
+    keep_prepared_txn: bool = field("bool", default=False, since=6)
     """True: leave an open transaction as it is, to be decided later (KIP-939). (v6+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class InitProducerIdResponse(
     Response, answers=InitProducerIdRequest, api_key=22, versions=(0, 6), flexible=2
 ):
     """The response to InitProducerIdRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why there is no identity."""
     producer_id: int = field("int64", default=-1, entity="producer_id")
     """The id to write with; -1 on an error."""
-    producer_epoch: int = field("int16")
+    producer_epoch: int = field("int16", default=0)
     """The epoch to write with."""
-    ongoing_txn_producer_id: int = field("int64", since=6, default=-1, entity="producer_id")
+    ongoing_txn_producer_id: int = field("int64", default=-1, since=6, entity="producer_id")
     """Producer id of the transaction that was kept; -1 for none (KIP-939). (v6+)"""
-    ongoing_txn_producer_epoch: int = field("int16", since=6, default=-1)
+    ongoing_txn_producer_epoch: int = field("int16", default=-1, since=6)
     """Epoch of the transaction that was kept; -1 for none (KIP-939). (v6+)"""
     tags: dict[int, bytes] | None = None

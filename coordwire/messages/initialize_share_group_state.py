@@ -3,37 +3,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionData(Struct, flexible=0):
     """The state that one partition starts with."""
 
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """Its number within the topic."""
-    state_epoch: int = field("int32")
+    state_epoch: int = field("int32", default=0)
     """Grows with each reset, and fences writes that came before it."""
-    start_offset: int = field("int64")
+    start_offset: int = field("int64", default=0)
     """Where delivery starts; -1 leaves it to the group's reset setting."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class InitializeStateData(Struct, flexible=0):
     """The partitions of one topic that get a state."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[PartitionData] = array(PartitionData)
+    partitions: list[PartitionData] = array(PartitionData, default=[])
     """What each starts with."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class InitializeShareGroupStateRequest(
     Request["InitializeShareGroupStateResponse"], api_key=83, versions=(0, 0), flexible=0
 ):
@@ -41,43 +40,43 @@ class InitializeShareGroupStateRequest(
     (KIP-932).
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The share group that the state is for."""
-    topics: list[InitializeStateData] = array(InitializeStateData)
+    topics: list[InitializeStateData] = array(InitializeStateData, default=[])
     """What to create, a topic each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionResult(Struct, flexible=0):
     """What became of one partition's state."""
 
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """Its number within the topic."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why no state was created."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class InitializeStateResult(Struct, flexible=0):
     """What became of one topic's partitions."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[PartitionResult] = array(PartitionResult)
+    partitions: list[PartitionResult] = array(PartitionResult, default=[])
     """What became of them, a partition each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class InitializeShareGroupStateResponse(
     Response, answers=InitializeShareGroupStateRequest, api_key=83, versions=(0, 0), flexible=0
 ):
     """The response to InitializeShareGroupStateRequest."""
 
-    results: list[InitializeStateResult] = array(InitializeStateResult)
+    results: list[InitializeStateResult] = array(InitializeStateResult, default=[])
     """What became of the state, a topic each."""
     tags: dict[int, bytes] | None = None

@@ -8,88 +8,88 @@ repeats the request with that id.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class JoinGroupRequestProtocol(Struct, flexible=6):
     """One protocol on offer. The metadata is a subscription only where protocol_type is "consumer"."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """An assignment protocol that the member can run, such as "range"."""
     metadata: bytes = field(
         "bytes",
+        default=b"",
         embedded=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
     )
     """Its subscription under this protocol; opaque to the coordinator."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class JoinGroupRequest(Request["JoinGroupResponse"], api_key=11, versions=(0, 9), flexible=6):
     """Opens each rebalance of a classic group: the members offer protocols, the coordinator picks one that
     all of them know, and makes one member the leader. SyncGroup follows.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group to join."""
-    session_timeout_ms: int = field("int32")
+    session_timeout_ms: int = field("int32", default=0)
     """Silence after which the member counts as dead, in ms."""
-    rebalance_timeout_ms: int = field("int32", since=1, default=-1, ignorable=True)
+    rebalance_timeout_ms: int = field("int32", default=-1, since=1, ignorable=True)
     """How long a rebalance waits for this member, in ms; v0 uses the session timeout. (v1+)"""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """Empty on a first join."""
-    group_instance_id: str | None = field("string", since=5, null=0, default=None, entity="instance_id")
+    group_instance_id: str | None = field("string", default=None, since=5, null=0, entity="instance_id")
     """A static member's own name; null for a dynamic one (KIP-345). (v5+)"""
-    protocol_type: str = field("string")
+    protocol_type: str = field("string", default="")
     """What the protocols are for: "consumer", "connect", …"""
-    protocols: list[JoinGroupRequestProtocol] = array(JoinGroupRequestProtocol)
+    protocols: list[JoinGroupRequestProtocol] = array(JoinGroupRequestProtocol, default=[])
     """Most preferred first."""
-    reason: str | None = field("string", since=8, null=0, default=None, ignorable=True)
+    reason: str | None = field("string", default=None, since=8, null=0, ignorable=True)
     """Why the member joins, for the broker's log; null if not given (KIP-800). (v8+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class JoinGroupResponseMember(Struct, flexible=6):
     """One member, as the leader needs to know it."""
 
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The member's id, for the leader's answer in SyncGroup."""
     group_instance_id: str | None = field(
-        "string", since=5, null=0, default=None, ignorable=True, entity="instance_id"
+        "string", default=None, since=5, null=0, ignorable=True, entity="instance_id"
     )
     """A static member's own name; null for a dynamic one (KIP-345). (v5+)"""
     metadata: bytes = field(
         "bytes",
+        default=b"",
         embedded=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
     )
     """Its subscription under the chosen protocol."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class JoinGroupResponse(Response, answers=JoinGroupRequest, api_key=11, versions=(0, 9), flexible=6):
     """The response to JoinGroupRequest."""
 
-    throttle_time_ms: int = field("int32", since=2, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=2, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v2+)"""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the join was refused."""
     generation_id: int = field("int32", default=-1)
     """The generation joined, to be sent from now on; -1 on an error."""
-    protocol_type: str | None = field("string", since=7, null=0, default=None, ignorable=True)
+    protocol_type: str | None = field("string", default=None, since=7, null=0, ignorable=True)
     """What the protocols are for; null on an error (KIP-559). (v7+)"""
-    protocol_name: str | None = field("string", null=7)
+    protocol_name: str | None = field("string", default="", null=7)
     """The protocol chosen; null on an error, empty before v7. (null from v7)"""
-    leader: str = field("string", entity="member_id")
+    leader: str = field("string", default="", entity="member_id")
     """Member id of the leader; the member that finds its own id here assigns."""
-    skip_assignment: bool = field("bool", since=9)
+    skip_assignment: bool = field("bool", default=False, since=9)
     """True: the leader need not assign, the old assignment holds (KIP-814). (v9+)"""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The id to go by; with MEMBER_ID_REQUIRED, the one to repeat the request with."""
-    members: list[JoinGroupResponseMember] = array(JoinGroupResponseMember)
+    members: list[JoinGroupResponseMember] = array(JoinGroupResponseMember, default=[])
     """All members for the leader; empty for the others."""
     tags: dict[int, bytes] | None = None

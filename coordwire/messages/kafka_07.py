@@ -10,109 +10,107 @@ the prefix Kafka07, since today's messages have the plain ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Message, array, field
+from coordwire.codec import Message, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class RequestTypeHeader(Message, direction="header", versions=(0, 0), draft=True):
     """What precedes a message before Kafka 0.8: which request it is, or answers."""
 
-    request_type_id: int = field("int16")
+    request_type_id: int = field("int16", default=0)
     """The request's type; the drafts' are the caller's to set."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Kafka07ProduceRequest(Message, direction="request", versions=(0, 0), draft=True):
     """Messages for one partition; it gets no reply."""
 
-    topic: str | None = field("string", null=0, entity="topic_name")
+    topic: str | None = field("string", default="", null=0, entity="topic_name")
     """The topic to append to."""
     partition: int = field("int32", default=-1)
     """The partition on that broker; -1 lets the broker choose."""
-    messages: bytes = field("records")
+    messages: bytes = field("records", default=b"")
     """A message set."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Kafka07FetchRequest(Message, direction="request", versions=(0, 0), draft=True):
     """Asks for messages of one partition from an offset on."""
 
-    topic: str | None = field("string", null=0, entity="topic_name")
+    topic: str | None = field("string", default="", null=0, entity="topic_name")
     """The topic to read."""
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition on that broker."""
-    offset: int = field("int64")
+    offset: int = field("int64", default=0)
     """Byte position in the partition's log."""
-    max_size: int = field("int32")
+    max_size: int = field("int32", default=0)
     """Bytes of messages at most."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Kafka07MultiFetchRequest(Message, direction="request", versions=(0, 0), draft=True):
     """Several fetches at once."""
 
-    fetches: list[Kafka07FetchRequest] = array(Kafka07FetchRequest)
+    fetches: list[Kafka07FetchRequest] = array(Kafka07FetchRequest, default=[])
     """What to fetch; the reply's sets are in this order."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Kafka07MultiProduceRequest(Message, direction="request", versions=(0, 0), draft=True):
     """Messages for several partitions at once; it gets no reply."""
 
-    produces: list[Kafka07ProduceRequest] = array(Kafka07ProduceRequest)
+    produces: list[Kafka07ProduceRequest] = array(Kafka07ProduceRequest, default=[])
     """What to append where."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Kafka07OffsetsRequest(Message, direction="request", versions=(0, 0), draft=True):
     """Asks where segments begin that are older than a time."""
 
-    topic: str | None = field("string", null=0, entity="topic_name")
+    topic: str | None = field("string", default="", null=0, entity="topic_name")
     """The topic."""
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition on that broker."""
     time: int = field("int64", default=-1)
     """In ms since the epoch; -1 latest, -2 earliest."""
-    max_number: int = field("int32")
+    max_number: int = field("int32", default=0)
     """Offsets at most."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Kafka07MessageSetSend(Message, direction="response", versions=(0, 0), draft=True):
     """The reply to Fetch; one set of the reply to MultiFetch."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0 for none."""
-    messages: bytes = field("records", unprefixed=True)
+    messages: bytes = field("records", default=b"", unprefixed=True)
     """A message set up to the frame's end; its last message may be cut off."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Kafka07MultiMessageSetSend(Message, direction="response", versions=(0, 0), draft=True):
     """The reply to MultiFetch."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """Of the whole, 0 for none."""
-    message_sets: list[Kafka07MessageSetSend] = array(Kafka07MessageSetSend, unprefixed=True)
+    message_sets: list[Kafka07MessageSetSend] = array(Kafka07MessageSetSend, default=[], unprefixed=True)
     """One for each fetch, each after its size."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Kafka07OffsetsResponse(Message, direction="response", versions=(0, 0)):
     """The reply to Offsets, whose count is an int32."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0 for none."""
-    offsets: list[int] = array("int64")
+    offsets: list[int] = array("int64", default=[])
     """First offsets of segments, the newest first."""
     tags: dict[int, bytes] | None = None

@@ -3,126 +3,129 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaderAndIsrPartitionState(Struct, flexible=4):
     """One partition as the controller has it."""
 
-    topic_name: str = field("string", until=1, ignorable=True, entity="topic_name")
+    topic_name: str = field("string", default="", until=1, ignorable=True, entity="topic_name")
     """The topic's name; from v2 on it is in the topic (v0-1). (v0-v1)"""
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    controller_epoch: int = field("int32")
+    controller_epoch: int = field("int32", default=0)
     """Epoch of the controller that last changed the partition."""
-    leader: int = field("int32", entity="broker_id")
+    leader: int = field("int32", default=0, entity="broker_id")
     """Broker id of the leader; -1 for none."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """Raised at each change of leader; an older one is ignored."""
-    isr: list[int] = array("int32", entity="broker_id")
+    isr: list[int] = array("int32", default=[], entity="broker_id")
     """Broker ids of the in-sync replicas."""
-    partition_epoch: int = field("int32")
+    partition_epoch: int = field("int32", default=0)
     """Number of this state: the version of its node in ZooKeeper."""
-    replicas: list[int] = array("int32", entity="broker_id")
+    replicas: list[int] = array("int32", default=[], entity="broker_id")
     """Broker ids of all replicas, the preferred leader first."""
-    adding_replicas: list[int] = array("int32", since=3, ignorable=True, entity="broker_id")
+    adding_replicas: list[int] = array("int32", default=[], since=3, ignorable=True, entity="broker_id")
     """Broker ids that a reassignment adds; empty for none (KIP-455). (v3+)"""
-    removing_replicas: list[int] = array("int32", since=3, ignorable=True, entity="broker_id")
+    removing_replicas: list[int] = array("int32", default=[], since=3, ignorable=True, entity="broker_id")
     """Broker ids that a reassignment removes; empty for none (KIP-455). (v3+)"""
-    is_new: bool = field("bool", since=1, ignorable=True)
+    is_new: bool = field("bool", default=False, since=1, ignorable=True)
     """True: the replica may be created, also beside a failed directory. (v1+)"""
-    leader_recovery_state: int = field("int8", since=6)
+    leader_recovery_state: int = field("int8", default=0, since=6)
     """0 recovered, 1 still recovering from an unclean election (KIP-704). (v6+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaderAndIsrTopicState(Struct, flexible=4):
     """The partitions of one topic."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    topic_id: UUID = field("uuid", since=5, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=5, ignorable=True)
     """The topic's id; all zeros if it has none (KIP-516). (v5+)"""
-    partition_states: list[LeaderAndIsrPartitionState] = array(LeaderAndIsrPartitionState)
+    partition_states: list[LeaderAndIsrPartitionState] = array(LeaderAndIsrPartitionState, default=[])
     """Its partitions that the broker holds."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaderAndIsrLiveLeader(Struct, flexible=4):
     """The address of one leader."""
 
-    broker_id: int = field("int32", entity="broker_id")
+    broker_id: int = field("int32", default=0, entity="broker_id")
     """The leader's broker id."""
-    host_name: str = field("string")
+    host_name: str = field("string", default="")
     """Host name or IP address."""
-    port: int = field("int32")
+    port: int = field("int32", default=0)
     """TCP port."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"], api_key=4, versions=(0, 7), flexible=4):
     """Sent by the controller to brokers that hold the partitions. Under KRaft the metadata log takes its
     place; Kafka 4.0 dropped the API.
     """
 
-    controller_id: int = field("int32", entity="broker_id")
+    controller_id: int = field("int32", default=0, entity="broker_id")
     """Node id of the controller that sends."""
-    is_k_raft_controller: bool = field("bool", since=7)
+    is_k_raft_controller: bool = field("bool", default=False, since=7)
     """True: the controller runs KRaft, during the migration (KIP-866). (v7+)"""
-    controller_epoch: int = field("int32")
+    controller_epoch: int = field("int32", default=0)
     """The controller's epoch; a broker that knows a newer one refuses."""
-    broker_epoch: int = field("int64", since=2, default=-1, ignorable=True)
+    broker_epoch: int = field("int64", default=-1, since=2, ignorable=True)
     """The life of the broker that is meant; -1 if unknown (KIP-380). (v2+)"""
-    type: int = field("int8", since=5)
+    type: int = field("int8", default=0, since=5)
     """0 unknown, 1 some partitions, 2 all that the broker should hold (KIP-516). (v5+)"""
-    ungrouped_partition_states: list[LeaderAndIsrPartitionState] = array(LeaderAndIsrPartitionState, until=1)
+    ungrouped_partition_states: list[LeaderAndIsrPartitionState] = array(
+        LeaderAndIsrPartitionState, default=[], until=1
+    )
     """Every partition with its topic's name (v0-1). (v0-v1)"""
-    topic_states: list[LeaderAndIsrTopicState] = array(LeaderAndIsrTopicState, since=2)
+    topic_states: list[LeaderAndIsrTopicState] = array(LeaderAndIsrTopicState, default=[], since=2)
     """The partitions by topic (v2, KIP-380). (v2+)"""
-    live_leaders: list[LeaderAndIsrLiveLeader] = array(LeaderAndIsrLiveLeader)
+    live_leaders: list[LeaderAndIsrLiveLeader] = array(LeaderAndIsrLiveLeader, default=[])
     """Where the leaders named are reached."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaderAndIsrPartitionError(Struct, flexible=4):
     """What became of one partition."""
 
-    topic_name: str = field("string", until=4, ignorable=True, entity="topic_name")
+    topic_name: str = field("string", default="", until=4, ignorable=True, entity="topic_name")
     """The topic's name; replaced by the topic's id in v5 (v0-4). (v0-v4)"""
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the broker did not take its role."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaderAndIsrTopicError(Struct, flexible=4):
     """What became of one topic's partitions."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partition_errors: list[LeaderAndIsrPartitionError] = array(LeaderAndIsrPartitionError)
+    partition_errors: list[LeaderAndIsrPartitionError] = array(LeaderAndIsrPartitionError, default=[])
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaderAndIsrResponse(Response, answers=LeaderAndIsrRequest, api_key=4, versions=(0, 7), flexible=4):
     """The response to LeaderAndIsrRequest."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the whole request was refused, such as STALE_CONTROLLER_EPOCH."""
-    partition_errors: list[LeaderAndIsrPartitionError] = array(LeaderAndIsrPartitionError, until=4)
+    partition_errors: list[LeaderAndIsrPartitionError] = array(
+        LeaderAndIsrPartitionError, default=[], until=4
+    )
     """One outcome for each partition (v0-4). (v0-v4)"""
-    topics: list[LeaderAndIsrTopicError] = array(LeaderAndIsrTopicError, since=5)
+    topics: list[LeaderAndIsrTopicError] = array(LeaderAndIsrTopicError, default=[], since=5)
     """The outcomes by topic id (v5, KIP-516). (v5+)"""
     tags: dict[int, bytes] | None = None

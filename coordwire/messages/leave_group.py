@@ -6,60 +6,58 @@ Up to v2 a member takes leave itself; from v3 on anybody entitled may take leave
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class MemberIdentity(Struct, flexible=4):
     """One member that leaves."""
 
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The member's id; empty to go by group_instance_id alone."""
-    group_instance_id: str | None = field("string", null=0, default=None, entity="instance_id")
+    group_instance_id: str | None = field("string", default=None, null=0, entity="instance_id")
     """A static member's own name; null for a dynamic one."""
-    reason: str | None = field("string", since=5, null=0, default=None, ignorable=True)
+    reason: str | None = field("string", default=None, since=5, null=0, ignorable=True)
     """Why it leaves, for the broker's log; null if not given (KIP-800). (v5+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaveGroupRequest(Request["LeaveGroupResponse"], api_key=13, versions=(0, 5), flexible=4):
     """Ends memberships of a classic group; a rebalance follows. Operators use it to remove static members,
     who don't take leave when they stop.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group to leave."""
-    member_id: str = field("string", until=2, entity="member_id")
+    member_id: str = field("string", default="", until=2, entity="member_id")
     """The one who leaves; v3+ has members. (v0-v2)"""
-    members: list[MemberIdentity] = array(MemberIdentity, since=3)
+    members: list[MemberIdentity] = array(MemberIdentity, default=[], since=3)
     """All who leave (KIP-345). (v3+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class MemberResponse(Struct, flexible=4):
     """What became of one member."""
 
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """As in the request."""
-    group_instance_id: str | None = field("string", null=0, entity="instance_id")
+    group_instance_id: str | None = field("string", default="", null=0, entity="instance_id")
     """As in the request."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why this member could not leave."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaveGroupResponse(Response, answers=LeaveGroupRequest, api_key=13, versions=(0, 5), flexible=4):
     """The response to LeaveGroupRequest."""
 
-    throttle_time_ms: int = field("int32", since=1, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=1, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v1+)"""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why no member left; v3+ also has errors of single members."""
-    members: list[MemberResponse] = array(MemberResponse, since=3)
+    members: list[MemberResponse] = array(MemberResponse, default=[], since=3)
     """One outcome for each member of the request. (v3+)"""
     tags: dict[int, bytes] | None = None

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ListConfigResourcesRequest(
     Request["ListConfigResourcesResponse"], api_key=74, versions=(0, 1), flexible=0
 ):
@@ -16,32 +14,32 @@ class ListConfigResourcesRequest(
     knew only client metrics.
     """
 
-    resource_types: list[int] = array("int8", since=1)
+    resource_types: list[int] = array("int8", default=[], since=1)
     """Types wanted, numbered as in the answer; empty for all (KIP-1142). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConfigResource(Struct, flexible=0):
     """One resource."""
 
-    resource_name: str = field("string")
+    resource_name: str = field("string", default="")
     """Name of the topic, group or metrics subscription, or the broker's id."""
-    resource_type: int = field("int8", since=1, default=16, ignorable=True)
+    resource_type: int = field("int8", default=16, since=1, ignorable=True)
     """2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group (KIP-1142). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ListConfigResourcesResponse(
     Response, answers=ListConfigResourcesRequest, api_key=74, versions=(0, 1), flexible=0
 ):
     """The response to ListConfigResourcesRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why there is no list."""
-    config_resources: list[ConfigResource] = array(ConfigResource)
+    config_resources: list[ConfigResource] = array(ConfigResource, default=[])
     """The resources found."""
     tags: dict[int, bytes] | None = None

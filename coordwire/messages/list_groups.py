@@ -3,49 +3,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ListGroupsRequest(Request["ListGroupsResponse"], api_key=16, versions=(0, 5), flexible=3):
     """For operators. A broker knows only the groups that it coordinates, so a full list takes one request
     per broker.
     """
 
-    states_filter: list[str] = array("string", since=4)
+    states_filter: list[str] = array("string", default=[], since=4)
     """Only groups in these states, in upper or lower case; empty for all (KIP-518). (v4+)"""
-    types_filter: list[str] = array("string", since=5)
+    types_filter: list[str] = array("string", default=[], since=5)
     """Only "classic", "consumer", "share" or "streams" groups, in upper or lower case; empty for all
     (KIP-848). (v5+)
     """
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ListedGroup(Struct, flexible=3):
     """One group."""
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
-    protocol_type: str = field("string")
+    protocol_type: str = field("string", default="")
     """What it is for: "consumer", "connect", …; empty where only offsets are kept."""
-    group_state: str = field("string", since=4, ignorable=True)
+    group_state: str = field("string", default="", since=4, ignorable=True)
     """Its state now, in the words of its type, such as "Stable" (KIP-518). (v4+)"""
-    group_type: str = field("string", since=5, ignorable=True)
+    group_type: str = field("string", default="", since=5, ignorable=True)
     """"classic", "consumer", "share" or "streams" (KIP-848). (v5+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ListGroupsResponse(Response, answers=ListGroupsRequest, api_key=16, versions=(0, 5), flexible=3):
     """The response to ListGroupsRequest."""
 
-    throttle_time_ms: int = field("int32", since=1, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=1, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v1+)"""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the list is missing or incomplete, such as COORDINATOR_LOAD_IN_PROGRESS."""
-    groups: list[ListedGroup] = array(ListedGroup)
+    groups: list[ListedGroup] = array(ListedGroup, default=[])
     """The groups that pass the filters and that the client may see."""
     tags: dict[int, bytes] | None = None

@@ -7,90 +7,88 @@ offset with its timestamp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ListOffsetsPartition(Struct, flexible=6):
     """The question to one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    current_leader_epoch: int = field("int32", since=4, default=-1, ignorable=True)
+    current_leader_epoch: int = field("int32", default=-1, since=4, ignorable=True)
     """The leader epoch that the sender knows, checked; -1 to skip that (KIP-320). (v4+)"""
-    timestamp: int = field("int64")
+    timestamp: int = field("int64", default=0)
     """Ms since the epoch, or -1 latest, -2 earliest, -3 greatest timestamp, -4 to -6 tiers."""
-    max_num_offsets: int = field("int32", until=0, default=1)
+    max_num_offsets: int = field("int32", default=1, until=0)
     """How many offsets to list at most, in v0. (v0-v0)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ListOffsetsTopic(Struct, flexible=6):
     """The questions to one topic."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[ListOffsetsPartition] = array(ListOffsetsPartition)
+    partitions: list[ListOffsetsPartition] = array(ListOffsetsPartition, default=[])
     """Its partitions that are asked about."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ListOffsetsRequest(Request["ListOffsetsResponse"], api_key=2, versions=(0, 11), flexible=6):
     """Turns timestamps, or the negative marks for earliest, latest and others, into offsets. Consumers
     reset their positions by it, operators compute lags.
     """
 
-    replica_id: int = field("int32", entity="broker_id")
+    replica_id: int = field("int32", default=0, entity="broker_id")
     """Broker id of a follower that sends it; -1 for a client."""
-    isolation_level: int = field("int8", since=2)
+    isolation_level: int = field("int8", default=0, since=2)
     """0 sees all records, 1 only up to the last stable offset (KIP-98). (v2+)"""
-    topics: list[ListOffsetsTopic] = array(ListOffsetsTopic)
+    topics: list[ListOffsetsTopic] = array(ListOffsetsTopic, default=[])
     """What to look up."""
-    timeout_ms: int = field("int32", since=10, ignorable=True)
+    timeout_ms: int = field("int32", default=0, since=10, ignorable=True)
     """How long to wait for tiered storage, in ms (KIP-1075). (v10+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ListOffsetsPartitionResponse(Struct, flexible=6):
     """The answer of one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why there is no offset."""
-    old_style_offsets: list[int] = array("int64", until=0)
+    old_style_offsets: list[int] = array("int64", default=[], until=0)
     """In v0, offsets from the latest downwards; empty on an error. (v0-v0)"""
-    timestamp: int = field("int64", since=1, default=-1)
+    timestamp: int = field("int64", default=-1, since=1)
     """Of the record found, in ms since the epoch; -1 where none was looked at. (v1+)"""
-    offset: int = field("int64", since=1, default=-1)
+    offset: int = field("int64", default=-1, since=1)
     """The offset found; -1 if no record is that young, and on an error. (v1+)"""
-    leader_epoch: int = field("int32", since=4, default=-1)
+    leader_epoch: int = field("int32", default=-1, since=4)
     """The leader epoch of the offset found; -1 if unknown (KIP-320). (v4+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ListOffsetsTopicResponse(Struct, flexible=6):
     """The answers of one topic."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[ListOffsetsPartitionResponse] = array(ListOffsetsPartitionResponse)
+    partitions: list[ListOffsetsPartitionResponse] = array(ListOffsetsPartitionResponse, default=[])
     """Its answers."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ListOffsetsResponse(Response, answers=ListOffsetsRequest, api_key=2, versions=(0, 11), flexible=6):
     """The response to ListOffsetsRequest."""
 
-    throttle_time_ms: int = field("int32", since=2, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=2, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v2+)"""
-    topics: list[ListOffsetsTopicResponse] = array(ListOffsetsTopicResponse)
+    topics: list[ListOffsetsTopicResponse] = array(ListOffsetsTopicResponse, default=[])
     """One answer for each question."""
     tags: dict[int, bytes] | None = None

@@ -3,23 +3,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ListPartitionReassignmentsTopics(Struct, flexible=0):
     """The partitions of one topic asked about."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partition_indexes: list[int] = array("int32")
+    partition_indexes: list[int] = array("int32", default=[])
     """Numbers of the partitions to look at."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ListPartitionReassignmentsRequest(
     Request["ListPartitionReassignmentsResponse"], api_key=46, versions=(0, 0), flexible=0
 ):
@@ -28,50 +26,50 @@ class ListPartitionReassignmentsRequest(
     timeout_ms: int = field("int32", default=60000)
     """How long the controller may take to answer, in ms."""
     topics: list[ListPartitionReassignmentsTopics] | None = array(
-        ListPartitionReassignmentsTopics, null=0, default=None
+        ListPartitionReassignmentsTopics, default=None, null=0
     )
     """Where to look; null for every partition of the cluster."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OngoingPartitionReassignment(Struct, flexible=0):
     """One partition on the move."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    replicas: list[int] = array("int32", entity="broker_id")
+    replicas: list[int] = array("int32", default=[], entity="broker_id")
     """Broker ids of all present replicas, those coming and going among them."""
-    adding_replicas: list[int] = array("int32", entity="broker_id")
+    adding_replicas: list[int] = array("int32", default=[], entity="broker_id")
     """Brokers that are taking up a replica."""
-    removing_replicas: list[int] = array("int32", entity="broker_id")
+    removing_replicas: list[int] = array("int32", default=[], entity="broker_id")
     """Brokers that give up their replica at the end."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OngoingTopicReassignment(Struct, flexible=0):
     """The moves within one topic."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[OngoingPartitionReassignment] = array(OngoingPartitionReassignment)
+    partitions: list[OngoingPartitionReassignment] = array(OngoingPartitionReassignment, default=[])
     """Those of its partitions that are on the move."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ListPartitionReassignmentsResponse(
     Response, answers=ListPartitionReassignmentsRequest, api_key=46, versions=(0, 0), flexible=0
 ):
     """The response to ListPartitionReassignmentsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why nothing could be listed."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
-    topics: list[OngoingTopicReassignment] = array(OngoingTopicReassignment)
+    topics: list[OngoingTopicReassignment] = array(OngoingTopicReassignment, default=[])
     """The moves under way, by topic; empty if there are none."""
     tags: dict[int, bytes] | None = None

@@ -3,53 +3,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ListTransactionsRequest(Request["ListTransactionsResponse"], api_key=66, versions=(0, 2), flexible=0):
     """For operators. A broker knows only the ids that it coordinates, so a full list takes one request per
     broker.
     """
 
-    state_filters: list[str] = array("string")
+    state_filters: list[str] = array("string", default=[])
     """Only transactions in these states; empty for all."""
-    producer_id_filters: list[int] = array("int64", entity="producer_id")
+    producer_id_filters: list[int] = array("int64", default=[], entity="producer_id")
     """Only those of these producer ids; empty for all."""
-    duration_filter: int = field("int64", since=1, default=-1)
+    duration_filter: int = field("int64", default=-1, since=1)
     """Only those that run longer than this, in ms; -1 for all (KIP-994). (v1+)"""
-    transactional_id_pattern: str | None = field("string", since=2, null=0, default=None)
+    transactional_id_pattern: str | None = field("string", default=None, since=2, null=0)
     """Only ids that this pattern matches (RE2); null or empty for all (KIP-1152). (v2+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TransactionState(Struct, flexible=0):
     """One transactional id in brief; DescribeTransactions returns more."""
 
-    transactional_id: str = field("string", entity="transactional_id")
+    transactional_id: str = field("string", default="", entity="transactional_id")
     """Whose transaction it is."""
-    producer_id: int = field("int64", entity="producer_id")
+    producer_id: int = field("int64", default=0, entity="producer_id")
     """The producer id in use."""
-    transaction_state: str = field("string")
+    transaction_state: str = field("string", default="")
     """Such as "Empty", "Ongoing", "PrepareCommit" or "CompleteAbort"."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ListTransactionsResponse(
     Response, answers=ListTransactionsRequest, api_key=66, versions=(0, 2), flexible=0
 ):
     """The response to ListTransactionsRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the list is missing, such as COORDINATOR_LOAD_IN_PROGRESS."""
-    unknown_state_filters: list[str] = array("string")
+    unknown_state_filters: list[str] = array("string", default=[])
     """Those of the states asked for that this coordinator has never heard of."""
-    transaction_states: list[TransactionState] = array(TransactionState)
+    transaction_states: list[TransactionState] = array(TransactionState, default=[])
     """What passes all filters and what the client may see."""
     tags: dict[int, bytes] | None = None

@@ -7,111 +7,110 @@ array means none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class MetadataRequestTopic(Struct, flexible=9):
     """A topic to describe."""
 
-    topic_id: UUID = field("uuid", since=10, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=10, ignorable=True)
     """Zero if the topic is given by name; other ids work from version 12 on (KIP-516). (v10+)"""
-    name: str | None = field("string", null=10, entity="topic_name")
+    name: str | None = field("string", default="", null=10, entity="topic_name")
     """Null if the topic is given by id. (null from v10)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class MetadataRequest(Request["MetadataResponse"], api_key=3, versions=(0, 13), flexible=9):
     """Reports brokers, controller, and the topics asked for with their partitions and leaders. Any broker
     answers.
     """
 
-    topics: list[MetadataRequestTopic] | None = array(MetadataRequestTopic, null=1)
+    topics: list[MetadataRequestTopic] | None = array(MetadataRequestTopic, default=[], null=1)
     """Null for all topics; empty for none, but for all in version 0. (null from v1)"""
-    allow_auto_topic_creation: bool = field("bool", since=4, default=True)
+    allow_auto_topic_creation: bool = field("bool", default=True, since=4)
     """True lets the broker create a missing topic, if it is set up so. (v4+)"""
-    include_cluster_authorized_operations: bool = field("bool", since=8, until=10)
+    include_cluster_authorized_operations: bool = field("bool", default=False, since=8, until=10)
     """Asks for cluster_authorized_operations (KIP-430). (v8-v10)"""
-    include_topic_authorized_operations: bool = field("bool", since=8)
+    include_topic_authorized_operations: bool = field("bool", default=False, since=8)
     """Asks for topic_authorized_operations (KIP-430). (v8+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class MetadataResponseBroker(Struct, flexible=9):
     """A live broker, as the client's listener reaches it."""
 
-    node_id: int = field("int32", entity="broker_id")
+    node_id: int = field("int32", default=0, entity="broker_id")
     """The broker's id."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Its advertised host name or address."""
-    port: int = field("int32")
+    port: int = field("int32", default=0)
     """Its advertised TCP port."""
-    rack: str | None = field("string", since=1, null=0, default=None, ignorable=True)
+    rack: str | None = field("string", default=None, since=1, null=0, ignorable=True)
     """Its rack; null if it has none (KIP-36). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class MetadataResponsePartition(Struct, flexible=9):
     """A partition and the brokers that hold it."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or what is wrong with it, such as LEADER_NOT_AVAILABLE."""
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """Its number within the topic."""
-    leader_id: int = field("int32", entity="broker_id")
+    leader_id: int = field("int32", default=0, entity="broker_id")
     """The broker that leads it; -1 if none does."""
-    leader_epoch: int = field("int32", since=7, default=-1, ignorable=True)
+    leader_epoch: int = field("int32", default=-1, since=7, ignorable=True)
     """Grows with each new leader; -1 if unknown (KIP-320). (v7+)"""
-    replica_nodes: list[int] = array("int32", entity="broker_id")
+    replica_nodes: list[int] = array("int32", default=[], entity="broker_id")
     """All brokers assigned to it, the preferred leader first."""
-    isr_nodes: list[int] = array("int32", entity="broker_id")
+    isr_nodes: list[int] = array("int32", default=[], entity="broker_id")
     """Those of them that keep up with the leader."""
-    offline_replicas: list[int] = array("int32", since=5, ignorable=True, entity="broker_id")
+    offline_replicas: list[int] = array("int32", default=[], since=5, ignorable=True, entity="broker_id")
     """Those of them that can't serve it now (KIP-112). (v5+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class MetadataResponseTopic(Struct, flexible=9):
     """A topic and its partitions."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why it is not described."""
-    name: str | None = field("string", null=12, entity="topic_name")
+    name: str | None = field("string", default="", null=12, entity="topic_name")
     """Null if it was asked for by an id that can't be resolved. (null from v12)"""
-    topic_id: UUID = field("uuid", since=10, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=10, ignorable=True)
     """Its id; zero if unknown (KIP-516). (v10+)"""
-    is_internal: bool = field("bool", since=1, ignorable=True)
+    is_internal: bool = field("bool", default=False, since=1, ignorable=True)
     """True for Kafka's own topics, such as __consumer_offsets. (v1+)"""
-    partitions: list[MetadataResponsePartition] = array(MetadataResponsePartition)
+    partitions: list[MetadataResponsePartition] = array(MetadataResponsePartition, default=[])
     """Its partitions, in no fixed order."""
-    topic_authorized_operations: int = field("int32", since=8, default=-0x80000000)
+    topic_authorized_operations: int = field("int32", default=-0x80000000, since=8)
     """Bits of the operations allowed on it; the least int32 if not asked. (v8+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class MetadataResponse(Response, answers=MetadataRequest, api_key=3, versions=(0, 13), flexible=9):
     """The response to MetadataRequest."""
 
-    throttle_time_ms: int = field("int32", since=3, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=3, ignorable=True)
     """Throttling in ms: 0, or how long the quota holds this client back. (v3+)"""
-    brokers: list[MetadataResponseBroker] = array(MetadataResponseBroker)
+    brokers: list[MetadataResponseBroker] = array(MetadataResponseBroker, default=[])
     """All live brokers."""
-    cluster_id: str | None = field("string", since=2, null=0, default=None, ignorable=True)
+    cluster_id: str | None = field("string", default=None, since=2, null=0, ignorable=True)
     """Null if the broker doesn't know it (KIP-78). (v2+)"""
-    controller_id: int = field("int32", since=1, default=-1, ignorable=True, entity="broker_id")
+    controller_id: int = field("int32", default=-1, since=1, ignorable=True, entity="broker_id")
     """The broker to send controller requests to; -1 if unknown. (v1+)"""
-    topics: list[MetadataResponseTopic] = array(MetadataResponseTopic)
+    topics: list[MetadataResponseTopic] = array(MetadataResponseTopic, default=[])
     """Those asked for, found or not."""
-    cluster_authorized_operations: int = field("int32", since=8, until=10, default=-0x80000000)
+    cluster_authorized_operations: int = field("int32", default=-0x80000000, since=8, until=10)
     """Bits of those allowed on the cluster; the least int32 if not asked. (v8-v10)"""
-    error_code: int = field("int16", since=13, ignorable=True, entity="error_code")
+    error_code: int = field("int16", default=0, since=13, ignorable=True, entity="error_code")
     """0, or why the whole request failed, such as REBOOTSTRAP_REQUIRED (KIP-1102). (v13+)"""
     tags: dict[int, bytes] | None = None

@@ -7,41 +7,40 @@ record's version. The log has no keys, and knows no record without a value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Message, Struct, array, field
+from coordwire.codec import ZERO_UUID, Message, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class BrokerEndpoint(Struct, flexible=0):
     """A broker's listener."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """Name of the listener, such as "PLAINTEXT"."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or address to connect to."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """Port to connect to, 0 to 65535."""
-    security_protocol: int = field("int16")
+    security_protocol: int = field("int16", default=0)
     """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class BrokerFeature(Struct, flexible=0):
     """A feature that a broker supports."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The feature's name."""
-    min_supported_version: int = field("int16")
+    min_supported_version: int = field("int16", default=0)
     """The lowest level that it can run by."""
-    max_supported_version: int = field("int16")
+    max_supported_version: int = field("int16", default=0)
     """The highest level that it can run by."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class RegisterBrokerRecord(Message, versions=(0, 4), flexible=0):
     """A broker has registered. v1 adds controlled shutdown (KIP-841), v2 ZooKeeper (KIP-866), v3 log
     directories (KIP-858), v4 cordoned ones (KIP-1066).
@@ -49,60 +48,60 @@ class RegisterBrokerRecord(Message, versions=(0, 4), flexible=0):
     Value of record type 0 in __cluster_metadata.
     """
 
-    broker_id: int = field("int32", entity="broker_id")
+    broker_id: int = field("int32", default=0, entity="broker_id")
     """The broker's node id."""
-    is_migrating_zk_broker: bool = field("bool", since=2)
+    is_migrating_zk_broker: bool = field("bool", default=False, since=2)
     """True for a broker that is still run by ZooKeeper (KIP-866). (v2+)"""
-    incarnation_id: UUID = field("uuid")
+    incarnation_id: UUID = field("uuid", default=ZERO_UUID)
     """New each time the process starts."""
-    broker_epoch: int = field("int64")
+    broker_epoch: int = field("int64", default=0)
     """The broker's epoch, new with each registration."""
-    end_points: list[BrokerEndpoint] = array(BrokerEndpoint)
+    end_points: list[BrokerEndpoint] = array(BrokerEndpoint, default=[])
     """Where to reach it, by listener."""
-    features: list[BrokerFeature] = array(BrokerFeature)
+    features: list[BrokerFeature] = array(BrokerFeature, default=[])
     """The features it can run by, with their levels."""
-    rack: str | None = field("string", null=0)
+    rack: str | None = field("string", default="", null=0)
     """Its rack; null for none."""
     fenced: bool = field("bool", default=True)
     """True until the broker has caught up and may lead."""
-    in_controlled_shutdown: bool = field("bool", since=1)
+    in_controlled_shutdown: bool = field("bool", default=False, since=1)
     """True while it hands over to be shut down (KIP-841). (v1+)"""
-    log_dirs: list[UUID] = array("uuid", since=3, tag=0)
+    log_dirs: list[UUID] = array("uuid", default=[], since=3, tag=0)
     """Ids of its log directories that work; empty if unknown (KIP-858). (v3+, tag 0)"""
-    cordoned_log_dirs: list[UUID] | None = array("uuid", since=4, null=0, default=None, tag=1)
+    cordoned_log_dirs: list[UUID] | None = array("uuid", default=None, since=4, null=0, tag=1)
     """Ids of those that shall get no new partitions; null if not given (KIP-1066). (v4+, tag 1)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UnregisterBrokerRecord(Message, versions=(0, 0), flexible=0):
     """A broker is gone for good.
 
     Value of record type 1 in __cluster_metadata.
     """
 
-    broker_id: int = field("int32", entity="broker_id")
+    broker_id: int = field("int32", default=0, entity="broker_id")
     """The broker's node id."""
-    broker_epoch: int = field("int64")
+    broker_epoch: int = field("int64", default=0)
     """The broker's epoch, new with each registration."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicRecord(Message, versions=(0, 0), flexible=0):
     """A topic is there; its partitions follow.
 
     Value of record type 2 in __cluster_metadata.
     """
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The topic's name."""
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionRecord(Message, versions=(0, 2), flexible=0):
     """A partition as it is, all of it. v1 adds log directories (KIP-858), v2 eligible leaders (KIP-966).
 
@@ -111,54 +110,54 @@ class PartitionRecord(Message, versions=(0, 2), flexible=0):
 
     partition_id: int = field("int32", default=-1)
     """The partition's number."""
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    replicas: list[int] = array("int32", entity="broker_id")
+    replicas: list[int] = array("int32", default=[], entity="broker_id")
     """Node ids of its replicas, the preferred leader first."""
-    isr: list[int] = array("int32", entity="broker_id")
+    isr: list[int] = array("int32", default=[], entity="broker_id")
     """Node ids of the replicas in sync."""
-    removing_replicas: list[int] = array("int32", entity="broker_id")
+    removing_replicas: list[int] = array("int32", default=[], entity="broker_id")
     """Replicas to go when the reassignment ends."""
-    adding_replicas: list[int] = array("int32", entity="broker_id")
+    adding_replicas: list[int] = array("int32", default=[], entity="broker_id")
     """Replicas to come when the reassignment ends."""
     leader: int = field("int32", default=-1, entity="broker_id")
     """Node id of the leader; -1 for none."""
-    leader_recovery_state: int = field("int8", tag=0)
+    leader_recovery_state: int = field("int8", default=0, tag=0)
     """0 for a leader as it should be, 1 while one elected uncleanly recovers. (tag 0)"""
     leader_epoch: int = field("int32", default=-1)
     """One more with each change of leader."""
     partition_epoch: int = field("int32", default=-1)
     """One more with each change of the partition."""
-    directories: list[UUID] = array("uuid", since=1)
+    directories: list[UUID] = array("uuid", default=[], since=1)
     """Log directory of each replica, in their order; 0…01 while unassigned (KIP-858). (v1+)"""
     eligible_leader_replicas: list[int] | None = array(
-        "int32", since=2, null=0, default=None, tag=1, entity="broker_id"
+        "int32", default=None, since=2, null=0, tag=1, entity="broker_id"
     )
     """Replicas outside the ISR that are safe to lead; null for none (KIP-966). (v2+, tag 1)"""
-    last_known_elr: list[int] | None = array("int32", since=2, null=0, default=None, tag=2)
+    last_known_elr: list[int] | None = array("int32", default=None, since=2, null=0, tag=2)
     """The last members of that set; null for none (KIP-966). (v2+, tag 2)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ConfigRecord(Message, versions=(0, 0), flexible=0):
     """A config has been set or taken back.
 
     Value of record type 4 in __cluster_metadata.
     """
 
-    resource_type: int = field("int8")
+    resource_type: int = field("int8", default=0)
     """2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group."""
-    resource_name: str = field("string")
+    resource_name: str = field("string", default="")
     """Name of the topic, id of the broker, …; empty for all brokers' default."""
-    name: str = field("string")
+    name: str = field("string", default="")
     """The config's name."""
-    value: str | None = field("string", null=0, secret=True)
+    value: str | None = field("string", default="", null=0, secret=True)
     """Its value; null takes the config back."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionChangeRecord(Message, versions=(0, 2), flexible=0):
     """What has changed of a partition; what isn't there stays. v1 adds log directories (KIP-858), v2
     eligible leaders (KIP-966).
@@ -168,177 +167,177 @@ class PartitionChangeRecord(Message, versions=(0, 2), flexible=0):
 
     partition_id: int = field("int32", default=-1)
     """The partition's number."""
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    isr: list[int] | None = array("int32", null=0, default=None, tag=0, entity="broker_id")
+    isr: list[int] | None = array("int32", default=None, null=0, tag=0, entity="broker_id")
     """Node ids of the replicas in sync; null: as before. (tag 0)"""
     leader: int = field("int32", default=-2, tag=1, entity="broker_id")
     """Node id of the leader; -1 for none, -2: as before. (tag 1)"""
-    replicas: list[int] | None = array("int32", null=0, default=None, tag=2, entity="broker_id")
+    replicas: list[int] | None = array("int32", default=None, null=0, tag=2, entity="broker_id")
     """Node ids of its replicas; null: as before. (tag 2)"""
-    removing_replicas: list[int] | None = array("int32", null=0, default=None, tag=3, entity="broker_id")
+    removing_replicas: list[int] | None = array("int32", default=None, null=0, tag=3, entity="broker_id")
     """Replicas to go when the reassignment ends; null: as before. (tag 3)"""
-    adding_replicas: list[int] | None = array("int32", null=0, default=None, tag=4, entity="broker_id")
+    adding_replicas: list[int] | None = array("int32", default=None, null=0, tag=4, entity="broker_id")
     """Replicas to come when the reassignment ends; null: as before. (tag 4)"""
     leader_recovery_state: int = field("int8", default=-1, tag=5)
     """0 as it should be, 1 recovering, -1: as before. (tag 5)"""
-    directories: list[UUID] | None = array("uuid", since=1, null=0, default=None, tag=8)
+    directories: list[UUID] | None = array("uuid", default=None, since=1, null=0, tag=8)
     """Log directory of each replica, in their order; null: as before (KIP-858). (v1+, tag 8)"""
     eligible_leader_replicas: list[int] | None = array(
-        "int32", since=2, null=0, default=None, tag=6, entity="broker_id"
+        "int32", default=None, since=2, null=0, tag=6, entity="broker_id"
     )
     """Replicas outside the ISR that are safe to lead; null: as before (KIP-966). (v2+, tag 6)"""
-    last_known_elr: list[int] | None = array("int32", since=2, null=0, default=None, tag=7)
+    last_known_elr: list[int] | None = array("int32", default=None, since=2, null=0, tag=7)
     """The last members of that set; null: as before (KIP-966). (v2+, tag 7)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FenceBrokerRecord(Message, versions=(0, 0), flexible=0):
     """A broker may lead no more; BrokerRegistrationChangeRecord has replaced it.
 
     Value of record type 7 in __cluster_metadata.
     """
 
-    id: int = field("int32")
+    id: int = field("int32", default=0)
     """The broker's node id."""
-    epoch: int = field("int64")
+    epoch: int = field("int64", default=0)
     """The broker's epoch, new with each registration."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UnfenceBrokerRecord(Message, versions=(0, 0), flexible=0):
     """A broker may lead again; BrokerRegistrationChangeRecord has replaced it.
 
     Value of record type 8 in __cluster_metadata.
     """
 
-    id: int = field("int32")
+    id: int = field("int32", default=0)
     """The broker's node id."""
-    epoch: int = field("int64")
+    epoch: int = field("int64", default=0)
     """The broker's epoch, new with each registration."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class RemoveTopicRecord(Message, versions=(0, 0), flexible=0):
     """A topic is gone, with its partitions and configs.
 
     Value of record type 9 in __cluster_metadata.
     """
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DelegationTokenRecord(Message, versions=(0, 0), flexible=0):
     """A delegation token was made or renewed.
 
     Value of record type 10 in __cluster_metadata.
     """
 
-    owner: str = field("string")
+    owner: str = field("string", default="")
     """The principal that the token authenticates, such as "User:ann"."""
-    requester: str = field("string")
+    requester: str = field("string", default="")
     """The principal that asked for it."""
-    renewers: list[str] = array("string")
+    renewers: list[str] = array("string", default=[])
     """Principals that may renew it."""
-    issue_timestamp: int = field("int64")
+    issue_timestamp: int = field("int64", default=0)
     """When it was issued, in ms since the epoch."""
-    max_timestamp: int = field("int64")
+    max_timestamp: int = field("int64", default=0)
     """The last time it can be renewed until, in ms since the epoch."""
-    expiration_timestamp: int = field("int64")
+    expiration_timestamp: int = field("int64", default=0)
     """When it expires if not renewed, in ms since the epoch."""
-    token_id: str = field("string")
+    token_id: str = field("string", default="")
     """The token's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UserScramCredentialRecord(Message, versions=(0, 0), flexible=0):
     """A user's SCRAM credential has been set.
 
     Value of record type 11 in __cluster_metadata.
     """
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The user's name."""
-    mechanism: int = field("int8")
+    mechanism: int = field("int8", default=0)
     """1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
-    salt: bytes = field("bytes", secret=True)
+    salt: bytes = field("bytes", default=b"", secret=True)
     """The salt."""
-    stored_key: bytes = field("bytes", secret=True)
+    stored_key: bytes = field("bytes", default=b"", secret=True)
     """Hash of the client's key; proves who knows the password."""
-    server_key: bytes = field("bytes", secret=True)
+    server_key: bytes = field("bytes", default=b"", secret=True)
     """The key by which the broker proves itself."""
-    iterations: int = field("int32")
+    iterations: int = field("int32", default=0)
     """How often the password was hashed."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FeatureLevelRecord(Message, versions=(0, 0), flexible=0):
     """The cluster runs by this level of a feature from here on (KIP-584).
 
     Value of record type 12 in __cluster_metadata.
     """
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The feature, such as "metadata.version"."""
-    feature_level: int = field("int16")
+    feature_level: int = field("int16", default=0)
     """Its level from here on; 0 turns it off."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EntityData(Struct, flexible=0):
     """A part of whom a quota is for."""
 
-    entity_type: str = field("string")
+    entity_type: str = field("string", default="")
     """"user", "client-id" or "ip"."""
-    entity_name: str | None = field("string", null=0)
+    entity_name: str | None = field("string", default="", null=0)
     """Its name; null for all that have no quota of their own."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ClientQuotaRecord(Message, versions=(0, 0), flexible=0):
     """A quota has been set or taken back.
 
     Value of record type 14 in __cluster_metadata.
     """
 
-    entity: list[EntityData] = array(EntityData)
+    entity: list[EntityData] = array(EntityData, default=[])
     """Whom the quota is for; all parts must fit."""
-    key: str = field("string")
+    key: str = field("string", default="")
     """What is limited, such as "producer_byte_rate"."""
-    value: float = field("float64")
+    value: float = field("float64", default=0.0)
     """The limit, in the key's own unit; without meaning if removed."""
-    remove: bool = field("bool")
+    remove: bool = field("bool", default=False)
     """True takes the quota back."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ProducerIdsRecord(Message, versions=(0, 0), flexible=0):
     """A block of producer ids has been given to a broker (KIP-730).
 
     Value of record type 15 in __cluster_metadata.
     """
 
-    broker_id: int = field("int32", entity="broker_id")
+    broker_id: int = field("int32", default=0, entity="broker_id")
     """Node id of the broker that got the block."""
     broker_epoch: int = field("int64", default=-1)
     """The broker's epoch at the time; -1 if unknown."""
-    next_producer_id: int = field("int64", entity="producer_id")
+    next_producer_id: int = field("int64", default=0, entity="producer_id")
     """The first id of the next block: all below are given away."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class BrokerRegistrationChangeRecord(Message, versions=(0, 3), flexible=0):
     """What has changed of a broker; what isn't there stays. v1 adds controlled shutdown (KIP-841), v2 log
     directories (KIP-858), v3 cordoned ones (KIP-1066).
@@ -346,60 +345,60 @@ class BrokerRegistrationChangeRecord(Message, versions=(0, 3), flexible=0):
     Value of record type 17 in __cluster_metadata.
     """
 
-    broker_id: int = field("int32", entity="broker_id")
+    broker_id: int = field("int32", default=0, entity="broker_id")
     """The broker's node id."""
-    broker_epoch: int = field("int64")
+    broker_epoch: int = field("int64", default=0)
     """The broker's epoch, new with each registration."""
-    fenced: int = field("int8", tag=0)
+    fenced: int = field("int8", default=0, tag=0)
     """1 fenced from here on, -1 no longer, 0: as before. (tag 0)"""
-    in_controlled_shutdown: int = field("int8", since=1, tag=1)
+    in_controlled_shutdown: int = field("int8", default=0, since=1, tag=1)
     """1 in a controlled shutdown from here on, 0: as before (KIP-841). (v1+, tag 1)"""
-    log_dirs: list[UUID] = array("uuid", since=2, tag=2)
+    log_dirs: list[UUID] = array("uuid", default=[], since=2, tag=2)
     """Ids of the log directories that work; empty: as before (KIP-858). (v2+, tag 2)"""
-    cordoned_log_dirs: list[UUID] | None = array("uuid", since=3, null=0, default=None, tag=3)
+    cordoned_log_dirs: list[UUID] | None = array("uuid", default=None, since=3, null=0, tag=3)
     """Ids of those that shall get no new partitions; null: as before (KIP-1066). (v3+, tag 3)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AccessControlEntryRecord(Message, versions=(0, 0), flexible=0):
     """An ACL is there.
 
     Value of record type 18 in __cluster_metadata.
     """
 
-    id: UUID = field("uuid")
+    id: UUID = field("uuid", default=ZERO_UUID)
     """The entry's id."""
-    resource_type: int = field("int8")
+    resource_type: int = field("int8", default=0)
     """2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user."""
-    resource_name: str = field("string")
+    resource_name: str = field("string", default="")
     """The resource, or how its name begins; "*" for all."""
-    pattern_type: int = field("int8")
+    pattern_type: int = field("int8", default=0)
     """3: the name itself, 4: all names that begin so."""
-    principal: str = field("string")
+    principal: str = field("string", default="")
     """Whom it is about, such as "User:ann"."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """The address that it holds for; "*" for all."""
-    operation: int = field("int8")
+    operation: int = field("int8", default=0)
     """2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, …"""
-    permission_type: int = field("int8")
+    permission_type: int = field("int8", default=0)
     """2 deny, 3 allow."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class RemoveAccessControlEntryRecord(Message, versions=(0, 0), flexible=0):
     """An ACL is gone.
 
     Value of record type 19 in __cluster_metadata.
     """
 
-    id: UUID = field("uuid")
+    id: UUID = field("uuid", default=ZERO_UUID)
     """The entry's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class NoOpRecord(Message, versions=(0, 0), flexible=0):
     """Nothing; it moves the log's end so that followers see that the leader is alive (KIP-835).
 
@@ -409,45 +408,45 @@ class NoOpRecord(Message, versions=(0, 0), flexible=0):
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ZkMigrationStateRecord(Message, versions=(0, 0), flexible=0):
     """How far the move off ZooKeeper has come (KIP-866).
 
     Value of record type 21 in __cluster_metadata.
     """
 
-    zk_migration_state: int = field("int8")
+    zk_migration_state: int = field("int8", default=0)
     """0 none, 1 under way, 2 about to begin, 3 done, 4 still on ZooKeeper."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class RemoveUserScramCredentialRecord(Message, versions=(0, 0), flexible=0):
     """A user's SCRAM credential is gone.
 
     Value of record type 22 in __cluster_metadata.
     """
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The user's name."""
-    mechanism: int = field("int8")
+    mechanism: int = field("int8", default=0)
     """1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class BeginTransactionRecord(Message, versions=(0, 0), flexible=0):
     """What follows, up to the end, is applied at once or not at all (KIP-868).
 
     Value of record type 23 in __cluster_metadata.
     """
 
-    name: str | None = field("string", null=0, default=None, tag=0)
+    name: str | None = field("string", default=None, null=0, tag=0)
     """What it is for; null if not given. (tag 0)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EndTransactionRecord(Message, versions=(0, 0), flexible=0):
     """The records since the begin are applied (KIP-868).
 
@@ -457,97 +456,97 @@ class EndTransactionRecord(Message, versions=(0, 0), flexible=0):
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AbortTransactionRecord(Message, versions=(0, 0), flexible=0):
     """The records since the begin are void (KIP-868).
 
     Value of record type 25 in __cluster_metadata.
     """
 
-    reason: str | None = field("string", null=0, default=None, tag=0)
+    reason: str | None = field("string", default=None, null=0, tag=0)
     """Why; null if not given. (tag 0)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class RemoveDelegationTokenRecord(Message, versions=(0, 0), flexible=0):
     """A delegation token is gone.
 
     Value of record type 26 in __cluster_metadata.
     """
 
-    token_id: str = field("string")
+    token_id: str = field("string", default="")
     """The token's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ControllerEndpoint(Struct, flexible=0):
     """A controller's listener."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """Name of the listener, such as "CONTROLLER"."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or address to connect to."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """Port to connect to, 0 to 65535."""
-    security_protocol: int = field("int16")
+    security_protocol: int = field("int16", default=0)
     """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ControllerFeature(Struct, flexible=0):
     """A feature that a controller supports."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The feature's name."""
-    min_supported_version: int = field("int16")
+    min_supported_version: int = field("int16", default=0)
     """The lowest level that it can run by."""
-    max_supported_version: int = field("int16")
+    max_supported_version: int = field("int16", default=0)
     """The highest level that it can run by."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class RegisterControllerRecord(Message, versions=(0, 0), flexible=0):
     """A controller has registered (KIP-919).
 
     Value of record type 27 in __cluster_metadata.
     """
 
-    controller_id: int = field("int32")
+    controller_id: int = field("int32", default=0)
     """The controller's node id."""
-    incarnation_id: UUID = field("uuid")
+    incarnation_id: UUID = field("uuid", default=ZERO_UUID)
     """New each time the process starts."""
-    zk_migration_ready: bool = field("bool")
+    zk_migration_ready: bool = field("bool", default=False)
     """True if it is configured to move a cluster off ZooKeeper."""
-    end_points: list[ControllerEndpoint] = array(ControllerEndpoint)
+    end_points: list[ControllerEndpoint] = array(ControllerEndpoint, default=[])
     """Where to reach it, by listener."""
-    features: list[ControllerFeature] = array(ControllerFeature)
+    features: list[ControllerFeature] = array(ControllerFeature, default=[])
     """The features it can run by, with their levels."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ClearElrRecord(Message, versions=(0, 0), flexible=0):
     """The eligible leaders of a topic's partitions are cleared (KIP-966).
 
     Value of record type 28 in __cluster_metadata.
     """
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic; empty for all topics."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UnregisterControllerRecord(Message, versions=(0, 0), flexible=0):
     """A controller is no longer registered (Kafka 4.4).
 
     Value of record type 29 in __cluster_metadata.
     """
 
-    controller_id: int = field("int32")
+    controller_id: int = field("int32", default=0)
     """The controller's node id."""
     tags: dict[int, bytes] | None = None

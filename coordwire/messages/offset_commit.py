@@ -7,93 +7,92 @@ membership commits with generation -1 and an empty member id.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetCommitRequestPartition(Struct, flexible=8):
     """The position in one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    committed_offset: int = field("int64")
+    committed_offset: int = field("int64", default=0)
     """The next offset to read, one after the last one done."""
-    committed_leader_epoch: int = field("int32", since=6, default=-1, ignorable=True)
+    committed_leader_epoch: int = field("int32", default=-1, since=6, ignorable=True)
     """Leader epoch of the last record read; -1 if unknown (KIP-320). (v6+)"""
-    commit_timestamp: int = field("int64", since=1, until=1, default=-1)
+    commit_timestamp: int = field("int64", default=-1, since=1, until=1)
     """In v1, when the commit counts as made, ms since the epoch; -1 for now. (v1-v1)"""
-    committed_metadata: str | None = field("string", null=0)
+    committed_metadata: str | None = field("string", default="", null=0)
     """Any text of the committer, given back on fetching; null or empty for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetCommitRequestTopic(Struct, flexible=8):
     """The positions in one topic."""
 
-    name: str = field("string", until=9, ignorable=True, entity="topic_name")
+    name: str = field("string", default="", until=9, ignorable=True, entity="topic_name")
     """The topic's name; replaced by topic_id in v10. (v0-v9)"""
-    topic_id: UUID = field("uuid", since=10, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=10, ignorable=True)
     """The topic's id (v10, KIP-848). (v10+)"""
-    partitions: list[OffsetCommitRequestPartition] = array(OffsetCommitRequestPartition)
+    partitions: list[OffsetCommitRequestPartition] = array(OffsetCommitRequestPartition, default=[])
     """Its positions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetCommitRequest(Request["OffsetCommitResponse"], api_key=8, versions=(0, 10), flexible=8):
     """Stores positions of a group with its coordinator, where they survive the consumer. Commits within a
     transaction are made by TxnOffsetCommit.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group whose positions these are."""
-    generation_id_or_member_epoch: int = field("int32", since=1, default=-1, ignorable=True)
+    generation_id_or_member_epoch: int = field("int32", default=-1, since=1, ignorable=True)
     """Generation in a classic group, else member epoch; -1 outside any. (v1+)"""
-    member_id: str = field("string", since=1, ignorable=True, entity="member_id")
+    member_id: str = field("string", default="", since=1, ignorable=True, entity="member_id")
     """The member that commits; empty outside a membership. (v1+)"""
-    group_instance_id: str | None = field("string", since=7, null=0, default=None, entity="instance_id")
+    group_instance_id: str | None = field("string", default=None, since=7, null=0, entity="instance_id")
     """A static member's own name; null for a dynamic one (KIP-345). (v7+)"""
-    retention_time_ms: int = field("int64", since=2, until=4, default=-1, ignorable=True)
+    retention_time_ms: int = field("int64", default=-1, since=2, until=4, ignorable=True)
     """How long to keep the offsets, in ms; -1 for the broker's setting (v2-4). (v2-v4)"""
-    topics: list[OffsetCommitRequestTopic] = array(OffsetCommitRequestTopic)
+    topics: list[OffsetCommitRequestTopic] = array(OffsetCommitRequestTopic, default=[])
     """What to commit."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetCommitResponsePartition(Struct, flexible=8):
     """What became of one position."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why this position was not stored."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetCommitResponseTopic(Struct, flexible=8):
     """What became of one topic's positions."""
 
-    name: str = field("string", until=9, ignorable=True, entity="topic_name")
+    name: str = field("string", default="", until=9, ignorable=True, entity="topic_name")
     """The topic's name; replaced by topic_id in v10. (v0-v9)"""
-    topic_id: UUID = field("uuid", since=10, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=10, ignorable=True)
     """The topic's id (v10, KIP-848). (v10+)"""
-    partitions: list[OffsetCommitResponsePartition] = array(OffsetCommitResponsePartition)
+    partitions: list[OffsetCommitResponsePartition] = array(OffsetCommitResponsePartition, default=[])
     """One outcome for each position."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetCommitResponse(Response, answers=OffsetCommitRequest, api_key=8, versions=(0, 10), flexible=8):
     """The response to OffsetCommitRequest."""
 
-    throttle_time_ms: int = field("int32", since=3, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=3, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v3+)"""
-    topics: list[OffsetCommitResponseTopic] = array(OffsetCommitResponseTopic)
+    topics: list[OffsetCommitResponseTopic] = array(OffsetCommitResponseTopic, default=[])
     """One outcome for each topic; errors of the whole group are repeated in all."""
     tags: dict[int, bytes] | None = None

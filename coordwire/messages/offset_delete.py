@@ -3,74 +3,72 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetDeleteRequestPartition(Struct):
     """One partition whose position shall go."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetDeleteRequestTopic(Struct):
     """The positions to delete of one topic."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[OffsetDeleteRequestPartition] = array(OffsetDeleteRequestPartition)
+    partitions: list[OffsetDeleteRequestPartition] = array(OffsetDeleteRequestPartition, default=[])
     """Its partitions whose positions shall go."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetDeleteRequest(Request["OffsetDeleteResponse"], api_key=47, versions=(0, 0)):
     """For operators: deletes committed offsets of single partitions. Topics that a live group is
     subscribed to are refused.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group whose positions these are."""
-    topics: list[OffsetDeleteRequestTopic] = array(OffsetDeleteRequestTopic)
+    topics: list[OffsetDeleteRequestTopic] = array(OffsetDeleteRequestTopic, default=[])
     """What to delete."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetDeleteResponsePartition(Struct):
     """What became of one position."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why it stays, such as GROUP_SUBSCRIBED_TO_TOPIC."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetDeleteResponseTopic(Struct):
     """What became of one topic's positions."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[OffsetDeleteResponsePartition] = array(OffsetDeleteResponsePartition)
+    partitions: list[OffsetDeleteResponsePartition] = array(OffsetDeleteResponsePartition, default=[])
     """One outcome for each position."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetDeleteResponse(Response, answers=OffsetDeleteRequest, api_key=47, versions=(0, 0)):
     """The response to OffsetDeleteRequest."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why nothing was deleted, such as GROUP_ID_NOT_FOUND."""
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    topics: list[OffsetDeleteResponseTopic] = array(OffsetDeleteResponseTopic)
+    topics: list[OffsetDeleteResponseTopic] = array(OffsetDeleteResponseTopic, default=[])
     """One outcome for each topic; empty if the whole request failed."""
     tags: dict[int, bytes] | None = None

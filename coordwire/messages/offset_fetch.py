@@ -7,147 +7,146 @@ about, at the top of the message; from v8 on there is a list of groups, with str
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetFetchRequestTopic(Struct, flexible=6):
     """Partitions of one topic, up to v7."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partition_indexes: list[int] = array("int32")
+    partition_indexes: list[int] = array("int32", default=[])
     """Numbers of the partitions asked about."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetFetchRequestTopics(Struct, flexible=6):
     """Partitions of one topic, since v8."""
 
-    name: str = field("string", until=9, ignorable=True, entity="topic_name")
+    name: str = field("string", default="", until=9, ignorable=True, entity="topic_name")
     """The topic's name; replaced by topic_id in v10. (v0-v9)"""
-    topic_id: UUID = field("uuid", since=10, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=10, ignorable=True)
     """The topic's id (v10, KIP-848). (v10+)"""
-    partition_indexes: list[int] = array("int32")
+    partition_indexes: list[int] = array("int32", default=[])
     """Numbers of the partitions asked about."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetFetchRequestGroup(Struct, flexible=6):
     """The question about one group."""
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group asked about."""
-    member_id: str | None = field("string", since=9, null=0, default=None, ignorable=True, entity="member_id")
+    member_id: str | None = field("string", default=None, since=9, null=0, ignorable=True, entity="member_id")
     """The asking member in a consumer group; null for others (KIP-848). (v9+)"""
-    member_epoch: int = field("int32", since=9, default=-1, ignorable=True)
+    member_epoch: int = field("int32", default=-1, since=9, ignorable=True)
     """The asking member's epoch; -1 for others (KIP-848). (v9+)"""
-    topics: list[OffsetFetchRequestTopics] | None = array(OffsetFetchRequestTopics, null=0)
+    topics: list[OffsetFetchRequestTopics] | None = array(OffsetFetchRequestTopics, default=[], null=0)
     """What is asked about; null for all that the group has committed."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetFetchRequest(Request["OffsetFetchResponse"], api_key=9, versions=(0, 10), flexible=6):
     """Gives back what OffsetCommit stored. Members read it at their start, operators to compute lags."""
 
-    group_id: str = field("string", until=7, entity="group_id")
+    group_id: str = field("string", default="", until=7, entity="group_id")
     """The group asked about; v8+ has groups. (v0-v7)"""
-    topics: list[OffsetFetchRequestTopic] | None = array(OffsetFetchRequestTopic, until=7, null=2)
+    topics: list[OffsetFetchRequestTopic] | None = array(OffsetFetchRequestTopic, default=[], until=7, null=2)
     """What is asked about; null, from v2 on, for all that the group has committed. (v0-v7, null from v2)"""
-    groups: list[OffsetFetchRequestGroup] = array(OffsetFetchRequestGroup, since=8)
+    groups: list[OffsetFetchRequestGroup] = array(OffsetFetchRequestGroup, default=[], since=8)
     """The groups asked about (KIP-709). (v8+)"""
-    require_stable: bool = field("bool", since=7)
+    require_stable: bool = field("bool", default=False, since=7)
     """True: UNSTABLE_OFFSET_COMMIT while a transaction is open on them (KIP-447). (v7+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetFetchResponsePartition(Struct, flexible=6):
     """The position in one partition, up to v7."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    committed_offset: int = field("int64")
+    committed_offset: int = field("int64", default=0)
     """The next offset to read; -1 if nothing is committed."""
-    committed_leader_epoch: int = field("int32", since=5, default=-1, ignorable=True)
+    committed_leader_epoch: int = field("int32", default=-1, since=5, ignorable=True)
     """Leader epoch of the last record read; -1 if unknown (KIP-320). (v5+)"""
-    metadata: str | None = field("string", null=0)
+    metadata: str | None = field("string", default="", null=0)
     """The text that came with the commit; null or empty for none."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why there is no position."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetFetchResponseTopic(Struct, flexible=6):
     """The positions in one topic, up to v7."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[OffsetFetchResponsePartition] = array(OffsetFetchResponsePartition)
+    partitions: list[OffsetFetchResponsePartition] = array(OffsetFetchResponsePartition, default=[])
     """Its positions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetFetchResponsePartitions(Struct, flexible=6):
     """The position in one partition, since v8."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    committed_offset: int = field("int64")
+    committed_offset: int = field("int64", default=0)
     """The next offset to read; -1 if nothing is committed."""
     committed_leader_epoch: int = field("int32", default=-1)
     """Leader epoch of the last record read; -1 if unknown (KIP-320)."""
-    metadata: str | None = field("string", null=0)
+    metadata: str | None = field("string", default="", null=0)
     """The text that came with the commit; null or empty for none."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why there is no position."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetFetchResponseTopics(Struct, flexible=6):
     """The positions in one topic, since v8."""
 
-    name: str = field("string", until=9, ignorable=True, entity="topic_name")
+    name: str = field("string", default="", until=9, ignorable=True, entity="topic_name")
     """The topic's name; replaced by topic_id in v10. (v0-v9)"""
-    topic_id: UUID = field("uuid", since=10, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=10, ignorable=True)
     """The topic's id (v10, KIP-848). (v10+)"""
-    partitions: list[OffsetFetchResponsePartitions] = array(OffsetFetchResponsePartitions)
+    partitions: list[OffsetFetchResponsePartitions] = array(OffsetFetchResponsePartitions, default=[])
     """Its positions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetFetchResponseGroup(Struct, flexible=6):
     """The answer about one group."""
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group asked about."""
-    topics: list[OffsetFetchResponseTopics] = array(OffsetFetchResponseTopics)
+    topics: list[OffsetFetchResponseTopics] = array(OffsetFetchResponseTopics, default=[])
     """Its positions; empty on an error."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why this group is not answered."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetFetchResponse(Response, answers=OffsetFetchRequest, api_key=9, versions=(0, 10), flexible=6):
     """The response to OffsetFetchRequest."""
 
-    throttle_time_ms: int = field("int32", since=3, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=3, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v3+)"""
-    topics: list[OffsetFetchResponseTopic] = array(OffsetFetchResponseTopic, until=7)
+    topics: list[OffsetFetchResponseTopic] = array(OffsetFetchResponseTopic, default=[], until=7)
     """The positions of the one group, up to v7. (v0-v7)"""
-    error_code: int = field("int16", since=2, until=7, ignorable=True, entity="error_code")
+    error_code: int = field("int16", default=0, since=2, until=7, ignorable=True, entity="error_code")
     """0, or why nothing is answered; v0 and v1 say it in each partition. (v2-v7)"""
-    groups: list[OffsetFetchResponseGroup] = array(OffsetFetchResponseGroup, since=8)
+    groups: list[OffsetFetchResponseGroup] = array(OffsetFetchResponseGroup, default=[], since=8)
     """One answer for each group (KIP-709). (v8+)"""
     tags: dict[int, bytes] | None = None

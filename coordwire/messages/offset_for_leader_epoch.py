@@ -3,36 +3,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetForLeaderPartition(Struct, flexible=4):
     """The question to one partition."""
 
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition's number."""
-    current_leader_epoch: int = field("int32", since=2, default=-1, ignorable=True)
+    current_leader_epoch: int = field("int32", default=-1, since=2, ignorable=True)
     """The leader epoch that the sender knows, checked; -1 to skip that (KIP-320). (v2+)"""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The epoch whose end is wanted."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetForLeaderTopic(Struct, flexible=4):
     """The questions to one topic."""
 
-    topic: str = field("string", entity="topic_name")
+    topic: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[OffsetForLeaderPartition] = array(OffsetForLeaderPartition)
+    partitions: list[OffsetForLeaderPartition] = array(OffsetForLeaderPartition, default=[])
     """Its partitions that are asked about."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetForLeaderEpochRequest(
     Request["OffsetForLeaderEpochResponse"], api_key=23, versions=(0, 4), flexible=4
 ):
@@ -40,47 +38,47 @@ class OffsetForLeaderEpochRequest(
     was truncated away. The leader of each partition answers.
     """
 
-    replica_id: int = field("int32", since=3, default=-2, ignorable=True, entity="broker_id")
+    replica_id: int = field("int32", default=-2, since=3, ignorable=True, entity="broker_id")
     """Broker id of a follower that sends it; -1 for a consumer, -2 for a debugging one. (v3+)"""
-    topics: list[OffsetForLeaderTopic] = array(OffsetForLeaderTopic)
+    topics: list[OffsetForLeaderTopic] = array(OffsetForLeaderTopic, default=[])
     """What to look up."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EpochEndOffset(Struct, flexible=4):
     """The answer of one partition."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why there is no answer."""
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition's number."""
-    leader_epoch: int = field("int32", since=1, default=-1, ignorable=True)
+    leader_epoch: int = field("int32", default=-1, since=1, ignorable=True)
     """The greatest epoch known that is not above the one asked; -1 for none (KIP-279). (v1+)"""
     end_offset: int = field("int64", default=-1)
     """The offset after that epoch's last record; -1 if unknown."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetForLeaderTopicResult(Struct, flexible=4):
     """The answers of one topic."""
 
-    topic: str = field("string", entity="topic_name")
+    topic: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[EpochEndOffset] = array(EpochEndOffset)
+    partitions: list[EpochEndOffset] = array(EpochEndOffset, default=[])
     """Its answers."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetForLeaderEpochResponse(
     Response, answers=OffsetForLeaderEpochRequest, api_key=23, versions=(0, 4), flexible=4
 ):
     """The response to OffsetForLeaderEpochRequest."""
 
-    throttle_time_ms: int = field("int32", since=2, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=2, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v2+)"""
-    topics: list[OffsetForLeaderTopicResult] = array(OffsetForLeaderTopicResult)
+    topics: list[OffsetForLeaderTopicResult] = array(OffsetForLeaderTopicResult, default=[])
     """One answer for each question."""
     tags: dict[int, bytes] | None = None

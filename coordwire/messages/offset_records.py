@@ -6,61 +6,60 @@ A record without a value removes the offset: it was deleted, it expired, or its 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Message, field
+from coordwire.codec import ZERO_UUID, Message, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LegacyOffsetCommitKey(Message, versions=(0, 0)):
     """Whose offset it is, as the first coordinators wrote it; the layout is OffsetCommitKey's.
 
     Key of record type 0 in __consumer_offsets.
     """
 
-    group: str = field("string", entity="group_id")
+    group: str = field("string", default="", entity="group_id")
     """Id of the group that committed, or that a lone consumer committed under."""
-    topic: str = field("string", entity="topic_name")
+    topic: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition's number."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LegacyOffsetCommitValue(Message, versions=(0, 0)):
     """The offset, as the first coordinators wrote it. No longer written.
 
     Value of record type 0 in __consumer_offsets.
     """
 
-    offset: int = field("int64")
+    offset: int = field("int64", default=0)
     """The next offset to read, one after the last that was done."""
-    metadata: str = field("string")
+    metadata: str = field("string", default="")
     """What the consumer keeps with the offset; empty for nothing."""
-    commit_timestamp: int = field("int64")
+    commit_timestamp: int = field("int64", default=0)
     """When it was committed, in ms since the epoch."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetCommitKey(Message, versions=(0, 0)):
     """Whose offset it is: a group's, for one partition.
 
     Key of record type 1 in __consumer_offsets.
     """
 
-    group: str = field("string", entity="group_id")
+    group: str = field("string", default="", entity="group_id")
     """Id of the group that committed, or that a lone consumer committed under."""
-    topic: str = field("string", entity="topic_name")
+    topic: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition's number."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class OffsetCommitValue(Message, versions=(0, 4), flexible=4):
     """The offset committed. v1 kept the client's own expiry, v3 added the leader epoch (KIP-320); v4 is
     flexible (KIP-915).
@@ -68,16 +67,16 @@ class OffsetCommitValue(Message, versions=(0, 4), flexible=4):
     Value of record type 1 in __consumer_offsets.
     """
 
-    offset: int = field("int64")
+    offset: int = field("int64", default=0)
     """The next offset to read, one after the last that was done."""
-    leader_epoch: int = field("int32", since=3, default=-1, ignorable=True)
+    leader_epoch: int = field("int32", default=-1, since=3, ignorable=True)
     """Leader epoch of the record before the offset; -1 if unknown (KIP-320). (v3+)"""
-    metadata: str = field("string")
+    metadata: str = field("string", default="")
     """What the consumer keeps with the offset; empty for nothing."""
-    commit_timestamp: int = field("int64")
+    commit_timestamp: int = field("int64", default=0)
     """When it was committed, in ms since the epoch."""
-    expire_timestamp: int = field("int64", since=1, until=1, default=-1, ignorable=True)
+    expire_timestamp: int = field("int64", default=-1, since=1, until=1, ignorable=True)
     """When the offset expires, in ms since the epoch; -1 for the broker's own rule. (v1-v1)"""
-    topic_id: UUID = field("uuid", since=4, tag=0, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=4, tag=0, ignorable=True)
     """Id of the topic, so that one made anew is distinguished; all zero if unknown. (v4+, tag 0)"""
     tags: dict[int, bytes] | None = None

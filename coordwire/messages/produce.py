@@ -6,63 +6,62 @@ With acks 0 the broker sends no response at all, so a capture holds requests tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field, struct
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionProduceData(Struct, flexible=9):
     """What to append to one partition."""
 
-    index: int = field("int32")
+    index: int = field("int32", default=0)
     """Its number within the topic."""
-    records: bytes | None = field("records", null=0, default=None)
+    records: bytes | None = field("records", default=None, null=0)
     """Record batches; from version 3 on exactly one batch, of format 2."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicProduceData(Struct, flexible=9):
     """What to append to one topic."""
 
-    name: str = field("string", until=12, ignorable=True, entity="topic_name")
+    name: str = field("string", default="", until=12, ignorable=True, entity="topic_name")
     """Its name, up to version 12. (v0-v12)"""
-    topic_id: UUID = field("uuid", since=13, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=13, ignorable=True)
     """Its id, in place of the name (KIP-516). (v13+)"""
-    partition_data: list[PartitionProduceData] = array(PartitionProduceData)
+    partition_data: list[PartitionProduceData] = array(PartitionProduceData, default=[])
     """What to append, a partition each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ProduceRequest(Request["ProduceResponse"], api_key=0, versions=(0, 13), flexible=9):
     """Appends record batches to partitions and learns their offsets. Goes to the leader of each partition."""
 
-    transactional_id: str | None = field("string", since=3, null=0, default=None, entity="transactional_id")
+    transactional_id: str | None = field("string", default=None, since=3, null=0, entity="transactional_id")
     """Null outside a transaction (KIP-98). (v3+)"""
-    acks: int = field("int16")
+    acks: int = field("int16", default=0)
     """0: no response, 1: once the leader has it, -1: once all in-sync replicas have."""
-    timeout_ms: int = field("int32")
+    timeout_ms: int = field("int32", default=0)
     """Longest wait for the acknowledgements, in ms."""
-    topic_data: list[TopicProduceData] = array(TopicProduceData)
+    topic_data: list[TopicProduceData] = array(TopicProduceData, default=[])
     """What to append, a topic each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class BatchIndexAndErrorMessage(Struct, flexible=9):
     """A record that made the broker refuse its batch (KIP-467)."""
 
-    batch_index: int = field("int32")
+    batch_index: int = field("int32", default=0)
     """The record's place in the batch, from 0."""
-    batch_index_error_message: str | None = field("string", null=0, default=None)
+    batch_index_error_message: str | None = field("string", default=None, null=0)
     """What is wrong with it; null if the broker doesn't say."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaderIdAndEpoch(Struct, flexible=9):
     """The leader that the broker knows, for a producer that came to the wrong one."""
 
@@ -73,65 +72,67 @@ class LeaderIdAndEpoch(Struct, flexible=9):
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionProduceResponse(Struct, flexible=9):
     """What became of one partition's records."""
 
-    index: int = field("int32")
+    index: int = field("int32", default=0)
     """Its number within the topic."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why nothing was appended."""
-    base_offset: int = field("int64")
+    base_offset: int = field("int64", default=0)
     """The offset of the first record appended; -1 after an error."""
-    log_append_time_ms: int = field("int64", since=2, default=-1, ignorable=True)
+    log_append_time_ms: int = field("int64", default=-1, since=2, ignorable=True)
     """Broker time in ms since 1970; -1 if records keep the producer's (KIP-32). (v2+)"""
-    log_start_offset: int = field("int64", since=5, default=-1, ignorable=True)
+    log_start_offset: int = field("int64", default=-1, since=5, ignorable=True)
     """The first offset that is still in the log; -1 if unknown. (v5+)"""
-    record_errors: list[BatchIndexAndErrorMessage] = array(BatchIndexAndErrorMessage, since=8, ignorable=True)
+    record_errors: list[BatchIndexAndErrorMessage] = array(
+        BatchIndexAndErrorMessage, default=[], since=8, ignorable=True
+    )
     """The records to blame for a refused batch (KIP-467). (v8+)"""
-    error_message: str | None = field("string", since=8, null=0, default=None, ignorable=True)
+    error_message: str | None = field("string", default=None, since=8, null=0, ignorable=True)
     """Sums up the record errors; null if there are none (KIP-467). (v8+)"""
-    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, since=10, tag=0)
+    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, default=LeaderIdAndEpoch(), since=10, tag=0)
     """Where to go, if this broker doesn't lead the partition (KIP-951). (v10+, tag 0)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicProduceResponse(Struct, flexible=9):
     """What became of one topic's records."""
 
-    name: str = field("string", until=12, ignorable=True, entity="topic_name")
+    name: str = field("string", default="", until=12, ignorable=True, entity="topic_name")
     """Its name, up to version 12. (v0-v12)"""
-    topic_id: UUID = field("uuid", since=13, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=13, ignorable=True)
     """Its id, in place of the name (KIP-516). (v13+)"""
-    partition_responses: list[PartitionProduceResponse] = array(PartitionProduceResponse)
+    partition_responses: list[PartitionProduceResponse] = array(PartitionProduceResponse, default=[])
     """What became of them, a partition each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class NodeEndpoint(Struct, flexible=9):
     """How to reach a broker that current_leader names."""
 
-    node_id: int = field("int32", entity="broker_id")
+    node_id: int = field("int32", default=0, entity="broker_id")
     """The broker's id."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Its host name or address."""
-    port: int = field("int32")
+    port: int = field("int32", default=0)
     """Its TCP port."""
-    rack: str | None = field("string", null=0, default=None)
+    rack: str | None = field("string", default=None, null=0)
     """Its rack; null if it has none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ProduceResponse(Response, answers=ProduceRequest, api_key=0, versions=(0, 13), flexible=9):
     """The response to ProduceRequest."""
 
-    responses: list[TopicProduceResponse] = array(TopicProduceResponse)
+    responses: list[TopicProduceResponse] = array(TopicProduceResponse, default=[])
     """What became of the records, a topic each."""
-    throttle_time_ms: int = field("int32", since=1, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=1, ignorable=True)
     """Throttling in ms: 0, or how long the quota holds this client back. (v1+)"""
-    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=10, tag=0)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, default=[], since=10, tag=0)
     """The leaders that current_leader names (KIP-951). (v10+, tag 0)"""
     tags: dict[int, bytes] | None = None

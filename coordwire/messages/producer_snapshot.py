@@ -7,40 +7,38 @@ file's name is the offset up to which the log was read for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Message, Struct, array, field
+from coordwire.codec import Message, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ProducerEntry(Struct):
     """One producer."""
 
-    producer_id: int = field("int64", entity="producer_id")
+    producer_id: int = field("int64", default=0, entity="producer_id")
     """The producer's id."""
-    epoch: int = field("int16")
+    epoch: int = field("int16", default=0)
     """Its epoch when it wrote last."""
-    last_sequence: int = field("int32")
+    last_sequence: int = field("int32", default=0)
     """Sequence number of the last record it wrote; -1 for none in this epoch."""
-    last_offset: int = field("int64")
+    last_offset: int = field("int64", default=0)
     """Offset of that record; -1 for none."""
-    offset_delta: int = field("int32")
+    offset_delta: int = field("int32", default=0)
     """That record's offset minus that of the first one of its batch."""
-    timestamp: int = field("int64")
+    timestamp: int = field("int64", default=0)
     """Largest timestamp of what was written last, in ms since 1970."""
-    coordinator_epoch: int = field("int32")
+    coordinator_epoch: int = field("int32", default=0)
     """Epoch of the transaction coordinator that wrote the last end marker; -1 for none."""
-    current_txn_first_offset: int = field("int64")
+    current_txn_first_offset: int = field("int64", default=0)
     """First offset of the transaction that is open; -1 for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ProducerSnapshot(Message, versions=(1, 1)):
     """A partition's idempotent and transactional producers (KIP-98)."""
 
-    crc: int = field("uint32")
+    crc: int = field("uint32", default=0)
     """CRC-32C of all that follows it."""
-    producer_entries: list[ProducerEntry] = array(ProducerEntry)
+    producer_entries: list[ProducerEntry] = array(ProducerEntry, default=[])
     """The producers, in the order of the broker's hash map."""
     tags: dict[int, bytes] | None = None

@@ -3,37 +3,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, field
+from coordwire.codec import ZERO_UUID, Request, Response, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PushTelemetryRequest(Request["PushTelemetryResponse"], api_key=72, versions=(0, 0), flexible=0):
     """Sent at the interval of the subscription, and once more when the client ends. A change of
     subscription is answered with UNKNOWN_SUBSCRIPTION_ID.
     """
 
-    client_instance_id: UUID = field("uuid")
+    client_instance_id: UUID = field("uuid", default=ZERO_UUID)
     """The client's id, from GetTelemetrySubscriptions."""
-    subscription_id: int = field("int32")
+    subscription_id: int = field("int32", default=0)
     """The subscription that the metrics follow."""
-    terminating: bool = field("bool")
+    terminating: bool = field("bool", default=False)
     """True: the client ends, this is its last push."""
-    compression_type: int = field("int8")
+    compression_type: int = field("int8", default=0)
     """How metrics is compressed: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
-    metrics: bytes = field("bytes")
+    metrics: bytes = field("bytes", default=b"")
     """OpenTelemetry's MetricsData in protobuf, compressed."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PushTelemetryResponse(Response, answers=PushTelemetryRequest, api_key=72, versions=(0, 0), flexible=0):
     """The response to PushTelemetryRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the metrics were not taken, such as TELEMETRY_TOO_LARGE."""
     tags: dict[int, bytes] | None = None

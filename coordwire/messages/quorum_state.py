@@ -6,28 +6,27 @@ The file holds the JSON form, with the version under "data_version".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Message, Struct, array, field
+from coordwire.codec import ZERO_UUID, Message, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Voter(Struct, flexible=0):
     """One voter."""
 
-    voter_id: int = field("int32", until=0)
+    voter_id: int = field("int32", default=0, until=0)
     """The voter's node id. (v0-v0)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class QuorumStateData(Message, versions=(0, 1), flexible=0):
     """A voter's election state. v1 votes for a directory, and leaves the set of voters to the log
     (KIP-853).
     """
 
-    cluster_id: str = field("string", until=0)
+    cluster_id: str = field("string", default="", until=0)
     """The cluster's id; empty if unknown. (v0-v0)"""
     leader_id: int = field("int32", default=-1, entity="broker_id")
     """Node id of the leader; -1 for none known."""
@@ -35,10 +34,10 @@ class QuorumStateData(Message, versions=(0, 1), flexible=0):
     """The epoch that the voter is in; -1 before the first."""
     voted_id: int = field("int32", default=-1)
     """Node id of whom it voted for in this epoch; -1 for none."""
-    voted_directory_id: UUID = field("uuid", since=1)
+    voted_directory_id: UUID = field("uuid", default=ZERO_UUID, since=1)
     """Log directory of whom it voted for; all zero if unknown (KIP-853). (v1+)"""
-    applied_offset: int = field("int64", until=0)
+    applied_offset: int = field("int64", default=0, until=0)
     """Not used; 0. (v0-v0)"""
-    current_voters: list[Voter] | None = array(Voter, until=0, null=0)
+    current_voters: list[Voter] | None = array(Voter, default=[], until=0, null=0)
     """The voters, as configured; null if unknown. (v0-v0)"""
     tags: dict[int, bytes] | None = None

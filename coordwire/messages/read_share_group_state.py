@@ -3,98 +3,97 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionData(Struct, flexible=0):
     """A partition whose state is wanted."""
 
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """Its number within the topic."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The epoch that the partition's leader acts in; an older one is fenced."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ReadStateData(Struct, flexible=0):
     """The partitions of one topic whose state is wanted."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[PartitionData] = array(PartitionData)
+    partitions: list[PartitionData] = array(PartitionData, default=[])
     """Whose state to read."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ReadShareGroupStateRequest(
     Request["ReadShareGroupStateResponse"], api_key=84, versions=(0, 0), flexible=0
 ):
     """Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932)."""
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The share group whose state is wanted."""
-    topics: list[ReadStateData] = array(ReadStateData)
+    topics: list[ReadStateData] = array(ReadStateData, default=[])
     """What to read, a topic each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StateBatch(Struct, flexible=0):
     """Offsets in a row that are in the same state."""
 
-    first_offset: int = field("int64")
+    first_offset: int = field("int64", default=0)
     """Where the run starts."""
-    last_offset: int = field("int64")
+    last_offset: int = field("int64", default=0)
     """Where it ends, itself included."""
-    delivery_state: int = field("int8")
+    delivery_state: int = field("int8", default=0)
     """0 available, 2 acknowledged, 4 archived."""
-    delivery_count: int = field("int16")
+    delivery_count: int = field("int16", default=0)
     """How often the records were handed to a consumer."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionResult(Struct, flexible=0):
     """The state of one partition."""
 
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """Its number within the topic."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why there is no state."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """Explains the error; null if there is none."""
-    state_epoch: int = field("int32")
+    state_epoch: int = field("int32", default=0)
     """The epoch that the state was last set up with; later writes repeat it."""
-    start_offset: int = field("int64")
+    start_offset: int = field("int64", default=0)
     """All records before it are done with; -1 if not yet known."""
-    state_batches: list[StateBatch] = array(StateBatch)
+    state_batches: list[StateBatch] = array(StateBatch, default=[])
     """States from start_offset on; offsets in none of them are available."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ReadStateResult(Struct, flexible=0):
     """The state of one topic's partitions."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[PartitionResult] = array(PartitionResult)
+    partitions: list[PartitionResult] = array(PartitionResult, default=[])
     """The state, a partition each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ReadShareGroupStateResponse(
     Response, answers=ReadShareGroupStateRequest, api_key=84, versions=(0, 0), flexible=0
 ):
     """The response to ReadShareGroupStateRequest."""
 
-    results: list[ReadStateResult] = array(ReadStateResult)
+    results: list[ReadStateResult] = array(ReadStateResult, default=[])
     """The state, a topic each."""
     tags: dict[int, bytes] | None = None

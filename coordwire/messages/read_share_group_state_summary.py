@@ -3,35 +3,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionData(Struct, flexible=0):
     """A partition whose state is wanted."""
 
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """Its number within the topic."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The partition's leader epoch, as the sender knows it."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ReadStateSummaryData(Struct, flexible=0):
     """The partitions of one topic whose state is wanted."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[PartitionData] = array(PartitionData)
+    partitions: list[PartitionData] = array(PartitionData, default=[])
     """Whose state to read."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ReadShareGroupStateSummaryRequest(
     Request["ReadShareGroupStateSummaryResponse"], api_key=87, versions=(0, 1), flexible=0
 ):
@@ -39,51 +38,51 @@ class ReadShareGroupStateSummaryRequest(
     coordinator (KIP-932).
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The share group whose state is wanted."""
-    topics: list[ReadStateSummaryData] = array(ReadStateSummaryData)
+    topics: list[ReadStateSummaryData] = array(ReadStateSummaryData, default=[])
     """What to read, a topic each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionResult(Struct, flexible=0):
     """The state of one partition, in short."""
 
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """Its number within the topic."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why there is no state."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """Explains the error; null if there is none."""
-    state_epoch: int = field("int32")
+    state_epoch: int = field("int32", default=0)
     """The epoch that the state was last set up with."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The leader epoch stored with the state."""
-    start_offset: int = field("int64")
+    start_offset: int = field("int64", default=0)
     """All records before it are done with; -1 if not yet known."""
-    delivery_complete_count: int = field("int32", since=1, default=-1, ignorable=True)
+    delivery_complete_count: int = field("int32", default=-1, since=1, ignorable=True)
     """Acknowledged and archived records from start_offset on; -1 if unknown (KIP-1226). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ReadStateSummaryResult(Struct, flexible=0):
     """The state of one topic's partitions, in short."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[PartitionResult] = array(PartitionResult)
+    partitions: list[PartitionResult] = array(PartitionResult, default=[])
     """The state, a partition each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ReadShareGroupStateSummaryResponse(
     Response, answers=ReadShareGroupStateSummaryRequest, api_key=87, versions=(0, 1), flexible=0
 ):
     """The response to ReadShareGroupStateSummaryRequest."""
 
-    results: list[ReadStateSummaryResult] = array(ReadStateSummaryResult)
+    results: list[ReadStateSummaryResult] = array(ReadStateSummaryResult, default=[])
     """The state, a topic each."""
     tags: dict[int, bytes] | None = None

@@ -3,37 +3,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, field
+from coordwire.codec import ZERO_UUID, Request, Response, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class RemoveRaftVoterRequest(Request["RemoveRaftVoterResponse"], api_key=81, versions=(0, 0), flexible=0):
     """Requests from the quorum's leader to remove one voter; the answer follows the commit. A leader that
     removes itself resigns afterwards.
     """
 
-    cluster_id: str | None = field("string", null=0)
+    cluster_id: str | None = field("string", default="", null=0)
     """The cluster meant; null for whichever answers."""
-    voter_id: int = field("int32")
+    voter_id: int = field("int32", default=0)
     """Node id of the voter to remove."""
-    voter_directory_id: UUID = field("uuid")
+    voter_directory_id: UUID = field("uuid", default=ZERO_UUID)
     """Its directory id; must match, so that a replaced disk is not mistaken."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class RemoveRaftVoterResponse(
     Response, answers=RemoveRaftVoterRequest, api_key=81, versions=(0, 0), flexible=0
 ):
     """The response to RemoveRaftVoterRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the voter was not removed."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None

@@ -3,34 +3,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, field
+from coordwire.codec import Request, Response, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class RenewDelegationTokenRequest(
     Request["RenewDelegationTokenResponse"], api_key=39, versions=(0, 2), flexible=2
 ):
     """Prolongs a token up to its greatest lifetime (KIP-48). The owner and the renewers may do so."""
 
-    hmac: bytes = field("bytes", secret=True)
+    hmac: bytes = field("bytes", default=b"", secret=True)
     """The token's secret, by which it is found."""
-    renew_period_ms: int = field("int64")
+    renew_period_ms: int = field("int64", default=0)
     """Time to live from now, in ms; -1 for the broker's setting."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class RenewDelegationTokenResponse(
     Response, answers=RenewDelegationTokenRequest, api_key=39, versions=(0, 2), flexible=2
 ):
     """The response to RenewDelegationTokenRequest."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the token was not renewed."""
-    expiry_timestamp_ms: int = field("int64")
+    expiry_timestamp_ms: int = field("int64", default=0)
     """The new end of the token's life, ms since the epoch."""
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
     tags: dict[int, bytes] | None = None

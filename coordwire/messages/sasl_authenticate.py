@@ -6,32 +6,30 @@ It repeats until the mechanism is through; what the tokens mean is the mechanism
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, field
+from coordwire.codec import Request, Response, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class SaslAuthenticateRequest(Request["SaslAuthenticateResponse"], api_key=36, versions=(0, 2), flexible=2):
     """Carries one step of the exchange that SaslHandshake version 1 opens (KIP-152)."""
 
-    auth_bytes: bytes = field("bytes", secret=True)
+    auth_bytes: bytes = field("bytes", default=b"", secret=True)
     """The client's token; may hold secrets (PLAIN sends the password)."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class SaslAuthenticateResponse(
     Response, answers=SaslAuthenticateRequest, api_key=36, versions=(0, 2), flexible=2
 ):
     """The response to SaslAuthenticateRequest."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the client was refused."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """Explains the error; null if there is none."""
-    auth_bytes: bytes = field("bytes", secret=True)
+    auth_bytes: bytes = field("bytes", default=b"", secret=True)
     """The broker's token; may be empty."""
-    session_lifetime_ms: int = field("int64", since=1, ignorable=True)
+    session_lifetime_ms: int = field("int64", default=0, since=1, ignorable=True)
     """Authenticate again within so many ms; 0 for no end (KIP-368). (v1+)"""
     tags: dict[int, bytes] | None = None

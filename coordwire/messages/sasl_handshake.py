@@ -7,26 +7,24 @@ SaslAuthenticate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, array, field
+from coordwire.codec import Request, Response, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class SaslHandshakeRequest(Request["SaslHandshakeResponse"], api_key=17, versions=(0, 1)):
     """Picks the mechanism; the broker agrees or lists those that it takes (KIP-43)."""
 
-    mechanism: str = field("string")
+    mechanism: str = field("string", default="")
     """The one picked: "PLAIN", "SCRAM-SHA-256", "OAUTHBEARER", …"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class SaslHandshakeResponse(Response, answers=SaslHandshakeRequest, api_key=17, versions=(0, 1)):
     """The response to SaslHandshakeRequest."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the mechanism can't be used."""
-    mechanisms: list[str] = array("string")
+    mechanisms: list[str] = array("string", default=[])
     """Those that the broker takes on this listener."""
     tags: dict[int, bytes] | None = None

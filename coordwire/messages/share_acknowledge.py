@@ -3,134 +3,133 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field, struct
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AcknowledgementBatch(Struct, flexible=0):
     """What the member did with a run of records. Gaps mark offsets without a record."""
 
-    first_offset: int = field("int64")
+    first_offset: int = field("int64", default=0)
     """First offset of the batch."""
-    last_offset: int = field("int64")
+    last_offset: int = field("int64", default=0)
     """Last offset of the batch, inclusive."""
-    acknowledge_types: list[int] = array("int8")
+    acknowledge_types: list[int] = array("int8", default=[])
     """One for each offset, or one for all: 0 gap, 1 accept, 2 release, 3 reject, 4 renew."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AcknowledgePartition(Struct, flexible=0):
     """The acknowledgements for one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    acknowledgement_batches: list[AcknowledgementBatch] = array(AcknowledgementBatch)
+    acknowledgement_batches: list[AcknowledgementBatch] = array(AcknowledgementBatch, default=[])
     """Records acknowledged."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AcknowledgeTopic(Struct, flexible=0):
     """The acknowledgements for one topic."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[AcknowledgePartition] = array(AcknowledgePartition)
+    partitions: list[AcknowledgePartition] = array(AcknowledgePartition, default=[])
     """Its partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareAcknowledgeRequest(Request["ShareAcknowledgeResponse"], api_key=79, versions=(0, 2), flexible=0):
     """Acknowledges acquired records without fetching more (KIP-932). It belongs to the session that
     ShareFetch opened.
     """
 
-    group_id: str | None = field("string", null=0, default=None, entity="group_id")
+    group_id: str | None = field("string", default=None, null=0, entity="group_id")
     """The share group that reads; null if not given."""
-    member_id: str | None = field("string", null=0, entity="member_id")
+    member_id: str | None = field("string", default="", null=0, entity="member_id")
     """The member that acquired the records; null if not given."""
-    share_session_epoch: int = field("int32")
+    share_session_epoch: int = field("int32", default=0)
     """Counts the session's requests, those of ShareFetch too; -1 closes it."""
-    is_renew_ack: bool = field("bool", since=2)
+    is_renew_ack: bool = field("bool", default=False, since=2)
     """True if some acknowledgement renews a lock (KIP-1222). (v2+)"""
-    topics: list[AcknowledgeTopic] = array(AcknowledgeTopic)
+    topics: list[AcknowledgeTopic] = array(AcknowledgeTopic, default=[])
     """What to acknowledge, by topic."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaderIdAndEpoch(Struct, flexible=0):
     """Who leads a partition, for a member that asked the wrong broker."""
 
-    leader_id: int = field("int32", entity="broker_id")
+    leader_id: int = field("int32", default=0, entity="broker_id")
     """Broker id of the leader; -1 if unknown."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The leader's epoch; -1 if unknown."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionData(Struct, flexible=0):
     """What became of one partition's acknowledgements."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the acknowledgements were refused."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """More about the error; null for none."""
-    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch)
+    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, default=LeaderIdAndEpoch())
     """The leader to turn to, where the broker asked is not it."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareAcknowledgeTopicResponse(Struct, flexible=0):
     """What became of one topic's acknowledgements."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[PartitionData] = array(PartitionData)
+    partitions: list[PartitionData] = array(PartitionData, default=[])
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class NodeEndpoint(Struct, flexible=0):
     """How to reach a leader named above."""
 
-    node_id: int = field("int32", entity="broker_id")
+    node_id: int = field("int32", default=0, entity="broker_id")
     """The broker's id."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Its host name."""
-    port: int = field("int32")
+    port: int = field("int32", default=0)
     """Its TCP port."""
-    rack: str | None = field("string", null=0, default=None)
+    rack: str | None = field("string", default=None, null=0)
     """Its rack; null for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareAcknowledgeResponse(
     Response, answers=ShareAcknowledgeRequest, api_key=79, versions=(0, 2), flexible=0
 ):
     """The response to ShareAcknowledgeRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the whole request failed."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """More about the error; null for none."""
-    acquisition_lock_timeout_ms: int = field("int32", since=2, ignorable=True)
+    acquisition_lock_timeout_ms: int = field("int32", default=0, since=2, ignorable=True)
     """How long acquired records stay locked, in ms (KIP-1222). (v2+)"""
-    responses: list[ShareAcknowledgeTopicResponse] = array(ShareAcknowledgeTopicResponse)
+    responses: list[ShareAcknowledgeTopicResponse] = array(ShareAcknowledgeTopicResponse, default=[])
     """One outcome for each topic."""
-    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, default=[])
     """Addresses of the leaders in current_leader; empty if none is named."""
     tags: dict[int, bytes] | None = None

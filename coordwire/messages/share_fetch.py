@@ -3,181 +3,180 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field, struct
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AcknowledgementBatch(Struct, flexible=0):
     """What the member did with a run of records. Gaps mark offsets without a record."""
 
-    first_offset: int = field("int64")
+    first_offset: int = field("int64", default=0)
     """First offset of the batch."""
-    last_offset: int = field("int64")
+    last_offset: int = field("int64", default=0)
     """Last offset of the batch, inclusive."""
-    acknowledge_types: list[int] = array("int8")
+    acknowledge_types: list[int] = array("int8", default=[])
     """One for each offset, or one for all: 0 gap, 1 accept, 2 release, 3 reject, 4 renew."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FetchPartition(Struct, flexible=0):
     """One partition to fetch from, with the acknowledgements for it."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    partition_max_bytes: int = field("int32", until=0)
+    partition_max_bytes: int = field("int32", default=0, until=0)
     """In v0, most bytes to return from it; 0 to acknowledge only. (v0-v0)"""
-    acknowledgement_batches: list[AcknowledgementBatch] = array(AcknowledgementBatch)
+    acknowledgement_batches: list[AcknowledgementBatch] = array(AcknowledgementBatch, default=[])
     """Records acknowledged; empty for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FetchTopic(Struct, flexible=0):
     """The partitions of one topic to fetch from."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[FetchPartition] = array(FetchPartition)
+    partitions: list[FetchPartition] = array(FetchPartition, default=[])
     """Its partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ForgottenTopic(Struct, flexible=0):
     """The partitions of one topic that leave the session."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions to drop."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareFetchRequest(Request["ShareFetchResponse"], api_key=78, versions=(0, 2), flexible=0):
     """Fetches in a share group (KIP-932): records are locked for the member until it acknowledges them or
     the lock runs out. The partitions are kept in a session between the member and the broker, so that a
     request names only what changed.
     """
 
-    group_id: str | None = field("string", null=0, default=None, entity="group_id")
+    group_id: str | None = field("string", default=None, null=0, entity="group_id")
     """The share group that reads; null if not given."""
-    member_id: str | None = field("string", null=0, entity="member_id")
+    member_id: str | None = field("string", default="", null=0, entity="member_id")
     """The member that fetches, by the id it chose for itself; null if not given."""
-    share_session_epoch: int = field("int32")
+    share_session_epoch: int = field("int32", default=0)
     """0 opens a session, -1 closes it; else counts its requests up."""
-    max_wait_ms: int = field("int32")
+    max_wait_ms: int = field("int32", default=0)
     """How long to wait for min_bytes, in ms."""
-    min_bytes: int = field("int32")
+    min_bytes: int = field("int32", default=0)
     """Answer no sooner than with this many bytes, unless the wait is over."""
     max_bytes: int = field("int32", default=0x7FFFFFFF)
     """Most bytes to return; a first batch beyond it is returned all the same."""
-    max_records: int = field("int32", since=1)
+    max_records: int = field("int32", default=0, since=1)
     """Most records to acquire; whole batches may exceed it, unless the mode is 1. (v1+)"""
-    batch_size: int = field("int32", since=1)
+    batch_size: int = field("int32", default=0, since=1)
     """Records that an acquired batch should best have. (v1+)"""
-    share_acquire_mode: int = field("int8", since=2, ignorable=True)
+    share_acquire_mode: int = field("int8", default=0, since=2, ignorable=True)
     """0 acquires whole batches, 1 never more than max_records (KIP-1206). (v2+)"""
-    is_renew_ack: bool = field("bool", since=2)
+    is_renew_ack: bool = field("bool", default=False, since=2)
     """True if some acknowledgement renews a lock; nothing is fetched then (KIP-1222). (v2+)"""
-    topics: list[FetchTopic] = array(FetchTopic)
+    topics: list[FetchTopic] = array(FetchTopic, default=[])
     """Partitions new to the session or with acknowledgements."""
-    forgotten_topics_data: list[ForgottenTopic] = array(ForgottenTopic)
+    forgotten_topics_data: list[ForgottenTopic] = array(ForgottenTopic, default=[])
     """Partitions that leave the session."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LeaderIdAndEpoch(Struct, flexible=0):
     """Who leads a partition, for a member that asked the wrong broker."""
 
-    leader_id: int = field("int32", entity="broker_id")
+    leader_id: int = field("int32", default=0, entity="broker_id")
     """Broker id of the leader; -1 if unknown."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The leader's epoch; -1 if unknown."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AcquiredRecords(Struct, flexible=0):
     """A run of records that are now locked for the member."""
 
-    first_offset: int = field("int64")
+    first_offset: int = field("int64", default=0)
     """First offset acquired."""
-    last_offset: int = field("int64")
+    last_offset: int = field("int64", default=0)
     """Last offset acquired, inclusive."""
-    delivery_count: int = field("int16")
+    delivery_count: int = field("int16", default=0)
     """How often these were delivered, this time included."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionData(Struct, flexible=0):
     """Records and outcome of the acknowledgements in one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why nothing was fetched."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """More about the error; null for none."""
-    acknowledge_error_code: int = field("int16", entity="error_code")
+    acknowledge_error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the acknowledgements were refused."""
-    acknowledge_error_message: str | None = field("string", null=0, default=None)
+    acknowledge_error_message: str | None = field("string", default=None, null=0)
     """More about that error; null for none."""
-    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch)
+    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, default=LeaderIdAndEpoch())
     """The leader to turn to, where the broker asked is not it."""
-    records: bytes | None = field("records", null=0, null_until=0)
+    records: bytes | None = field("records", default=b"", null=0, null_until=0)
     """Record batches; may hold more than what was acquired; empty for none. (null up to v0)"""
-    acquired_records: list[AcquiredRecords] = array(AcquiredRecords)
+    acquired_records: list[AcquiredRecords] = array(AcquiredRecords, default=[])
     """Which of the records the member may process."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareFetchableTopicResponse(Struct, flexible=0):
     """The answers for one topic."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[PartitionData] = array(PartitionData)
+    partitions: list[PartitionData] = array(PartitionData, default=[])
     """One answer for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class NodeEndpoint(Struct, flexible=0):
     """How to reach a leader named above."""
 
-    node_id: int = field("int32", entity="broker_id")
+    node_id: int = field("int32", default=0, entity="broker_id")
     """The broker's id."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Its host name."""
-    port: int = field("int32")
+    port: int = field("int32", default=0)
     """Its TCP port."""
-    rack: str | None = field("string", null=0, default=None)
+    rack: str | None = field("string", default=None, null=0)
     """Its rack; null for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareFetchResponse(Response, answers=ShareFetchRequest, api_key=78, versions=(0, 2), flexible=0):
     """The response to ShareFetchRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the whole request failed."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """More about the error; null for none."""
-    acquisition_lock_timeout_ms: int = field("int32", since=1)
+    acquisition_lock_timeout_ms: int = field("int32", default=0, since=1)
     """How long acquired records stay locked, in ms. (v1+)"""
-    responses: list[ShareFetchableTopicResponse] = array(ShareFetchableTopicResponse)
+    responses: list[ShareFetchableTopicResponse] = array(ShareFetchableTopicResponse, default=[])
     """The answers, by topic."""
-    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, default=[])
     """Addresses of the leaders in current_leader; empty if none is named."""
     tags: dict[int, bytes] | None = None

@@ -3,101 +3,100 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field, struct
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupDescribeRequest(
     Request["ShareGroupDescribeResponse"], api_key=77, versions=(0, 1), flexible=0
 ):
     """Reports the state, the members and the assignments of share groups (KIP-932)."""
 
-    group_ids: list[str] = array("string", entity="group_id")
+    group_ids: list[str] = array("string", default=[], entity="group_id")
     """The groups to describe."""
-    include_authorized_operations: bool = field("bool")
+    include_authorized_operations: bool = field("bool", default=False)
     """True asks for authorized_operations."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicPartitions(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """Its name."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Assignment(Struct, flexible=0):
     """What a member reads."""
 
-    topic_partitions: list[TopicPartitions] = array(TopicPartitions)
+    topic_partitions: list[TopicPartitions] = array(TopicPartitions, default=[])
     """The partitions, a topic each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Member(Struct, flexible=0):
     """A member of the group."""
 
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The UUID that the member picked."""
-    rack_id: str | None = field("string", null=0, default=None)
+    rack_id: str | None = field("string", default=None, null=0)
     """Its rack; null if it has none."""
-    member_epoch: int = field("int32")
+    member_epoch: int = field("int32", default=0)
     """The epoch that it has reached."""
-    client_id: str = field("string")
+    client_id: str = field("string", default="")
     """The client id of its request headers."""
-    client_host: str = field("string")
+    client_host: str = field("string", default="")
     """The address that it connects from."""
-    subscribed_topic_names: list[str] = array("string", entity="topic_name")
+    subscribed_topic_names: list[str] = array("string", default=[], entity="topic_name")
     """The topics that it wants."""
-    assignment: Assignment = struct(Assignment)
+    assignment: Assignment = struct(Assignment, default=Assignment())
     """What it reads now."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribedGroup(Struct, flexible=0):
     """A share group."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why it is not described."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """Explains the error; null if there is none."""
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """Which group."""
-    group_state: str = field("string")
+    group_state: str = field("string", default="")
     """"Empty", "Stable" or "Dead"; empty after an error."""
-    group_epoch: int = field("int32")
+    group_epoch: int = field("int32", default=0)
     """Grows when members, subscriptions or topics change."""
-    assignment_epoch: int = field("int32")
+    assignment_epoch: int = field("int32", default=0)
     """The group epoch that the target assignment was made for."""
-    assignor_name: str = field("string")
+    assignor_name: str = field("string", default="")
     """Who assigns, on the broker; usually "simple"."""
-    members: list[Member] = array(Member)
+    members: list[Member] = array(Member, default=[])
     """Empty if the group has none."""
     authorized_operations: int = field("int32", default=-0x80000000)
     """Bits of the operations allowed on it; the least int32 if not asked."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupDescribeResponse(
     Response, answers=ShareGroupDescribeRequest, api_key=77, versions=(0, 1), flexible=0
 ):
     """The response to ShareGroupDescribeRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """Throttling in ms: 0, or how long the quota holds this client back."""
-    groups: list[DescribedGroup] = array(DescribedGroup)
+    groups: list[DescribedGroup] = array(DescribedGroup, default=[])
     """The groups asked for."""
     tags: dict[int, bytes] | None = None

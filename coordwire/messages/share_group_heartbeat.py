@@ -7,69 +7,68 @@ applies.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field, struct
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupHeartbeatRequest(
     Request["ShareGroupHeartbeatResponse"], api_key=76, versions=(0, 1), flexible=0
 ):
     """Keeps a member in its share group, reports what it wants and returns its assignment (KIP-932)."""
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The share group to be in."""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """A UUID that the member picks itself and keeps for its lifetime."""
-    member_epoch: int = field("int32")
+    member_epoch: int = field("int32", default=0)
     """0 joins, -1 leaves; otherwise the epoch last received."""
-    rack_id: str | None = field("string", null=0, default=None)
+    rack_id: str | None = field("string", default=None, null=0)
     """The member's rack; null if it has none or it is unchanged."""
-    subscribed_topic_names: list[str] | None = array("string", null=0, default=None, entity="topic_name")
+    subscribed_topic_names: list[str] | None = array("string", default=None, null=0, entity="topic_name")
     """Null if unchanged since the last heartbeat."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicPartitions(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Assignment(Struct, flexible=0):
     """What a member shall read."""
 
-    topic_partitions: list[TopicPartitions] = array(TopicPartitions)
+    topic_partitions: list[TopicPartitions] = array(TopicPartitions, default=[])
     """The partitions, a topic each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupHeartbeatResponse(
     Response, answers=ShareGroupHeartbeatRequest, api_key=76, versions=(0, 1), flexible=0
 ):
     """The response to ShareGroupHeartbeatRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """Throttling in ms: 0, or how long the quota holds this client back."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the heartbeat was refused."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """Explains the error; null if there is none."""
-    member_id: str | None = field("string", null=0, default=None, entity="member_id")
+    member_id: str | None = field("string", default=None, null=0, entity="member_id")
     """The member that is answered; may be null."""
-    member_epoch: int = field("int32")
+    member_epoch: int = field("int32", default=0)
     """To be sent with the next heartbeat."""
-    heartbeat_interval_ms: int = field("int32")
+    heartbeat_interval_ms: int = field("int32", default=0)
     """When to send the next heartbeat, in ms."""
-    assignment: Assignment | None = struct(Assignment, null=0, default=None)
+    assignment: Assignment | None = struct(Assignment, default=None, null=0)
     """All that the member shall read; null if unchanged."""
     tags: dict[int, bytes] | None = None

@@ -8,51 +8,50 @@ gone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Message, Struct, array, field
+from coordwire.codec import ZERO_UUID, Message, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupPartitionMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
     Key of record type 9 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionMetadata(Struct, flexible=0):
     """One partition's racks."""
 
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition's number."""
-    racks: list[str] = array("string")
+    racks: list[str] = array("string", default=[])
     """The racks of its replicas."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicMetadata(Struct, flexible=0):
     """One topic subscribed."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    num_partitions: int = field("int32")
+    num_partitions: int = field("int32", default=0)
     """How many partitions the topic has."""
-    partition_metadata: list[PartitionMetadata] = array(PartitionMetadata)
+    partition_metadata: list[PartitionMetadata] = array(PartitionMetadata, default=[])
     """Racks by partition; empty if no rack is known."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupPartitionMetadataValue(Message, versions=(0, 0), flexible=0):
     """The partitions and racks of all topics subscribed. Written by Kafka 4.0 alone; since then a hash in
     ShareGroupMetadataValue serves.
@@ -60,222 +59,222 @@ class ShareGroupPartitionMetadataValue(Message, versions=(0, 0), flexible=0):
     Value of record type 9 in __consumer_offsets.
     """
 
-    topics: list[TopicMetadata] = array(TopicMetadata)
+    topics: list[TopicMetadata] = array(TopicMetadata, default=[])
     """The topics that the group subscribes to."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupMemberMetadataKey(Message, versions=(0, 0)):
     """Which member of which group.
 
     Key of record type 10 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupMemberMetadataValue(Message, versions=(0, 0), flexible=0):
     """A member as it described itself.
 
     Value of record type 10 in __consumer_offsets.
     """
 
-    rack_id: str | None = field("string", null=0)
+    rack_id: str | None = field("string", default="", null=0)
     """The rack the member runs in; null for none."""
-    client_id: str = field("string")
+    client_id: str = field("string", default="")
     """What the member's client calls itself."""
-    client_host: str = field("string")
+    client_host: str = field("string", default="")
     """The address that the member last came from."""
-    subscribed_topic_names: list[str] = array("string", entity="topic_name")
+    subscribed_topic_names: list[str] = array("string", default=[], entity="topic_name")
     """Topics wanted by name."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
     Key of record type 11 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupMetadataValue(Message, versions=(0, 0), flexible=0):
     """A group's epoch, and what the topics looked like then.
 
     Value of record type 11 in __consumer_offsets.
     """
 
-    epoch: int = field("int32")
+    epoch: int = field("int32", default=0)
     """The group's epoch, one more with every change of members or topics."""
-    metadata_hash: int = field("int64")
+    metadata_hash: int = field("int64", default=0)
     """Hash over the partitions and racks of all topics subscribed; 0 for none yet."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupTargetAssignmentMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
     Key of record type 12 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupTargetAssignmentMetadataValue(Message, versions=(0, 0), flexible=0):
     """Which epoch the target assignment is for.
 
     Value of record type 12 in __consumer_offsets.
     """
 
-    assignment_epoch: int = field("int32")
+    assignment_epoch: int = field("int32", default=0)
     """The group epoch that the target assignment was made for."""
-    assignment_timestamp: int = field("int64", tag=0)
+    assignment_timestamp: int = field("int64", default=0, tag=0)
     """When it was computed, in ms since the epoch; 0 if unknown. (tag 0)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupTargetAssignmentMemberKey(Message, versions=(0, 0)):
     """Which member of which group.
 
     Key of record type 13 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicPartition(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupTargetAssignmentMemberValue(Message, versions=(0, 0), flexible=0):
     """A member's target; several members may share a partition.
 
     Value of record type 13 in __consumer_offsets.
     """
 
-    topic_partitions: list[TopicPartition] = array(TopicPartition)
+    topic_partitions: list[TopicPartition] = array(TopicPartition, default=[])
     """All that the member shall read, by topic."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupCurrentMemberAssignmentKey(Message, versions=(0, 0)):
     """Which member of which group.
 
     Key of record type 14 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicPartitions(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupCurrentMemberAssignmentValue(Message, versions=(0, 0), flexible=0):
     """What a member reads now.
 
     Value of record type 14 in __consumer_offsets.
     """
 
-    member_epoch: int = field("int32")
+    member_epoch: int = field("int32", default=0)
     """The epoch that the member is in."""
-    previous_member_epoch: int = field("int32")
+    previous_member_epoch: int = field("int32", default=0)
     """The epoch before it, in case its answer never reached the member."""
-    state: int = field("int8")
+    state: int = field("int8", default=0)
     """0: stable; share groups know no other state."""
-    assigned_partitions: list[TopicPartitions] = array(TopicPartitions)
+    assigned_partitions: list[TopicPartitions] = array(TopicPartitions, default=[])
     """What it reads now."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupStatePartitionMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
     Key of record type 15 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicPartitionsInfo(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicInfo(Struct, flexible=0):
     """One topic."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareGroupStatePartitionMetadataValue(Message, versions=(0, 0), flexible=0):
     """How far the share state of the group's partitions has been set up or removed.
 
     Value of record type 15 in __consumer_offsets.
     """
 
-    initializing_topics: list[TopicPartitionsInfo] = array(TopicPartitionsInfo)
+    initializing_topics: list[TopicPartitionsInfo] = array(TopicPartitionsInfo, default=[])
     """Partitions whose share state is being set up."""
-    initialized_topics: list[TopicPartitionsInfo] = array(TopicPartitionsInfo)
+    initialized_topics: list[TopicPartitionsInfo] = array(TopicPartitionsInfo, default=[])
     """Partitions whose share state is there."""
-    deleting_topics: list[TopicInfo] = array(TopicInfo)
+    deleting_topics: list[TopicInfo] = array(TopicInfo, default=[])
     """Topics whose share state is being removed."""
     tags: dict[int, bytes] | None = None

@@ -8,44 +8,43 @@ one. A record without a value removes the partition.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Message, Struct, array, field
+from coordwire.codec import ZERO_UUID, Message, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareSnapshotKey(Message, versions=(0, 0)):
     """Whose share state it is: a group's, for one partition.
 
     Key of record type 0 in __share_group_state.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The share group's id."""
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition's number."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareSnapshotValueStateBatch(Struct, flexible=0):
     """A run of offsets with one state."""
 
-    first_offset: int = field("int64")
+    first_offset: int = field("int64", default=0)
     """The first offset of the run."""
-    last_offset: int = field("int64")
+    last_offset: int = field("int64", default=0)
     """The last offset of the run, itself included."""
-    delivery_state: int = field("int8")
+    delivery_state: int = field("int8", default=0)
     """0 available, 1 acquired, 2 acknowledged, 3 being archived, 4 archived."""
-    delivery_count: int = field("int16")
+    delivery_count: int = field("int16", default=0)
     """How often it has been delivered."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareSnapshotValue(Message, versions=(0, 0), flexible=0):
     """The whole share state of a partition. Kafka 4.0, where share groups were a preview, had another
     layout under the same version.
@@ -53,57 +52,57 @@ class ShareSnapshotValue(Message, versions=(0, 0), flexible=0):
     Value of record type 0 in __share_group_state.
     """
 
-    snapshot_epoch: int = field("int32")
+    snapshot_epoch: int = field("int32", default=0)
     """Number of the snapshot, one more with each; an update names the one it changes."""
-    state_epoch: int = field("int32")
+    state_epoch: int = field("int32", default=0)
     """Epoch of the share state, one more each time the group's start is set anew."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """Leader epoch of the share partition's leader, so that an older one is fenced."""
-    start_offset: int = field("int64")
+    start_offset: int = field("int64", default=0)
     """The first offset still in flight: all before it is done; -1 for none yet."""
     delivery_complete_count: int = field("int32", default=-1, tag=0)
     """How many records from the start offset on are done; -1 if unknown. (tag 0)"""
-    create_timestamp: int = field("int64")
+    create_timestamp: int = field("int64", default=0)
     """When the snapshot was first made, in ms since the epoch."""
-    write_timestamp: int = field("int64")
+    write_timestamp: int = field("int64", default=0)
     """When it was written, in ms since the epoch."""
-    state_batches: list[ShareSnapshotValueStateBatch] = array(ShareSnapshotValueStateBatch)
+    state_batches: list[ShareSnapshotValueStateBatch] = array(ShareSnapshotValueStateBatch, default=[])
     """Runs of offsets with one state each; none for a run that was never read."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareUpdateKey(Message, versions=(0, 0)):
     """Whose share state it is: a group's, for one partition.
 
     Key of record type 1 in __share_group_state.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The share group's id."""
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition's number."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareUpdateValueStateBatch(Struct, flexible=0):
     """A run of offsets with one state."""
 
-    first_offset: int = field("int64")
+    first_offset: int = field("int64", default=0)
     """The first offset of the run."""
-    last_offset: int = field("int64")
+    last_offset: int = field("int64", default=0)
     """The last offset of the run, itself included."""
-    delivery_state: int = field("int8")
+    delivery_state: int = field("int8", default=0)
     """0 available, 1 acquired, 2 acknowledged, 3 being archived, 4 archived."""
-    delivery_count: int = field("int16")
+    delivery_count: int = field("int16", default=0)
     """How often it has been delivered."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ShareUpdateValue(Message, versions=(0, 0), flexible=0):
     """What has changed since the snapshot. Kafka 4.0, where share groups were a preview, had another
     layout under the same version.
@@ -111,14 +110,14 @@ class ShareUpdateValue(Message, versions=(0, 0), flexible=0):
     Value of record type 1 in __share_group_state.
     """
 
-    snapshot_epoch: int = field("int32")
+    snapshot_epoch: int = field("int32", default=0)
     """Number of the snapshot, one more with each; an update names the one it changes."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """Leader epoch of the share partition's leader, so that an older one is fenced."""
-    start_offset: int = field("int64")
+    start_offset: int = field("int64", default=0)
     """The first offset still in flight; -1: as before."""
     delivery_complete_count: int = field("int32", default=-1, tag=0)
     """How many records from the start offset on are done; -1 if unknown. (tag 0)"""
-    state_batches: list[ShareUpdateValueStateBatch] = array(ShareUpdateValueStateBatch)
+    state_batches: list[ShareUpdateValueStateBatch] = array(ShareUpdateValueStateBatch, default=[])
     """Runs of offsets whose state has changed."""
     tags: dict[int, bytes] | None = None

@@ -7,36 +7,34 @@ order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Message, Struct, array, field
+from coordwire.codec import Message, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StickyAssignorTopicPartition(Struct):
     """What the member held of one topic."""
 
-    topic: str = field("string", entity="topic_name")
+    topic: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions held."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StickyAssignorUserData(Message, versions=(0, 1)):
     """What a member held before the rebalance, under the protocol "sticky" (KIP-54). v1 adds the
     generation (KIP-341).
     """
 
-    previous_assignment: list[StickyAssignorTopicPartition] = array(StickyAssignorTopicPartition)
+    previous_assignment: list[StickyAssignorTopicPartition] = array(StickyAssignorTopicPartition, default=[])
     """What it held, by topic."""
-    generation: int = field("int32", since=1, default=-1, ignorable=True)
+    generation: int = field("int32", default=-1, since=1, ignorable=True)
     """The generation that it held that in; -1 for none (KIP-341). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CooperativeStickyAssignorUserData(Message, versions=(0, 0)):
     """Since when a member holds its owned_partitions, under the protocol "cooperative-sticky" (KIP-429)."""
 

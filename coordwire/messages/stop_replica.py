@@ -3,101 +3,99 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StopReplicaPartitionV0(Struct, flexible=2):
     """One replica to stop (v0)."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StopReplicaTopicV1(Struct, flexible=2):
     """The replicas to stop in one topic (v1-2)."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partition_indexes: list[int] = array("int32")
+    partition_indexes: list[int] = array("int32", default=[])
     """The partitions' numbers."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StopReplicaPartitionState(Struct, flexible=2):
     """One replica to stop (v3)."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
     leader_epoch: int = field("int32", default=-1)
     """The controller's leader epoch; -1 if unknown, -2 when the topic is deleted."""
-    delete_partition: bool = field("bool")
+    delete_partition: bool = field("bool", default=False)
     """True: delete the replica's data too."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StopReplicaTopicState(Struct, flexible=2):
     """The replicas to stop in one topic (v3)."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partition_states: list[StopReplicaPartitionState] = array(StopReplicaPartitionState)
+    partition_states: list[StopReplicaPartitionState] = array(StopReplicaPartitionState, default=[])
     """Its partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StopReplicaRequest(Request["StopReplicaResponse"], api_key=5, versions=(0, 4), flexible=2):
     """Sent at a reassignment, the deletion of a topic, or a broker's shutdown. Under KRaft the metadata
     log takes its place; Kafka 4.0 dropped the API.
     """
 
-    controller_id: int = field("int32", entity="broker_id")
+    controller_id: int = field("int32", default=0, entity="broker_id")
     """Node id of the controller that sends."""
-    is_k_raft_controller: bool = field("bool", since=4)
+    is_k_raft_controller: bool = field("bool", default=False, since=4)
     """True: the controller runs KRaft, during the migration (KIP-866). (v4+)"""
-    controller_epoch: int = field("int32")
+    controller_epoch: int = field("int32", default=0)
     """The controller's epoch; a broker that knows a newer one refuses."""
-    broker_epoch: int = field("int64", since=1, default=-1, ignorable=True)
+    broker_epoch: int = field("int64", default=-1, since=1, ignorable=True)
     """The life of the broker that is meant; -1 if unknown (KIP-380). (v1+)"""
-    delete_partitions: bool = field("bool", until=2)
+    delete_partitions: bool = field("bool", default=False, until=2)
     """True: delete the data of all these replicas too (v0-2). (v0-v2)"""
-    ungrouped_partitions: list[StopReplicaPartitionV0] = array(StopReplicaPartitionV0, until=0)
+    ungrouped_partitions: list[StopReplicaPartitionV0] = array(StopReplicaPartitionV0, default=[], until=0)
     """Every partition with its topic's name (v0). (v0-v0)"""
-    topics: list[StopReplicaTopicV1] = array(StopReplicaTopicV1, since=1, until=2)
+    topics: list[StopReplicaTopicV1] = array(StopReplicaTopicV1, default=[], since=1, until=2)
     """The partitions' numbers by topic (v1-2, KIP-380). (v1-v2)"""
-    topic_states: list[StopReplicaTopicState] = array(StopReplicaTopicState, since=3)
+    topic_states: list[StopReplicaTopicState] = array(StopReplicaTopicState, default=[], since=3)
     """The partitions by topic, each with its own choices (v3, KIP-570). (v3+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StopReplicaPartitionError(Struct, flexible=2):
     """What became of one replica."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the replica was not stopped."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StopReplicaResponse(Response, answers=StopReplicaRequest, api_key=5, versions=(0, 4), flexible=2):
     """The response to StopReplicaRequest."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the whole request was refused, such as STALE_CONTROLLER_EPOCH."""
-    partition_errors: list[StopReplicaPartitionError] = array(StopReplicaPartitionError)
+    partition_errors: list[StopReplicaPartitionError] = array(StopReplicaPartitionError, default=[])
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None

@@ -8,191 +8,192 @@ UTF-8, which differs from UTF-8 in characters that no topic or host has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Message, Struct, array, field
+from coordwire.codec import ZERO_UUID, Message, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TaskId(Struct):
     """One task, up to v6."""
 
-    topic_group_id: int = field("int32")
+    topic_group_id: int = field("int32", default=0)
     """Number of the subtopology."""
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition that the task works on."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionToOffsetSum(Struct):
     """One task of a subtopology, in v7 to v9."""
 
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition that the task works on."""
-    offset_sum: int = field("int64")
+    offset_sum: int = field("int64", default=0)
     """Sum of the offsets of its stores; -2 if it was active, -3 if unknown."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TaskOffsetSum(Struct):
     """How far the state of a task has come, or of all tasks of a subtopology (KIP-441)."""
 
-    topic_group_id: int = field("int32")
+    topic_group_id: int = field("int32", default=0)
     """Number of the subtopology."""
-    partition: int = field("int32", since=10)
+    partition: int = field("int32", default=0, since=10)
     """The partition that the task works on. (v10+)"""
-    offset_sum: int = field("int64", since=10)
+    offset_sum: int = field("int64", default=0, since=10)
     """Sum of the offsets of its stores; -2 if it was active, -3 if unknown. (v10+)"""
-    named_topology: str | None = field("string", since=10, null=0)
+    named_topology: str | None = field("string", default="", since=10, null=0)
     """The topology, where several have names; null for the one that has none. (v10+)"""
-    partition_to_offset_sum: list[PartitionToOffsetSum] = array(PartitionToOffsetSum, since=7, until=9)
+    partition_to_offset_sum: list[PartitionToOffsetSum] = array(
+        PartitionToOffsetSum, default=[], since=7, until=9
+    )
     """The tasks, by partition. (v7-v9)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class ClientTag(Struct):
     """A word about the client, for spreading standbys over racks."""
 
-    key: bytes = field("bytes")
+    key: bytes = field("bytes", default=b"")
     """The tag's name, in UTF-8."""
-    value: bytes = field("bytes")
+    value: bytes = field("bytes", default=b"")
     """Its value, in UTF-8."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class SubscriptionInfoData(Message, versions=(1, 11)):
     """What a Streams client has, in JoinGroup. v2 adds its endpoint (KIP-67), v3 version probing
     (KIP-268), v7 offsets in place of tasks (KIP-441), v8 a field that forces a rejoin, v9 an error, v10
     named topologies, v11 tags (KIP-708).
     """
 
-    version: int = field("int32")
+    version: int = field("int32", default=0)
     """The version of these bytes."""
-    latest_supported_version: int = field("int32", since=3, default=-1)
+    latest_supported_version: int = field("int32", default=-1, since=3)
     """The newest version that the client knows (KIP-268). (v3+)"""
-    process_id: UUID = field("uuid")
+    process_id: UUID = field("uuid", default=ZERO_UUID)
     """The client's process, made anew at each start."""
-    prev_tasks: list[TaskId] = array(TaskId, until=6)
+    prev_tasks: list[TaskId] = array(TaskId, default=[], until=6)
     """Tasks that were active here. (v0-v6)"""
-    standby_tasks: list[TaskId] = array(TaskId, until=6)
+    standby_tasks: list[TaskId] = array(TaskId, default=[], until=6)
     """Tasks that have state here. (v0-v6)"""
-    user_end_point: bytes = field("bytes", since=2)
+    user_end_point: bytes = field("bytes", default=b"", since=2)
     """Where the client can be queried, host:port in UTF-8; empty for nowhere. (v2+)"""
-    task_offset_sums: list[TaskOffsetSum] = array(TaskOffsetSum, since=7)
+    task_offset_sums: list[TaskOffsetSum] = array(TaskOffsetSum, default=[], since=7)
     """The tasks that have state here, and how far it has come (KIP-441). (v7+)"""
-    unique_field: int = field("int8", since=8)
+    unique_field: int = field("int8", default=0, since=8)
     """A number that changes, so that the broker sees a change. (v8+)"""
-    error_code: int = field("int32", since=9)
+    error_code: int = field("int32", default=0, since=9)
     """0, or 4 to stop all of the application (KIP-663). (v9+)"""
-    client_tags: list[ClientTag] = array(ClientTag, since=11)
+    client_tags: list[ClientTag] = array(ClientTag, default=[], since=11)
     """Words about the client, such as its rack (KIP-708). (v11+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AssignmentTaskId(Struct):
     """One task."""
 
-    topic_group_id: int = field("int32")
+    topic_group_id: int = field("int32", default=0)
     """Number of the subtopology."""
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition that the task works on."""
-    named_topology: list[int] = array("int16", since=10)
+    named_topology: list[int] = array("int16", default=[], since=10)
     """The topology's name in UTF-16 units; empty for the one that has none. (v10+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AssignmentTopicPartition(Struct):
     """One partition."""
 
-    topic: str = field("string", entity="topic_name")
+    topic: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition's number."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AssignmentStandbyTask(Struct):
     """One standby task."""
 
-    topic_group_id: int = field("int32")
+    topic_group_id: int = field("int32", default=0)
     """Number of the subtopology."""
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition that the task works on."""
-    named_topology: list[int] = array("int16", since=10)
+    named_topology: list[int] = array("int16", default=[], since=10)
     """The topology's name in UTF-16 units; empty for the one that has none. (v10+)"""
-    partitions: list[AssignmentTopicPartition] = array(AssignmentTopicPartition)
+    partitions: list[AssignmentTopicPartition] = array(AssignmentTopicPartition, default=[])
     """The partitions of its input."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AssignmentTopicIndex(Struct):
     """A topic that is named once, from v5 on."""
 
-    index: int = field("int32")
+    index: int = field("int32", default=0)
     """The number used for the topic below."""
-    topic: str = field("string", entity="topic_name")
+    topic: str = field("string", default="", entity="topic_name")
     """The topic's name."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AssignmentHostPartition(Struct):
     """One partition at a host."""
 
-    topic: str = field("string", until=4, entity="topic_name")
+    topic: str = field("string", default="", until=4, entity="topic_name")
     """The topic's name. (v0-v4)"""
-    topic_index: int = field("int32", since=5)
+    topic_index: int = field("int32", default=0, since=5)
     """Its number in topics. (v5+)"""
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """The partition's number."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AssignmentHost(Struct):
     """A client's endpoint, and what can be asked there (KIP-67)."""
 
-    host: str = field("string")
+    host: str = field("string", default="")
     """The host that can be queried."""
-    port: int = field("int32")
+    port: int = field("int32", default=0)
     """Its port."""
-    partitions: list[AssignmentHostPartition] = array(AssignmentHostPartition)
+    partitions: list[AssignmentHostPartition] = array(AssignmentHostPartition, default=[])
     """The partitions whose state it has."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class AssignmentInfo(Message, versions=(1, 11)):
     """What a Streams client shall do, in SyncGroup. v2 adds where state can be queried (KIP-67), v3
     version probing (KIP-268), v4 an error, v5 numbers for topics, v6 where standbys are (KIP-535), v7
     the next rebalance (KIP-441), v10 named topologies.
     """
 
-    version: int = field("int32")
+    version: int = field("int32", default=0)
     """The version of these bytes."""
-    commonly_supported_version: int = field("int32", since=3, default=-1)
+    commonly_supported_version: int = field("int32", default=-1, since=3)
     """The newest version that all clients know (KIP-268). (v3+)"""
-    active_tasks: list[AssignmentTaskId] = array(AssignmentTaskId)
+    active_tasks: list[AssignmentTaskId] = array(AssignmentTaskId, default=[])
     """Tasks to run, in the order of the assigned partitions."""
-    standby_tasks: list[AssignmentStandbyTask] = array(AssignmentStandbyTask)
+    standby_tasks: list[AssignmentStandbyTask] = array(AssignmentStandbyTask, default=[])
     """Tasks whose state to keep up."""
-    topics: list[AssignmentTopicIndex] = array(AssignmentTopicIndex, since=5)
+    topics: list[AssignmentTopicIndex] = array(AssignmentTopicIndex, default=[], since=5)
     """The topics named below. (v5+)"""
-    partitions_by_host: list[AssignmentHost] = array(AssignmentHost, since=2)
+    partitions_by_host: list[AssignmentHost] = array(AssignmentHost, default=[], since=2)
     """Where the state of active tasks can be queried (KIP-67). (v2+)"""
-    standby_partitions_by_host: list[AssignmentHost] = array(AssignmentHost, since=6)
+    standby_partitions_by_host: list[AssignmentHost] = array(AssignmentHost, default=[], since=6)
     """Where that of standby tasks can (KIP-535). (v6+)"""
-    err_code: int = field("int32", since=4)
+    err_code: int = field("int32", default=0, since=4)
     """0, or why there is no assignment, in the assignor's own numbers. (v4+)"""
-    next_rebalance_ms: int = field("int64", since=7, default=0x7FFFFFFFFFFFFFFF)
+    next_rebalance_ms: int = field("int64", default=0x7FFFFFFFFFFFFFFF, since=7)
     """When to rebalance again, in ms since the epoch; the greatest int64 for never (KIP-441). (v7+)"""
     tags: dict[int, bytes] | None = None

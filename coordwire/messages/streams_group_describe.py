@@ -3,258 +3,256 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field, struct
+from coordwire.codec import Request, Response, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupDescribeRequest(
     Request["StreamsGroupDescribeResponse"], api_key=89, versions=(0, 1), flexible=0
 ):
     """Reports the state, the topology, the members and the tasks of streams groups (KIP-1071)."""
 
-    group_ids: list[str] = array("string", entity="group_id")
+    group_ids: list[str] = array("string", default=[], entity="group_id")
     """Whom to tell about."""
-    include_authorized_operations: bool = field("bool")
+    include_authorized_operations: bool = field("bool", default=False)
     """True asks for authorized_operations."""
-    include_topology_description: bool = field("bool", since=1)
+    include_topology_description: bool = field("bool", default=False, since=1)
     """True asks for topology_description (KIP-1331). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class KeyValue(Struct, flexible=0):
     """A setting or tag."""
 
-    key: str = field("string")
+    key: str = field("string", default="")
     """Its name."""
-    value: str = field("string")
+    value: str = field("string", default="")
     """What it is set to."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicInfo(Struct, flexible=0):
     """An internal topic that the application needs."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """What it is called."""
-    partitions: int = field("int32")
+    partitions: int = field("int32", default=0)
     """How many it must have; 0 if the broker works it out."""
-    replication_factor: int = field("int16")
+    replication_factor: int = field("int16", default=0)
     """Replicas of each partition; 0 for the broker's default."""
-    topic_configs: list[KeyValue] = array(KeyValue)
+    topic_configs: list[KeyValue] = array(KeyValue, default=[])
     """Settings for its creation."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Subtopology(Struct, flexible=0):
     """A part of the topology whose tasks run on their own."""
 
-    subtopology_id: str = field("string")
+    subtopology_id: str = field("string", default="")
     """Its name within the topology."""
-    source_topics: list[str] = array("string", entity="topic_name")
+    source_topics: list[str] = array("string", default=[], entity="topic_name")
     """The topics that it reads, with patterns resolved, but for internal ones."""
-    repartition_sink_topics: list[str] = array("string", entity="topic_name")
+    repartition_sink_topics: list[str] = array("string", default=[], entity="topic_name")
     """Internal topics that it writes for another subtopology to read."""
-    state_changelog_topics: list[TopicInfo] = array(TopicInfo)
+    state_changelog_topics: list[TopicInfo] = array(TopicInfo, default=[])
     """Internal topics that back up its state stores."""
-    repartition_source_topics: list[TopicInfo] = array(TopicInfo)
+    repartition_source_topics: list[TopicInfo] = array(TopicInfo, default=[])
     """Internal topics that it reads from another subtopology."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Topology(Struct, flexible=0):
     """What the application computes, as the group holds it."""
 
-    epoch: int = field("int32")
+    epoch: int = field("int32", default=0)
     """Grows with each change of the topology."""
-    subtopologies: list[Subtopology] | None = array(Subtopology, null=0, default=None)
+    subtopologies: list[Subtopology] | None = array(Subtopology, default=None, null=0)
     """Its independent parts; null while the topology can't be set up."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Endpoint(Struct, flexible=0):
     """Where a client serves interactive queries."""
 
-    host: str = field("string")
+    host: str = field("string", default="")
     """Its host name or address."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """Its TCP port, unsigned."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TaskOffset(Struct, flexible=0):
     """How far the state of one task is."""
 
-    subtopology_id: str = field("string")
+    subtopology_id: str = field("string", default="")
     """Which part of the topology."""
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """Which of its tasks."""
-    offset: int = field("int64")
+    offset: int = field("int64", default=0)
     """Summed up over the task's changelog partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TaskIds(Struct, flexible=0):
     """Tasks of one subtopology, one a partition."""
 
-    subtopology_id: str = field("string")
+    subtopology_id: str = field("string", default="")
     """Which part of the topology."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """The input partitions, each of them a task."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Assignment(Struct, flexible=0):
     """The tasks of one member."""
 
-    active_tasks: list[TaskIds] = array(TaskIds)
+    active_tasks: list[TaskIds] = array(TaskIds, default=[])
     """Those that it processes."""
-    standby_tasks: list[TaskIds] = array(TaskIds)
+    standby_tasks: list[TaskIds] = array(TaskIds, default=[])
     """Those that it keeps a copy of."""
-    warmup_tasks: list[TaskIds] = array(TaskIds)
+    warmup_tasks: list[TaskIds] = array(TaskIds, default=[])
     """Those that it prepares to take over."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Member(Struct, flexible=0):
     """A member of the group."""
 
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The UUID that the member picked."""
-    member_epoch: int = field("int32")
+    member_epoch: int = field("int32", default=0)
     """The epoch that it has reached."""
-    instance_id: str | None = field("string", null=0, default=None, entity="instance_id")
+    instance_id: str | None = field("string", default=None, null=0, entity="instance_id")
     """A static member's own name; null if it is dynamic."""
-    rack_id: str | None = field("string", null=0, default=None)
+    rack_id: str | None = field("string", default=None, null=0)
     """Its rack; null if it has none."""
-    client_id: str = field("string")
+    client_id: str = field("string", default="")
     """The client id of its request headers."""
-    client_host: str = field("string")
+    client_host: str = field("string", default="")
     """The address that it connects from."""
-    topology_epoch: int = field("int32")
+    topology_epoch: int = field("int32", default=0)
     """The topology that it runs, by its epoch."""
-    process_id: str = field("string")
+    process_id: str = field("string", default="")
     """Names the process, which may run several members."""
-    user_endpoint: Endpoint | None = struct(Endpoint, null=0, default=None)
+    user_endpoint: Endpoint | None = struct(Endpoint, default=None, null=0)
     """Where it serves interactive queries; null if nowhere."""
-    client_tags: list[KeyValue] = array(KeyValue)
+    client_tags: list[KeyValue] = array(KeyValue, default=[])
     """For rack-aware placing of standbys."""
-    task_offsets: list[TaskOffset] = array(TaskOffset)
+    task_offsets: list[TaskOffset] = array(TaskOffset, default=[])
     """How far its tasks' state is restored."""
-    task_end_offsets: list[TaskOffset] = array(TaskOffset)
+    task_end_offsets: list[TaskOffset] = array(TaskOffset, default=[])
     """Where the changelogs of its tasks end."""
-    assignment: Assignment = struct(Assignment)
+    assignment: Assignment = struct(Assignment, default=Assignment())
     """What it runs now."""
-    target_assignment: Assignment = struct(Assignment)
+    target_assignment: Assignment = struct(Assignment, default=Assignment())
     """What it shall run in the end."""
-    is_classic: bool = field("bool")
+    is_classic: bool = field("bool", default=False)
     """True for a member that still uses the classic protocol."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopologyDescriptionNode(Struct, flexible=0):
     """A node of the processing graph."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """Its name, such as "KSTREAM-SOURCE-0000000000"."""
-    node_type: int = field("int8")
+    node_type: int = field("int8", default=0)
     """1 source, 2 processor, 3 sink."""
-    source_topics: list[str] = array("string", entity="topic_name")
+    source_topics: list[str] = array("string", default=[], entity="topic_name")
     """The topics that a source reads; empty if they are found at run time."""
-    sink_topic: str | None = field("string", null=0, default=None, entity="topic_name")
+    sink_topic: str | None = field("string", default=None, null=0, entity="topic_name")
     """The topic that a sink writes; null if it is chosen at run time."""
-    stores: list[str] = array("string")
+    stores: list[str] = array("string", default=[])
     """The state stores that a processor uses, by name."""
-    successors: list[str] = array("string")
+    successors: list[str] = array("string", default=[])
     """The nodes that take its output, by name."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopologyDescriptionSubtopology(Struct, flexible=0):
     """A part of the topology whose tasks run on their own, node by node."""
 
-    subtopology_id: str = field("string")
+    subtopology_id: str = field("string", default="")
     """Its name within the topology."""
-    nodes: list[TopologyDescriptionNode] = array(TopologyDescriptionNode)
+    nodes: list[TopologyDescriptionNode] = array(TopologyDescriptionNode, default=[])
     """Its nodes."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopologyDescriptionGlobalStore(Struct, flexible=0):
     """A state store that every client holds whole."""
 
-    source: TopologyDescriptionNode = struct(TopologyDescriptionNode)
+    source: TopologyDescriptionNode = struct(TopologyDescriptionNode, default=TopologyDescriptionNode())
     """The source node that feeds it."""
-    processor: TopologyDescriptionNode = struct(TopologyDescriptionNode)
+    processor: TopologyDescriptionNode = struct(TopologyDescriptionNode, default=TopologyDescriptionNode())
     """The processor node that fills it."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopologyDescription(Struct, flexible=0):
     """The whole topology of the application, for people to read (KIP-1331)."""
 
-    subtopologies: list[TopologyDescriptionSubtopology] = array(TopologyDescriptionSubtopology)
+    subtopologies: list[TopologyDescriptionSubtopology] = array(TopologyDescriptionSubtopology, default=[])
     """The parts that it consists of."""
-    global_stores: list[TopologyDescriptionGlobalStore] = array(TopologyDescriptionGlobalStore)
+    global_stores: list[TopologyDescriptionGlobalStore] = array(TopologyDescriptionGlobalStore, default=[])
     """The global state stores that it uses."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class DescribedGroup(Struct, flexible=0):
     """A streams group."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why it is not described."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """Explains the error; null if there is none."""
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """Which group."""
-    group_state: str = field("string")
+    group_state: str = field("string", default="")
     """"Empty", "NotReady", "Assigning", "Reconciling", "Stable" or "Dead"."""
-    group_epoch: int = field("int32")
+    group_epoch: int = field("int32", default=0)
     """Grows when members, topology or topics change."""
-    assignment_epoch: int = field("int32")
+    assignment_epoch: int = field("int32", default=0)
     """The group epoch that the target assignment was made for."""
-    topology: Topology | None = struct(Topology, null=0, default=None)
+    topology: Topology | None = struct(Topology, default=None, null=0)
     """Null if no member has brought one yet."""
-    members: list[Member] = array(Member)
+    members: list[Member] = array(Member, default=[])
     """Empty if the group has none."""
     authorized_operations: int = field("int32", default=-0x80000000)
     """Bits of the operations allowed on it; the least int32 if not asked."""
     topology_description: TopologyDescription | None = struct(
-        TopologyDescription, since=1, null=0, default=None
+        TopologyDescription, default=None, since=1, null=0
     )
     """The topology node by node; null unless the status is 3 (KIP-1331). (v1+)"""
-    topology_description_status: int = field("int8", since=1)
+    topology_description_status: int = field("int8", default=0, since=1)
     """0 not asked for, 1 none stored, 2 the broker couldn't fetch it, 3 available (KIP-1331). (v1+)"""
-    assignor_name: str | None = field("string", since=1, null=0, default=None, ignorable=True)
+    assignor_name: str | None = field("string", default=None, since=1, null=0, ignorable=True)
     """The assignor that the next assignment will be made with; null after an error (KIP-1357). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupDescribeResponse(
     Response, answers=StreamsGroupDescribeRequest, api_key=89, versions=(0, 1), flexible=0
 ):
     """The response to StreamsGroupDescribeRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """Throttling in ms: 0, or how long the quota holds this client back."""
-    groups: list[DescribedGroup] = array(DescribedGroup)
+    groups: list[DescribedGroup] = array(DescribedGroup, default=[])
     """The groups asked for."""
     tags: dict[int, bytes] | None = None

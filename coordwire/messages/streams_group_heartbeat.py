@@ -6,118 +6,116 @@ Null means "as in the heartbeat before" nearly everywhere; on joining, everythin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field, struct
+from coordwire.codec import Request, Response, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class KeyValue(Struct, flexible=0):
     """A setting or tag."""
 
-    key: str = field("string")
+    key: str = field("string", default="")
     """Its name."""
-    value: str = field("string")
+    value: str = field("string", default="")
     """What it is set to."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicInfo(Struct, flexible=0):
     """An internal topic that the application needs."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """What it is called."""
-    partitions: int = field("int32")
+    partitions: int = field("int32", default=0)
     """How many it must have; 0 if the broker works it out."""
-    replication_factor: int = field("int16")
+    replication_factor: int = field("int16", default=0)
     """Replicas of each partition; 0 for the broker's default."""
-    topic_configs: list[KeyValue] = array(KeyValue)
+    topic_configs: list[KeyValue] = array(KeyValue, default=[])
     """Settings for its creation."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CopartitionGroup(Struct, flexible=0):
     """Topics that need equally many partitions, as indexes into the subtopology's lists."""
 
-    source_topics: list[int] = array("int16")
+    source_topics: list[int] = array("int16", default=[])
     """Indexes into source_topics, from 0."""
-    source_topic_regex: list[int] = array("int16")
+    source_topic_regex: list[int] = array("int16", default=[])
     """Indexes into source_topic_regex, from 0."""
-    repartition_source_topics: list[int] = array("int16")
+    repartition_source_topics: list[int] = array("int16", default=[])
     """Indexes into repartition_source_topics, from 0."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Subtopology(Struct, flexible=0):
     """A part of the topology whose tasks run on their own."""
 
-    subtopology_id: str = field("string")
+    subtopology_id: str = field("string", default="")
     """Its name within the topology."""
-    source_topics: list[str] = array("string", entity="topic_name")
+    source_topics: list[str] = array("string", default=[], entity="topic_name")
     """The topics that it reads, but for internal ones."""
-    source_topic_regex: list[str] = array("string")
+    source_topic_regex: list[str] = array("string", default=[])
     """Patterns of further topics that it reads."""
-    state_changelog_topics: list[TopicInfo] = array(TopicInfo)
+    state_changelog_topics: list[TopicInfo] = array(TopicInfo, default=[])
     """Internal topics that back up its state stores."""
-    repartition_sink_topics: list[str] = array("string", entity="topic_name")
+    repartition_sink_topics: list[str] = array("string", default=[], entity="topic_name")
     """Internal topics that it writes for another subtopology to read."""
-    repartition_source_topics: list[TopicInfo] = array(TopicInfo)
+    repartition_source_topics: list[TopicInfo] = array(TopicInfo, default=[])
     """Internal topics that it reads from another subtopology."""
-    copartition_groups: list[CopartitionGroup] = array(CopartitionGroup)
+    copartition_groups: list[CopartitionGroup] = array(CopartitionGroup, default=[])
     """Which topics need equally many partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Topology(Struct, flexible=0):
     """What the application computes, as far as the group has to know."""
 
-    epoch: int = field("int32")
+    epoch: int = field("int32", default=0)
     """Grows with each change of the topology."""
-    subtopologies: list[Subtopology] = array(Subtopology)
+    subtopologies: list[Subtopology] = array(Subtopology, default=[])
     """Its independent parts."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupHeartbeatRequestTaskIds(Struct, flexible=0):
     """Tasks of one subtopology, one a partition."""
 
-    subtopology_id: str = field("string")
+    subtopology_id: str = field("string", default="")
     """Which part of the topology."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """The input partitions, each of them a task."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupHeartbeatRequestEndpoint(Struct, flexible=0):
     """Where a client serves interactive queries."""
 
-    host: str = field("string")
+    host: str = field("string", default="")
     """Its host name or address."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """Its TCP port, unsigned."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TaskOffset(Struct, flexible=0):
     """How far the state of one task is."""
 
-    subtopology_id: str = field("string")
+    subtopology_id: str = field("string", default="")
     """Which part of the topology."""
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """Which of its tasks."""
-    offset: int = field("int64")
+    offset: int = field("int64", default=0)
     """Summed up over the task's changelog partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupHeartbeatRequest(
     Request["StreamsGroupHeartbeatResponse"], api_key=88, versions=(0, 1), flexible=0
 ):
@@ -125,156 +123,158 @@ class StreamsGroupHeartbeatRequest(
     has to run (KIP-1071).
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group, which is the application's id."""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """A UUID that the member picks itself and keeps for its lifetime."""
-    member_epoch: int = field("int32")
+    member_epoch: int = field("int32", default=0)
     """0 joins, -1 leaves, -2 leaves for a restart of a static member."""
-    endpoint_information_epoch: int = field("int32")
+    endpoint_information_epoch: int = field("int32", default=0)
     """The endpoint map that the member has, by its epoch."""
-    instance_id: str | None = field("string", null=0, default=None, entity="instance_id")
+    instance_id: str | None = field("string", default=None, null=0, entity="instance_id")
     """A static member's own name; null if it is dynamic."""
-    rack_id: str | None = field("string", null=0, default=None)
+    rack_id: str | None = field("string", default=None, null=0)
     """The member's rack; null if it has none or it is unchanged."""
     rebalance_timeout_ms: int = field("int32", default=-1)
     """Longest time to give tasks up, in ms; -1 if unchanged."""
-    topology: Topology | None = struct(Topology, null=0, default=None)
+    topology: Topology | None = struct(Topology, default=None, null=0)
     """Sent on joining; null otherwise."""
     active_tasks: list[StreamsGroupHeartbeatRequestTaskIds] | None = array(
-        StreamsGroupHeartbeatRequestTaskIds, null=0, default=None
+        StreamsGroupHeartbeatRequestTaskIds, default=None, null=0
     )
     """Those that it processes now; null if unchanged."""
     standby_tasks: list[StreamsGroupHeartbeatRequestTaskIds] | None = array(
-        StreamsGroupHeartbeatRequestTaskIds, null=0, default=None
+        StreamsGroupHeartbeatRequestTaskIds, default=None, null=0
     )
     """Those that it keeps a copy of now; null if unchanged."""
     warmup_tasks: list[StreamsGroupHeartbeatRequestTaskIds] | None = array(
-        StreamsGroupHeartbeatRequestTaskIds, null=0, default=None
+        StreamsGroupHeartbeatRequestTaskIds, default=None, null=0
     )
     """Those that it prepares to take over now; null if unchanged."""
-    process_id: str | None = field("string", null=0, default=None)
+    process_id: str | None = field("string", default=None, null=0)
     """Names the process, which may run several members; null if unchanged."""
     user_endpoint: StreamsGroupHeartbeatRequestEndpoint | None = struct(
-        StreamsGroupHeartbeatRequestEndpoint, null=0, default=None
+        StreamsGroupHeartbeatRequestEndpoint, default=None, null=0
     )
     """Where it serves interactive queries; null if nowhere or unchanged."""
-    client_tags: list[KeyValue] | None = array(KeyValue, null=0, default=None)
+    client_tags: list[KeyValue] | None = array(KeyValue, default=None, null=0)
     """For rack-aware placing of standbys; null if unchanged."""
-    task_offsets: list[TaskOffset] | None = array(TaskOffset, null=0, default=None)
+    task_offsets: list[TaskOffset] | None = array(TaskOffset, default=None, null=0)
     """How far its tasks' state is restored; null if unchanged."""
-    task_end_offsets: list[TaskOffset] | None = array(TaskOffset, null=0, default=None)
+    task_end_offsets: list[TaskOffset] | None = array(TaskOffset, default=None, null=0)
     """Where the changelogs of its tasks end; null if unchanged."""
-    shutdown_application: bool = field("bool")
+    shutdown_application: bool = field("bool", default=False)
     """True asks all members to stop."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Status(Struct, flexible=0):
     """Something that keeps the group from running as it should."""
 
-    status_code: int = field("int8")
+    status_code: int = field("int8", default=0)
     """0 stale topology, 1 no source, 2 partitions differ, 3 no internal topic, 4 shutdown, 5 delayed, 6 no
     client tags (v1).
     """
-    status_detail: str = field("string")
+    status_detail: str = field("string", default="")
     """Explains it to people."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupHeartbeatResponseTaskIds(Struct, flexible=0):
     """Tasks of one subtopology, one a partition."""
 
-    subtopology_id: str = field("string")
+    subtopology_id: str = field("string", default="")
     """Which part of the topology."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """The input partitions, each of them a task."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupHeartbeatResponseEndpoint(Struct, flexible=0):
     """Where a client serves interactive queries."""
 
-    host: str = field("string")
+    host: str = field("string", default="")
     """Its host name or address."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """Its TCP port, unsigned."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicPartition(Struct, flexible=0):
     """Partitions of one topic."""
 
-    topic: str = field("string", entity="topic_name")
+    topic: str = field("string", default="", entity="topic_name")
     """Its name."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class EndpointToPartitions(Struct, flexible=0):
     """The partitions whose state one client can be asked for."""
 
-    user_endpoint: StreamsGroupHeartbeatResponseEndpoint = struct(StreamsGroupHeartbeatResponseEndpoint)
+    user_endpoint: StreamsGroupHeartbeatResponseEndpoint = struct(
+        StreamsGroupHeartbeatResponseEndpoint, default=StreamsGroupHeartbeatResponseEndpoint()
+    )
     """Where to query it."""
-    active_partitions: list[TopicPartition] = array(TopicPartition)
+    active_partitions: list[TopicPartition] = array(TopicPartition, default=[])
     """Those that it processes."""
-    standby_partitions: list[TopicPartition] = array(TopicPartition)
+    standby_partitions: list[TopicPartition] = array(TopicPartition, default=[])
     """Those that it keeps a copy of."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupHeartbeatResponse(
     Response, answers=StreamsGroupHeartbeatRequest, api_key=88, versions=(0, 1), flexible=0
 ):
     """The response to StreamsGroupHeartbeatRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """Throttling in ms: 0, or how long the quota holds this client back."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the heartbeat was refused."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """Explains the error; null if there is none."""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The member that is answered."""
-    member_epoch: int = field("int32")
+    member_epoch: int = field("int32", default=0)
     """To be sent with the next heartbeat."""
-    heartbeat_interval_ms: int = field("int32")
+    heartbeat_interval_ms: int = field("int32", default=0)
     """When to send the next heartbeat, in ms."""
-    acceptable_recovery_lag_legacy: int = field("int32", until=0)
+    acceptable_recovery_lag_legacy: int = field("int32", default=0, until=0)
     """In v0, offsets that a warm-up task may lag and still count as caught up. (v0-v0)"""
-    task_offset_interval_ms: int = field("int32")
+    task_offset_interval_ms: int = field("int32", default=0)
     """How often to send task_offsets, in ms."""
-    acceptable_recovery_lag: int = field("int64", since=1, default=-1, ignorable=True)
+    acceptable_recovery_lag: int = field("int64", default=-1, since=1, ignorable=True)
     """Offsets that a warm-up task may lag and still count as caught up; -1 if the broker has no such
     setting. (v1+)
     """
-    status: list[Status] | None = array(Status, null=0)
+    status: list[Status] | None = array(Status, default=[], null=0)
     """What is wrong with the group; null if unchanged."""
     active_tasks: list[StreamsGroupHeartbeatResponseTaskIds] | None = array(
-        StreamsGroupHeartbeatResponseTaskIds, null=0, default=None
+        StreamsGroupHeartbeatResponseTaskIds, default=None, null=0
     )
     """Those to process from now on; null if unchanged."""
     standby_tasks: list[StreamsGroupHeartbeatResponseTaskIds] | None = array(
-        StreamsGroupHeartbeatResponseTaskIds, null=0, default=None
+        StreamsGroupHeartbeatResponseTaskIds, default=None, null=0
     )
     """Those to keep a copy of from now on; null if unchanged."""
     warmup_tasks: list[StreamsGroupHeartbeatResponseTaskIds] | None = array(
-        StreamsGroupHeartbeatResponseTaskIds, null=0, default=None
+        StreamsGroupHeartbeatResponseTaskIds, default=None, null=0
     )
     """Those to prepare for taking over; null if unchanged."""
-    topology_description_required: bool = field("bool", since=1)
+    topology_description_required: bool = field("bool", default=False, since=1)
     """True asks for a StreamsGroupTopologyDescriptionUpdate (KIP-1331). (v1+)"""
-    endpoint_information_epoch: int = field("int32")
+    endpoint_information_epoch: int = field("int32", default=0)
     """The epoch of the map below; sent back in heartbeats."""
     partitions_by_user_endpoint: list[EndpointToPartitions] | None = array(
-        EndpointToPartitions, null=0, default=None
+        EndpointToPartitions, default=None, null=0
     )
     """Who holds which state; null if unchanged."""
     tags: dict[int, bytes] | None = None

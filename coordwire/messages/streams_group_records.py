@@ -7,48 +7,48 @@ back: a member left, an assignment is void, the group is gone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Message, Struct, array, field, struct
+from coordwire.codec import Message, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
     Key of record type 17 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class LastAssignmentConfig(Struct, flexible=0):
     """One config of the group."""
 
-    key: str = field("string")
+    key: str = field("string", default="")
     """The config's name."""
-    value: str = field("string")
+    value: str = field("string", default="")
     """Its value."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupMetadataValue(Message, versions=(0, 0), flexible=0):
     """A group's epoch, and what its topics and topology looked like then.
 
     Value of record type 17 in __consumer_offsets.
     """
 
-    epoch: int = field("int32")
+    epoch: int = field("int32", default=0)
     """The group's epoch, one more with every change of members, topics or topology."""
-    metadata_hash: int = field("int64")
+    metadata_hash: int = field("int64", default=0)
     """Hash over the partitions and racks of all topics subscribed; 0 for none yet."""
     validated_topology_epoch: int = field("int32", default=-1, tag=0)
     """Epoch of the topology last found sound; -1 for none. (tag 0)"""
-    last_assignment_configs: list[LastAssignmentConfig] | None = array(LastAssignmentConfig, null=0, tag=1)
+    last_assignment_configs: list[LastAssignmentConfig] | None = array(
+        LastAssignmentConfig, default=[], null=0, tag=1
+    )
     """The group's configs that the last assignment was made by; empty if not kept. (tag 1)"""
     stored_description_topology_epoch: int = field("int32", default=-1, tag=2)
     """Epoch of the topology whose description the broker's plugin keeps; -1 for none, -2 for unsure (Kafka
@@ -61,122 +61,122 @@ class StreamsGroupMetadataValue(Message, versions=(0, 0), flexible=0):
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupMemberMetadataKey(Message, versions=(0, 0)):
     """Which member of which group.
 
     Key of record type 19 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Endpoint(Struct, flexible=0):
     """Where a member can be asked."""
 
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or address."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """Port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class KeyValue(Struct, flexible=0):
     """One tag."""
 
-    key: str = field("string")
+    key: str = field("string", default="")
     """The tag's name."""
-    value: str = field("string")
+    value: str = field("string", default="")
     """Its value."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupMemberMetadataValue(Message, versions=(0, 0), flexible=0):
     """A member as it described itself.
 
     Value of record type 19 in __consumer_offsets.
     """
 
-    instance_id: str | None = field("string", null=0, entity="instance_id")
+    instance_id: str | None = field("string", default="", null=0, entity="instance_id")
     """A static member's own name; null for a dynamic one."""
-    rack_id: str | None = field("string", null=0)
+    rack_id: str | None = field("string", default="", null=0)
     """The rack the member runs in; null for none."""
-    client_id: str = field("string")
+    client_id: str = field("string", default="")
     """What the member's client calls itself."""
-    client_host: str = field("string")
+    client_host: str = field("string", default="")
     """The address that the member last came from."""
     rebalance_timeout_ms: int = field("int32", default=-1)
     """How long it may take to give up tasks, in ms; -1 if not given."""
-    topology_epoch: int = field("int32")
+    topology_epoch: int = field("int32", default=0)
     """Epoch of the topology that the member runs."""
-    process_id: str = field("string")
+    process_id: str = field("string", default="")
     """Id of its process; members of one process share local state."""
-    user_endpoint: Endpoint | None = struct(Endpoint, null=0, default=None)
+    user_endpoint: Endpoint | None = struct(Endpoint, default=None, null=0)
     """Where it answers interactive queries; null for nowhere."""
-    client_tags: list[KeyValue] = array(KeyValue)
+    client_tags: list[KeyValue] = array(KeyValue, default=[])
     """Tags of its client, for spreading standby tasks."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupTargetAssignmentMetadataKey(Message, versions=(0, 0)):
     """Which group it is.
 
     Key of record type 20 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupTargetAssignmentMetadataValue(Message, versions=(0, 0), flexible=0):
     """Which epoch the target assignment is for.
 
     Value of record type 20 in __consumer_offsets.
     """
 
-    assignment_epoch: int = field("int32")
+    assignment_epoch: int = field("int32", default=0)
     """The group epoch that the target assignment was made for."""
-    assignment_timestamp: int = field("int64", tag=0)
+    assignment_timestamp: int = field("int64", default=0, tag=0)
     """When it was computed, in ms since the epoch; 0 if unknown. (tag 0)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupTargetAssignmentMemberKey(Message, versions=(0, 0)):
     """Which member of which group.
 
     Key of record type 21 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupTargetAssignmentMemberValueTaskIds(Struct, flexible=0):
     """Tasks of one subtopology."""
 
-    subtopology_id: str = field("string")
+    subtopology_id: str = field("string", default="")
     """Id of the subtopology within the topology."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions, one a task."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupTargetAssignmentMemberValue(Message, versions=(0, 0), flexible=0):
     """A member's target: the tasks it shall have once all others have let go.
 
@@ -184,168 +184,168 @@ class StreamsGroupTargetAssignmentMemberValue(Message, versions=(0, 0), flexible
     """
 
     active_tasks: list[StreamsGroupTargetAssignmentMemberValueTaskIds] = array(
-        StreamsGroupTargetAssignmentMemberValueTaskIds
+        StreamsGroupTargetAssignmentMemberValueTaskIds, default=[]
     )
     """Tasks that it processes."""
     standby_tasks: list[StreamsGroupTargetAssignmentMemberValueTaskIds] = array(
-        StreamsGroupTargetAssignmentMemberValueTaskIds
+        StreamsGroupTargetAssignmentMemberValueTaskIds, default=[]
     )
     """Tasks whose state it follows, to take over quickly."""
     warmup_tasks: list[StreamsGroupTargetAssignmentMemberValueTaskIds] = array(
-        StreamsGroupTargetAssignmentMemberValueTaskIds
+        StreamsGroupTargetAssignmentMemberValueTaskIds, default=[]
     )
     """Tasks whose state it builds up before it gets them."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupCurrentMemberAssignmentKey(Message, versions=(0, 0)):
     """Which member of which group.
 
     Key of record type 22 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The member's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupCurrentMemberAssignmentValueTaskIds(Struct, flexible=0):
     """Tasks of one subtopology."""
 
-    subtopology_id: str = field("string")
+    subtopology_id: str = field("string", default="")
     """Id of the subtopology within the topology."""
-    partitions: list[int] = array("int32")
+    partitions: list[int] = array("int32", default=[])
     """Numbers of the partitions, one a task."""
-    assignment_epochs: list[int] | None = array("int32", null=0, tag=0)
+    assignment_epochs: list[int] | None = array("int32", default=[], null=0, tag=0)
     """Epoch in which each task was assigned, in their order; empty if not kept. (tag 0)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupCurrentMemberAssignmentValue(Message, versions=(0, 0), flexible=0):
     """The tasks that a member has now, on its way to the target.
 
     Value of record type 22 in __consumer_offsets.
     """
 
-    member_epoch: int = field("int32")
+    member_epoch: int = field("int32", default=0)
     """The epoch that the member is in."""
-    previous_member_epoch: int = field("int32")
+    previous_member_epoch: int = field("int32", default=0)
     """The epoch before it, in case its answer never reached the member."""
-    state: int = field("int8")
+    state: int = field("int8", default=0)
     """1 stable, 2 has tasks to give up, 3 waits for others to give up theirs."""
     active_tasks: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = array(
-        StreamsGroupCurrentMemberAssignmentValueTaskIds
+        StreamsGroupCurrentMemberAssignmentValueTaskIds, default=[]
     )
     """Tasks that it processes."""
     standby_tasks: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = array(
-        StreamsGroupCurrentMemberAssignmentValueTaskIds
+        StreamsGroupCurrentMemberAssignmentValueTaskIds, default=[]
     )
     """Tasks whose state it follows, to take over quickly."""
     warmup_tasks: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = array(
-        StreamsGroupCurrentMemberAssignmentValueTaskIds
+        StreamsGroupCurrentMemberAssignmentValueTaskIds, default=[]
     )
     """Tasks whose state it builds up before it gets them."""
     active_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = array(
-        StreamsGroupCurrentMemberAssignmentValueTaskIds
+        StreamsGroupCurrentMemberAssignmentValueTaskIds, default=[]
     )
     """Active tasks that it has to give up."""
     standby_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = array(
-        StreamsGroupCurrentMemberAssignmentValueTaskIds
+        StreamsGroupCurrentMemberAssignmentValueTaskIds, default=[]
     )
     """Standby tasks that it has to give up."""
     warmup_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentValueTaskIds] = array(
-        StreamsGroupCurrentMemberAssignmentValueTaskIds
+        StreamsGroupCurrentMemberAssignmentValueTaskIds, default=[]
     )
     """Warm-up tasks that it has to give up."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupTopologyKey(Message, versions=(0, 0)):
     """Which group it is.
 
     Key of record type 23 in __consumer_offsets.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group's id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicConfig(Struct, flexible=0):
     """One config of an internal topic."""
 
-    key: str = field("string")
+    key: str = field("string", default="")
     """The config's name."""
-    value: str = field("string")
+    value: str = field("string", default="")
     """Its value."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopicInfo(Struct, flexible=0):
     """An internal topic."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The topic's name."""
-    partitions: int = field("int32")
+    partitions: int = field("int32", default=0)
     """How many partitions it shall have; 0 if others decide that."""
-    replication_factor: int = field("int16")
+    replication_factor: int = field("int16", default=0)
     """How many replicas it shall have; 0 for the broker's default."""
-    topic_configs: list[TopicConfig] = array(TopicConfig)
+    topic_configs: list[TopicConfig] = array(TopicConfig, default=[])
     """Configs that it shall have."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CopartitionGroup(Struct, flexible=0):
     """Topics that are read together, partition by partition."""
 
-    source_topics: list[int] = array("int16")
+    source_topics: list[int] = array("int16", default=[])
     """Indexes into the subtopology's source topics."""
-    source_topic_regex: list[int] = array("int16")
+    source_topic_regex: list[int] = array("int16", default=[])
     """Indexes into its patterns."""
-    repartition_source_topics: list[int] = array("int16")
+    repartition_source_topics: list[int] = array("int16", default=[])
     """Indexes into its repartition source topics."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Subtopology(Struct, flexible=0):
     """A part of the topology that can run by itself."""
 
-    subtopology_id: str = field("string")
+    subtopology_id: str = field("string", default="")
     """Id of the subtopology within the topology."""
-    source_topics: list[str] = array("string", entity="topic_name")
+    source_topics: list[str] = array("string", default=[], entity="topic_name")
     """Topics that it reads, by name."""
-    source_topic_regex: list[str] = array("string")
+    source_topic_regex: list[str] = array("string", default=[])
     """Patterns of topics that it reads."""
-    state_changelog_topics: list[TopicInfo] = array(TopicInfo)
+    state_changelog_topics: list[TopicInfo] = array(TopicInfo, default=[])
     """Topics that keep its state stores."""
-    repartition_sink_topics: list[str] = array("string", entity="topic_name")
+    repartition_sink_topics: list[str] = array("string", default=[], entity="topic_name")
     """Internal topics that it writes for others to read."""
-    repartition_source_topics: list[TopicInfo] = array(TopicInfo)
+    repartition_source_topics: list[TopicInfo] = array(TopicInfo, default=[])
     """Internal topics that it reads, written by others."""
-    copartition_groups: list[CopartitionGroup] = array(CopartitionGroup)
+    copartition_groups: list[CopartitionGroup] = array(CopartitionGroup, default=[])
     """Which of its topics must have equally many partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupTopologyValue(Message, versions=(0, 0), flexible=0):
     """The topology that the group runs, as its members described it.
 
     Value of record type 23 in __consumer_offsets.
     """
 
-    epoch: int = field("int32")
+    epoch: int = field("int32", default=0)
     """The topology's epoch, which the application counts up with each change of it."""
-    subtopologies: list[Subtopology] = array(Subtopology)
+    subtopologies: list[Subtopology] = array(Subtopology, default=[])
     """Its parts, which share no task."""
     tags: dict[int, bytes] | None = None

@@ -8,64 +8,62 @@ it out by StreamsGroupDescribe.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field, struct
+from coordwire.codec import Request, Response, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopologyDescriptionNode(Struct, flexible=0):
     """A node of the processing graph."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """Its name, such as "KSTREAM-SOURCE-0000000000"."""
-    node_type: int = field("int8")
+    node_type: int = field("int8", default=0)
     """1 source, 2 processor, 3 sink."""
-    source_topics: list[str] = array("string", entity="topic_name")
+    source_topics: list[str] = array("string", default=[], entity="topic_name")
     """The topics that a source reads; empty if they are found at run time."""
-    sink_topic: str | None = field("string", null=0, default=None, entity="topic_name")
+    sink_topic: str | None = field("string", default=None, null=0, entity="topic_name")
     """The topic that a sink writes; null if it is chosen at run time."""
-    stores: list[str] = array("string")
+    stores: list[str] = array("string", default=[])
     """The state stores that a processor uses, by name."""
-    successors: list[str] = array("string")
+    successors: list[str] = array("string", default=[])
     """The nodes that take its output, by name."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopologyDescriptionSubtopology(Struct, flexible=0):
     """A part of the topology whose tasks run on their own, node by node."""
 
-    subtopology_id: str = field("string")
+    subtopology_id: str = field("string", default="")
     """Its name within the topology."""
-    nodes: list[TopologyDescriptionNode] = array(TopologyDescriptionNode)
+    nodes: list[TopologyDescriptionNode] = array(TopologyDescriptionNode, default=[])
     """Its nodes."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopologyDescriptionGlobalStore(Struct, flexible=0):
     """A state store that every client holds whole."""
 
-    source: TopologyDescriptionNode = struct(TopologyDescriptionNode)
+    source: TopologyDescriptionNode = struct(TopologyDescriptionNode, default=TopologyDescriptionNode())
     """The source node that feeds it."""
-    processor: TopologyDescriptionNode = struct(TopologyDescriptionNode)
+    processor: TopologyDescriptionNode = struct(TopologyDescriptionNode, default=TopologyDescriptionNode())
     """The processor node that fills it."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TopologyDescription(Struct, flexible=0):
     """The whole topology of the application, for people to read (KIP-1331)."""
 
-    subtopologies: list[TopologyDescriptionSubtopology] = array(TopologyDescriptionSubtopology)
+    subtopologies: list[TopologyDescriptionSubtopology] = array(TopologyDescriptionSubtopology, default=[])
     """The parts that it consists of."""
-    global_stores: list[TopologyDescriptionGlobalStore] = array(TopologyDescriptionGlobalStore)
+    global_stores: list[TopologyDescriptionGlobalStore] = array(TopologyDescriptionGlobalStore, default=[])
     """The global state stores that it uses."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupTopologyDescriptionUpdateRequest(
     Request["StreamsGroupTopologyDescriptionUpdateResponse"], api_key=93, versions=(0, 0), flexible=0
 ):
@@ -73,27 +71,27 @@ class StreamsGroupTopologyDescriptionUpdateRequest(
     (KIP-1331).
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group, which is the application's id."""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """The member that sends it; one that is not in the group gets UNKNOWN_MEMBER_ID."""
-    topology_epoch: int = field("int32")
+    topology_epoch: int = field("int32", default=0)
     """The epoch of the topology that is described."""
-    topology_description: TopologyDescription = struct(TopologyDescription)
+    topology_description: TopologyDescription = struct(TopologyDescription, default=TopologyDescription())
     """The description."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StreamsGroupTopologyDescriptionUpdateResponse(
     Response, answers=StreamsGroupTopologyDescriptionUpdateRequest, api_key=93, versions=(0, 0), flexible=0
 ):
     """The response to StreamsGroupTopologyDescriptionUpdateRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the description was not stored."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None

@@ -6,62 +6,62 @@ In a rebalance the coordinator sends no answer until the leader's request has co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class SyncGroupRequestAssignment(Struct, flexible=4):
     """The share of one member."""
 
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """Who it is for."""
     assignment: bytes = field(
         "bytes",
+        default=b"",
         embedded=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
     )
     """What this member shall work on; a consumer's partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class SyncGroupRequest(Request["SyncGroupResponse"], api_key=14, versions=(0, 5), flexible=4):
     """Closes each rebalance of a classic group, after JoinGroup. The coordinator passes the leader's bytes
     on and does not look inside.
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The member's group."""
-    generation_id: int = field("int32")
+    generation_id: int = field("int32", default=0)
     """The generation that the member joined."""
-    member_id: str = field("string", entity="member_id")
+    member_id: str = field("string", default="", entity="member_id")
     """As the coordinator named it on joining."""
-    group_instance_id: str | None = field("string", since=3, null=0, default=None, entity="instance_id")
+    group_instance_id: str | None = field("string", default=None, since=3, null=0, entity="instance_id")
     """A static member's own name; null for a dynamic one (KIP-345). (v3+)"""
-    protocol_type: str | None = field("string", since=5, null=0, default=None, ignorable=True)
+    protocol_type: str | None = field("string", default=None, since=5, null=0, ignorable=True)
     """As JoinGroup answered, checked by the coordinator; null to skip that (KIP-559). (v5+)"""
-    protocol_name: str | None = field("string", since=5, null=0, default=None, ignorable=True)
+    protocol_name: str | None = field("string", default=None, since=5, null=0, ignorable=True)
     """As JoinGroup answered, checked by the coordinator; null to skip that (KIP-559). (v5+)"""
-    assignments: list[SyncGroupRequestAssignment] = array(SyncGroupRequestAssignment)
+    assignments: list[SyncGroupRequestAssignment] = array(SyncGroupRequestAssignment, default=[])
     """Everybody's share, from the leader; empty from the others."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class SyncGroupResponse(Response, answers=SyncGroupRequest, api_key=14, versions=(0, 5), flexible=4):
     """The response to SyncGroupRequest."""
 
-    throttle_time_ms: int = field("int32", since=1, ignorable=True)
+    throttle_time_ms: int = field("int32", default=0, since=1, ignorable=True)
     """How long a quota holds the client back, in ms; 0 for not at all. (v1+)"""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why there is no assignment; REBALANCE_IN_PROGRESS means join again."""
-    protocol_type: str | None = field("string", since=5, null=0, default=None, ignorable=True)
+    protocol_type: str | None = field("string", default=None, since=5, null=0, ignorable=True)
     """What the protocols are for; null on an error (KIP-559). (v5+)"""
-    protocol_name: str | None = field("string", since=5, null=0, default=None, ignorable=True)
+    protocol_name: str | None = field("string", default=None, since=5, null=0, ignorable=True)
     """The protocol that the assignment is in; null on an error (KIP-559). (v5+)"""
     assignment: bytes = field(
         "bytes",
+        default=b"",
         embedded=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
     )
     """This member's share; empty on an error or for nothing to do."""

@@ -6,61 +6,59 @@ A record without a value removes the id, after a long time without use.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Message, Struct, array, field
+from coordwire.codec import Message, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TransactionLogKey(Message, versions=(0, 0)):
     """Which transactional id it is.
 
     Key of record type 0 in __transaction_state.
     """
 
-    transactional_id: str = field("string", entity="transactional_id")
+    transactional_id: str = field("string", default="", entity="transactional_id")
     """The transactional id."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionsSchema(Struct, flexible=1):
     """Partitions of one topic in the transaction."""
 
-    topic: str = field("string", entity="topic_name")
+    topic: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partition_ids: list[int] = array("int32")
+    partition_ids: list[int] = array("int32", default=[])
     """Numbers of its partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TransactionLogValue(Message, versions=(0, 1), flexible=1):
     """The state of an id's transaction. v1 is flexible (KIP-915).
 
     Value of record type 0 in __transaction_state.
     """
 
-    producer_id: int = field("int64", entity="producer_id")
+    producer_id: int = field("int64", default=0, entity="producer_id")
     """The producer id that the id goes by now."""
-    previous_producer_id: int = field("int64", since=1, default=-1, tag=0, entity="producer_id")
+    previous_producer_id: int = field("int64", default=-1, since=1, tag=0, entity="producer_id")
     """The producer id before, for retries of its last commit; -1 for none (KIP-890). (v1+, tag 0)"""
-    next_producer_id: int = field("int64", since=1, default=-1, tag=1, entity="producer_id")
+    next_producer_id: int = field("int64", default=-1, since=1, tag=1, entity="producer_id")
     """The producer id to follow when this one's epochs run out; -1 for none (KIP-890). (v1+, tag 1)"""
-    producer_epoch: int = field("int16")
+    producer_epoch: int = field("int16", default=0)
     """Epoch of the producer id; older ones are fenced off."""
-    next_producer_epoch: int = field("int16", since=1, default=-1, tag=3)
+    next_producer_epoch: int = field("int16", default=-1, since=1, tag=3)
     """Epoch that goes with the next producer id; -1 for none. (v1+, tag 3)"""
-    transaction_timeout_ms: int = field("int32")
+    transaction_timeout_ms: int = field("int32", default=0)
     """How long a transaction may stay open, in ms."""
-    transaction_status: int = field("int8")
+    transaction_status: int = field("int8", default=0)
     """0 empty, 1 ongoing, 2-3 preparing to commit, abort, 4-5 done so, 6 dead, 7 fencing."""
-    transaction_partitions: list[PartitionsSchema] | None = array(PartitionsSchema, null=0)
+    transaction_partitions: list[PartitionsSchema] | None = array(PartitionsSchema, default=[], null=0)
     """Partitions in the open transaction; null for none."""
-    transaction_last_update_timestamp_ms: int = field("int64")
+    transaction_last_update_timestamp_ms: int = field("int64", default=0)
     """When this state was reached, in ms since the epoch."""
-    transaction_start_timestamp_ms: int = field("int64")
+    transaction_start_timestamp_ms: int = field("int64", default=0)
     """When the transaction began, in ms since the epoch; -1 for never."""
-    client_transaction_version: int = field("int16", since=1, tag=2)
+    client_transaction_version: int = field("int16", default=0, since=1, tag=2)
     """transaction.version that the producer goes by; 2: an epoch a transaction (KIP-890). (v1+, tag 2)"""
     tags: dict[int, bytes] | None = None

@@ -6,97 +6,96 @@ The group's coordinator answers it, not the transaction's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TxnOffsetCommitRequestPartition(Struct, flexible=3):
     """The position in one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    committed_offset: int = field("int64")
+    committed_offset: int = field("int64", default=0)
     """The next offset to read, one after the last one done."""
-    committed_leader_epoch: int = field("int32", since=2, default=-1, ignorable=True)
+    committed_leader_epoch: int = field("int32", default=-1, since=2, ignorable=True)
     """Leader epoch of the last record read; -1 if unknown (KIP-320). (v2+)"""
-    committed_metadata: str | None = field("string", null=0)
+    committed_metadata: str | None = field("string", default="", null=0)
     """Any text of the committer, given back on fetching; null or empty for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TxnOffsetCommitRequestTopic(Struct, flexible=3):
     """The positions in one topic."""
 
-    name: str = field("string", until=5, ignorable=True, entity="topic_name")
+    name: str = field("string", default="", until=5, ignorable=True, entity="topic_name")
     """The topic's name; topic_id replaces it from v6 on. (v0-v5)"""
-    topic_id: UUID = field("uuid", since=6, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=6, ignorable=True)
     """The topic's id (v6, KIP-1319). (v6+)"""
-    partitions: list[TxnOffsetCommitRequestPartition] = array(TxnOffsetCommitRequestPartition)
+    partitions: list[TxnOffsetCommitRequestPartition] = array(TxnOffsetCommitRequestPartition, default=[])
     """Its positions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"], api_key=28, versions=(0, 6), flexible=3):
     """Makes reading and writing one unit: the offsets become visible with the producer's records. Before
     v5 AddOffsetsToTxn must come first.
     """
 
-    transactional_id: str = field("string", entity="transactional_id")
+    transactional_id: str = field("string", default="", entity="transactional_id")
     """Whose transaction it is."""
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The group whose positions these are."""
-    producer_id: int = field("int64", entity="producer_id")
+    producer_id: int = field("int64", default=0, entity="producer_id")
     """The producer id that the transaction runs under."""
-    producer_epoch: int = field("int16")
+    producer_epoch: int = field("int16", default=0)
     """The epoch that the transaction runs under."""
-    generation_id_or_member_epoch: int = field("int32", since=3, default=-1)
+    generation_id_or_member_epoch: int = field("int32", default=-1, since=3)
     """The consumer's generation, or its member epoch; checked, -1 to skip that (KIP-447). (v3+)"""
-    member_id: str = field("string", since=3, entity="member_id")
+    member_id: str = field("string", default="", since=3, entity="member_id")
     """The consumer's member id, checked; empty to skip that (KIP-447). (v3+)"""
-    group_instance_id: str | None = field("string", since=3, null=0, default=None, entity="instance_id")
+    group_instance_id: str | None = field("string", default=None, since=3, null=0, entity="instance_id")
     """A static member's own name; null for a dynamic one (KIP-447). (v3+)"""
-    topics: list[TxnOffsetCommitRequestTopic] = array(TxnOffsetCommitRequestTopic)
+    topics: list[TxnOffsetCommitRequestTopic] = array(TxnOffsetCommitRequestTopic, default=[])
     """What to commit."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TxnOffsetCommitResponsePartition(Struct, flexible=3):
     """What became of one position."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why this position was not taken."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TxnOffsetCommitResponseTopic(Struct, flexible=3):
     """What became of one topic's positions."""
 
-    name: str = field("string", until=5, ignorable=True, entity="topic_name")
+    name: str = field("string", default="", until=5, ignorable=True, entity="topic_name")
     """The topic's name; topic_id replaces it from v6 on. (v0-v5)"""
-    topic_id: UUID = field("uuid", since=6, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=6, ignorable=True)
     """The topic's id (v6, KIP-1319). (v6+)"""
-    partitions: list[TxnOffsetCommitResponsePartition] = array(TxnOffsetCommitResponsePartition)
+    partitions: list[TxnOffsetCommitResponsePartition] = array(TxnOffsetCommitResponsePartition, default=[])
     """One outcome for each position."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class TxnOffsetCommitResponse(
     Response, answers=TxnOffsetCommitRequest, api_key=28, versions=(0, 6), flexible=3
 ):
     """The response to TxnOffsetCommitRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    topics: list[TxnOffsetCommitResponseTopic] = array(TxnOffsetCommitResponseTopic)
+    topics: list[TxnOffsetCommitResponseTopic] = array(TxnOffsetCommitResponseTopic, default=[])
     """One outcome for each topic; errors of the whole request are repeated in all."""
     tags: dict[int, bytes] | None = None

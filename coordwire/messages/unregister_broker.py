@@ -3,32 +3,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, field
+from coordwire.codec import Request, Response, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UnregisterBrokerRequest(Request["UnregisterBrokerResponse"], api_key=64, versions=(0, 0), flexible=0):
     """Takes a broker's registration out of the metadata, for KRaft clusters only. One that still runs can
     register again.
     """
 
-    broker_id: int = field("int32", entity="broker_id")
+    broker_id: int = field("int32", default=0, entity="broker_id")
     """Node id of the broker to remove."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UnregisterBrokerResponse(
     Response, answers=UnregisterBrokerRequest, api_key=64, versions=(0, 0), flexible=0
 ):
     """The response to UnregisterBrokerRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the broker is still registered."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None

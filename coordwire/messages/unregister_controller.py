@@ -3,32 +3,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, field
+from coordwire.codec import Request, Response, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UnregisterControllerRequest(
     Request["UnregisterControllerResponse"], api_key=94, versions=(0, 0), flexible=0
 ):
     """Takes a controller's registration out of the metadata. One that still runs can register again."""
 
-    controller_id: int = field("int32")
+    controller_id: int = field("int32", default=0)
     """Node id of the controller to remove."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UnregisterControllerResponse(
     Response, answers=UnregisterControllerRequest, api_key=94, versions=(0, 0), flexible=0
 ):
     """The response to UnregisterControllerRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the controller is still registered."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """Explains the error; null or empty for none."""
     tags: dict[int, bytes] | None = None

@@ -3,27 +3,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class FeatureUpdateKey(Struct, flexible=0):
     """The change to one feature."""
 
-    feature: str = field("string")
+    feature: str = field("string", default="")
     """The feature's name, such as metadata.version."""
-    max_version_level: int = field("int16")
+    max_version_level: int = field("int16", default=0)
     """The level to run at; 0 switches the feature off."""
-    allow_downgrade: bool = field("bool", until=0)
+    allow_downgrade: bool = field("bool", default=False, until=0)
     """True: the level may be lowered (v0). (v0-v0)"""
-    upgrade_type: int = field("int8", since=1, default=1)
+    upgrade_type: int = field("int8", default=1, since=1)
     """1 raise, 2 lower without loss, 3 lower even if metadata is lost (KIP-778). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"], api_key=57, versions=(0, 2), flexible=0):
     """Fixes levels such as metadata.version once all nodes support them. New message and record formats
     come into use only then.
@@ -31,38 +29,38 @@ class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"], api_key=57, versi
 
     timeout_ms: int = field("int32", default=60000)
     """How long the controller may take, in ms."""
-    feature_updates: list[FeatureUpdateKey] = array(FeatureUpdateKey)
+    feature_updates: list[FeatureUpdateKey] = array(FeatureUpdateKey, default=[])
     """The changes."""
-    validate_only: bool = field("bool", since=1)
+    validate_only: bool = field("bool", default=False, since=1)
     """True: only check the request, change nothing (KIP-778). (v1+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UpdatableFeatureResult(Struct, flexible=0):
     """What became of one feature's change."""
 
-    feature: str = field("string")
+    feature: str = field("string", default="")
     """The feature's name."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why its level was not changed."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UpdateFeaturesResponse(
     Response, answers=UpdateFeaturesRequest, api_key=57, versions=(0, 2), flexible=0
 ):
     """The response to UpdateFeaturesRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why nothing was changed."""
-    error_message: str | None = field("string", null=0)
+    error_message: str | None = field("string", default="", null=0)
     """More about the error; null or empty for none."""
-    results: list[UpdatableFeatureResult] = array(UpdatableFeatureResult, until=1, ignorable=True)
+    results: list[UpdatableFeatureResult] = array(UpdatableFeatureResult, default=[], until=1, ignorable=True)
     """One outcome for each feature (v0-1). (v0-v1)"""
     tags: dict[int, bytes] | None = None

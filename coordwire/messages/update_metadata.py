@@ -3,113 +3,114 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UpdateMetadataPartitionState(Struct, flexible=6):
     """One partition as the controller has it."""
 
-    topic_name: str = field("string", until=4, ignorable=True, entity="topic_name")
+    topic_name: str = field("string", default="", until=4, ignorable=True, entity="topic_name")
     """The topic's name; from v5 on it is in the topic (v0-4). (v0-v4)"""
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    controller_epoch: int = field("int32")
+    controller_epoch: int = field("int32", default=0)
     """Epoch of the controller that last changed the partition."""
-    leader: int = field("int32", entity="broker_id")
+    leader: int = field("int32", default=0, entity="broker_id")
     """Broker id of the leader; -1 for none, -2 when the topic is being deleted."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """Raised at each change of leader."""
-    isr: list[int] = array("int32", entity="broker_id")
+    isr: list[int] = array("int32", default=[], entity="broker_id")
     """Broker ids of the in-sync replicas."""
-    zk_version: int = field("int32")
+    zk_version: int = field("int32", default=0)
     """Version of the partition's node in ZooKeeper."""
-    replicas: list[int] = array("int32", entity="broker_id")
+    replicas: list[int] = array("int32", default=[], entity="broker_id")
     """Broker ids of all replicas, the preferred leader first."""
-    offline_replicas: list[int] = array("int32", since=4, ignorable=True, entity="broker_id")
+    offline_replicas: list[int] = array("int32", default=[], since=4, ignorable=True, entity="broker_id")
     """Broker ids of the replicas that are down or on a failed disk (KIP-112). (v4+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UpdateMetadataTopicState(Struct, flexible=6):
     """The partitions of one topic."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    topic_id: UUID = field("uuid", since=7, ignorable=True)
+    topic_id: UUID = field("uuid", default=ZERO_UUID, since=7, ignorable=True)
     """The topic's id; all zeros if it has none (KIP-516). (v7+)"""
-    partition_states: list[UpdateMetadataPartitionState] = array(UpdateMetadataPartitionState)
+    partition_states: list[UpdateMetadataPartitionState] = array(UpdateMetadataPartitionState, default=[])
     """Its changed partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UpdateMetadataEndpoint(Struct, flexible=6):
     """One address at which a broker listens."""
 
-    port: int = field("int32")
+    port: int = field("int32", default=0)
     """TCP port."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or IP address."""
-    listener: str = field("string", since=3, ignorable=True)
+    listener: str = field("string", default="", since=3, ignorable=True)
     """The listener's name, such as PLAINTEXT or INTERNAL (KIP-103). (v3+)"""
-    security_protocol: int = field("int16")
+    security_protocol: int = field("int16", default=0)
     """0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UpdateMetadataBroker(Struct, flexible=6):
     """One live broker."""
 
-    id: int = field("int32", entity="broker_id")
+    id: int = field("int32", default=0, entity="broker_id")
     """The broker's node id."""
-    v0_host: str = field("string", until=0, ignorable=True)
+    v0_host: str = field("string", default="", until=0, ignorable=True)
     """Host name or IP address (v0). (v0-v0)"""
-    v0_port: int = field("int32", until=0, ignorable=True)
+    v0_port: int = field("int32", default=0, until=0, ignorable=True)
     """TCP port (v0). (v0-v0)"""
-    endpoints: list[UpdateMetadataEndpoint] = array(UpdateMetadataEndpoint, since=1, ignorable=True)
+    endpoints: list[UpdateMetadataEndpoint] = array(
+        UpdateMetadataEndpoint, default=[], since=1, ignorable=True
+    )
     """Where the broker is reached (v1). (v1+)"""
-    rack: str | None = field("string", since=2, null=0, ignorable=True)
+    rack: str | None = field("string", default="", since=2, null=0, ignorable=True)
     """The rack, for spreading replicas; null if not given (KIP-36). (v2+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UpdateMetadataRequest(Request["UpdateMetadataResponse"], api_key=6, versions=(0, 8), flexible=6):
     """Carries live brokers and changed partitions to the brokers' caches. Under KRaft the metadata log
     takes its place; Kafka 4.0 dropped the API.
     """
 
-    controller_id: int = field("int32", entity="broker_id")
+    controller_id: int = field("int32", default=0, entity="broker_id")
     """Node id of the controller that sends."""
-    is_k_raft_controller: bool = field("bool", since=8)
+    is_k_raft_controller: bool = field("bool", default=False, since=8)
     """True: the controller runs KRaft, during the migration (KIP-866). (v8+)"""
-    type: int = field("int8", since=8, tag=0)
+    type: int = field("int8", default=0, since=8, tag=0)
     """0 unknown, 1 some partitions, 2 all partitions of the cluster (KIP-866). (v8+, tag 0)"""
-    controller_epoch: int = field("int32")
+    controller_epoch: int = field("int32", default=0)
     """The controller's epoch; a broker that knows a newer one refuses."""
-    broker_epoch: int = field("int64", since=5, default=-1, ignorable=True)
+    broker_epoch: int = field("int64", default=-1, since=5, ignorable=True)
     """The life of the broker that is meant; -1 if unknown (KIP-380). (v5+)"""
     ungrouped_partition_states: list[UpdateMetadataPartitionState] = array(
-        UpdateMetadataPartitionState, until=4
+        UpdateMetadataPartitionState, default=[], until=4
     )
     """Every partition with its topic's name (v0-4). (v0-v4)"""
-    topic_states: list[UpdateMetadataTopicState] = array(UpdateMetadataTopicState, since=5)
+    topic_states: list[UpdateMetadataTopicState] = array(UpdateMetadataTopicState, default=[], since=5)
     """The partitions by topic (v5, KIP-380). (v5+)"""
-    live_brokers: list[UpdateMetadataBroker] = array(UpdateMetadataBroker)
+    live_brokers: list[UpdateMetadataBroker] = array(UpdateMetadataBroker, default=[])
     """All brokers alive; those not named here are gone."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UpdateMetadataResponse(Response, answers=UpdateMetadataRequest, api_key=6, versions=(0, 8), flexible=6):
     """The response to UpdateMetadataRequest."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the request was refused, such as STALE_CONTROLLER_EPOCH."""
     tags: dict[int, bytes] | None = None

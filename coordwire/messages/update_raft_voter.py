@@ -3,58 +3,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field, struct
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, struct, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Listener(Struct, flexible=0):
     """One address at which the voter listens."""
 
-    name: str = field("string")
+    name: str = field("string", default="")
     """The listener's name, such as CONTROLLER."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or IP address."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class KRaftVersionFeature(Struct, flexible=0):
     """The levels of the feature kraft.version that the voter supports."""
 
-    min_supported_version: int = field("int16")
+    min_supported_version: int = field("int16", default=0)
     """Lowest level supported."""
-    max_supported_version: int = field("int16")
+    max_supported_version: int = field("int16", default=0)
     """Highest level supported."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UpdateRaftVoterRequest(Request["UpdateRaftVoterResponse"], api_key=82, versions=(0, 0), flexible=0):
     """Sent by a voter whose entry in the set of voters is out of date, as after a restart with other
     listeners or newer software.
     """
 
-    cluster_id: str | None = field("string", null=0)
+    cluster_id: str | None = field("string", default="", null=0)
     """The cluster meant; null for no check."""
-    current_leader_epoch: int = field("int32")
+    current_leader_epoch: int = field("int32", default=0)
     """The epoch that the voter believes current; a wrong one is refused."""
-    voter_id: int = field("int32")
+    voter_id: int = field("int32", default=0)
     """Node id of the voter, which is the sender."""
-    voter_directory_id: UUID = field("uuid")
+    voter_directory_id: UUID = field("uuid", default=ZERO_UUID)
     """Id of the directory where the voter keeps its metadata log."""
-    listeners: list[Listener] = array(Listener)
+    listeners: list[Listener] = array(Listener, default=[])
     """All its addresses; they replace the old ones."""
-    k_raft_version_feature: KRaftVersionFeature = struct(KRaftVersionFeature)
+    k_raft_version_feature: KRaftVersionFeature = struct(KRaftVersionFeature, default=KRaftVersionFeature())
     """What the voter's software supports."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class CurrentLeader(Struct, flexible=0):
     """Leader and address as the answering node knows them."""
 
@@ -62,23 +61,23 @@ class CurrentLeader(Struct, flexible=0):
     """Node id of the leader; -1 if unknown."""
     leader_epoch: int = field("int32", default=-1)
     """The newest epoch known; -1 if unknown."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """The leader's host name or IP address; empty if unknown."""
-    port: int = field("int32")
+    port: int = field("int32", default=0)
     """The leader's TCP port; 0 if unknown."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class UpdateRaftVoterResponse(
     Response, answers=UpdateRaftVoterRequest, api_key=82, versions=(0, 0), flexible=0
 ):
     """The response to UpdateRaftVoterRequest."""
 
-    throttle_time_ms: int = field("int32")
+    throttle_time_ms: int = field("int32", default=0)
     """How long a quota holds the client back, in ms; 0 for not at all."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the voter's entry was not changed."""
-    current_leader: CurrentLeader = struct(CurrentLeader, tag=0)
+    current_leader: CurrentLeader = struct(CurrentLeader, default=CurrentLeader(), tag=0)
     """Whom to turn to if another node leads. (tag 0)"""
     tags: dict[int, bytes] | None = None

@@ -3,110 +3,109 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class VoteRequestPartitionData(Struct, flexible=0):
     """One candidacy."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number; 0 for the metadata log."""
-    replica_epoch: int = field("int32")
+    replica_epoch: int = field("int32", default=0)
     """The sender's epoch: raised for a real vote, not yet for a pre-vote."""
-    replica_id: int = field("int32", entity="broker_id")
+    replica_id: int = field("int32", default=0, entity="broker_id")
     """Node id of the sender, which requests the vote."""
-    replica_directory_id: UUID = field("uuid", since=1, ignorable=True)
+    replica_directory_id: UUID = field("uuid", default=ZERO_UUID, since=1, ignorable=True)
     """Directory id of the sender (KIP-853). (v1+)"""
-    voter_directory_id: UUID = field("uuid", since=1, ignorable=True)
+    voter_directory_id: UUID = field("uuid", default=ZERO_UUID, since=1, ignorable=True)
     """Directory id of the voter asked; all zeros if unknown (KIP-853). (v1+)"""
-    last_offset_epoch: int = field("int32")
+    last_offset_epoch: int = field("int32", default=0)
     """Epoch of the last record in the sender's log."""
-    last_offset: int = field("int64")
+    last_offset: int = field("int64", default=0)
     """Where the sender's log ends."""
-    pre_vote: bool = field("bool", since=2)
+    pre_vote: bool = field("bool", default=False, since=2)
     """True: would you vote for me? Not binding (KIP-996). (v2+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class VoteRequestTopicData(Struct, flexible=0):
     """The candidacies in one topic."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name, __cluster_metadata in practice."""
-    partitions: list[VoteRequestPartitionData] = array(VoteRequestPartitionData)
+    partitions: list[VoteRequestPartitionData] = array(VoteRequestPartitionData, default=[])
     """Its partitions."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class VoteRequest(Request["VoteResponse"], api_key=52, versions=(0, 2), flexible=0):
     """Sent to every other voter at an election; a majority makes the sender leader. A voter grants one
     vote in each epoch, and only to a log at least as new as its own.
     """
 
-    cluster_id: str | None = field("string", null=0, default=None)
+    cluster_id: str | None = field("string", default=None, null=0)
     """The cluster meant; null for no check."""
-    voter_id: int = field("int32", since=1, default=-1, ignorable=True, entity="broker_id")
+    voter_id: int = field("int32", default=-1, since=1, ignorable=True, entity="broker_id")
     """Node id of the voter asked; -1 if unknown (KIP-853). (v1+)"""
-    topics: list[VoteRequestTopicData] = array(VoteRequestTopicData)
+    topics: list[VoteRequestTopicData] = array(VoteRequestTopicData, default=[])
     """The partitions that the sender would lead."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class VoteResponsePartitionData(Struct, flexible=0):
     """One voter's decision."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the request was not judged; a refused vote is not an error."""
-    leader_id: int = field("int32", entity="broker_id")
+    leader_id: int = field("int32", default=0, entity="broker_id")
     """The leader as the voter knows it; -1 if unknown."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The newest epoch that the voter knows."""
-    vote_granted: bool = field("bool")
+    vote_granted: bool = field("bool", default=False)
     """True: the sender has this vote."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class VoteResponseTopicData(Struct, flexible=0):
     """The decisions for one topic."""
 
-    topic_name: str = field("string", entity="topic_name")
+    topic_name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[VoteResponsePartitionData] = array(VoteResponsePartitionData)
+    partitions: list[VoteResponsePartitionData] = array(VoteResponsePartitionData, default=[])
     """One decision for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class NodeEndpoint(Struct, flexible=0):
     """The address of a leader named in the answer."""
 
-    node_id: int = field("int32", entity="broker_id")
+    node_id: int = field("int32", default=0, entity="broker_id")
     """The leader's node id."""
-    host: str = field("string")
+    host: str = field("string", default="")
     """Host name or IP address."""
-    port: int = field("uint16")
+    port: int = field("uint16", default=0)
     """TCP port, 0 to 65535."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class VoteResponse(Response, answers=VoteRequest, api_key=52, versions=(0, 2), flexible=0):
     """The response to VoteRequest."""
 
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why the whole request was refused."""
-    topics: list[VoteResponseTopicData] = array(VoteResponseTopicData)
+    topics: list[VoteResponseTopicData] = array(VoteResponseTopicData, default=[])
     """The voter's decisions; empty on such an error."""
-    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=1, tag=0)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, default=[], since=1, tag=0)
     """Addresses of the leaders named above; empty if not known (KIP-853). (v1+, tag 0)"""
     tags: dict[int, bytes] | None = None

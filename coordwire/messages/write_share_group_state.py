@@ -3,58 +3,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import ZERO_UUID, Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class StateBatch(Struct, flexible=0):
     """Offsets in a row that are in the same state."""
 
-    first_offset: int = field("int64")
+    first_offset: int = field("int64", default=0)
     """Where the run starts."""
-    last_offset: int = field("int64")
+    last_offset: int = field("int64", default=0)
     """Where it ends, itself included."""
-    delivery_state: int = field("int8")
+    delivery_state: int = field("int8", default=0)
     """0 available, 2 acknowledged, 4 archived."""
-    delivery_count: int = field("int16")
+    delivery_count: int = field("int16", default=0)
     """How often the records were handed to a consumer."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionData(Struct, flexible=0):
     """What changed in one partition."""
 
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """Its number within the topic."""
-    state_epoch: int = field("int32")
+    state_epoch: int = field("int32", default=0)
     """The epoch that the leader read the state with; an older one is fenced."""
-    leader_epoch: int = field("int32")
+    leader_epoch: int = field("int32", default=0)
     """The epoch that the partition's leader acts in; an older one is fenced."""
-    start_offset: int = field("int64")
+    start_offset: int = field("int64", default=0)
     """All records before it are done with; -1 to leave it as it is."""
-    delivery_complete_count: int = field("int32", since=1, default=-1, ignorable=True)
+    delivery_complete_count: int = field("int32", default=-1, since=1, ignorable=True)
     """Acknowledged and archived records from start_offset on; -1 if unknown (KIP-1226). (v1+)"""
-    state_batches: list[StateBatch] = array(StateBatch)
+    state_batches: list[StateBatch] = array(StateBatch, default=[])
     """Only what changed; it goes over what is stored."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class WriteStateData(Struct, flexible=0):
     """What changed in one topic's partitions."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[PartitionData] = array(PartitionData)
+    partitions: list[PartitionData] = array(PartitionData, default=[])
     """What changed, a partition each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class WriteShareGroupStateRequest(
     Request["WriteShareGroupStateResponse"], api_key=85, versions=(0, 1), flexible=0
 ):
@@ -62,43 +61,43 @@ class WriteShareGroupStateRequest(
     (KIP-932).
     """
 
-    group_id: str = field("string", entity="group_id")
+    group_id: str = field("string", default="", entity="group_id")
     """The share group that the state is of."""
-    topics: list[WriteStateData] = array(WriteStateData)
+    topics: list[WriteStateData] = array(WriteStateData, default=[])
     """What changed, a topic each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class PartitionResult(Struct, flexible=0):
     """What became of one partition's state."""
 
-    partition: int = field("int32")
+    partition: int = field("int32", default=0)
     """Its number within the topic."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why nothing was stored."""
-    error_message: str | None = field("string", null=0, default=None)
+    error_message: str | None = field("string", default=None, null=0)
     """Explains the error; null if there is none."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class WriteStateResult(Struct, flexible=0):
     """What became of one topic's partitions."""
 
-    topic_id: UUID = field("uuid")
+    topic_id: UUID = field("uuid", default=ZERO_UUID)
     """The topic's id."""
-    partitions: list[PartitionResult] = array(PartitionResult)
+    partitions: list[PartitionResult] = array(PartitionResult, default=[])
     """What became of them, a partition each."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class WriteShareGroupStateResponse(
     Response, answers=WriteShareGroupStateRequest, api_key=85, versions=(0, 1), flexible=0
 ):
     """The response to WriteShareGroupStateRequest."""
 
-    results: list[WriteStateResult] = array(WriteStateResult)
+    results: list[WriteStateResult] = array(WriteStateResult, default=[])
     """What became of the state, a topic each."""
     tags: dict[int, bytes] | None = None

@@ -3,91 +3,89 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from coordwire.codec import Request, Response, Struct, array, field
+from coordwire.codec import Request, Response, Struct, array, field, wire_class
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class WritableTxnMarkerTopic(Struct, flexible=1):
     """Partitions of one topic."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partition_indexes: list[int] = array("int32")
+    partition_indexes: list[int] = array("int32", default=[])
     """Numbers of the partitions that get the marker."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class WritableTxnMarker(Struct, flexible=1):
     """The end of one transaction."""
 
-    producer_id: int = field("int64", entity="producer_id")
+    producer_id: int = field("int64", default=0, entity="producer_id")
     """The producer id that the transaction ran under."""
-    producer_epoch: int = field("int16")
+    producer_epoch: int = field("int16", default=0)
     """The epoch to write into the marker."""
-    transaction_result: bool = field("bool")
+    transaction_result: bool = field("bool", default=False)
     """True for commit, false for abort."""
-    topics: list[WritableTxnMarkerTopic] = array(WritableTxnMarkerTopic)
+    topics: list[WritableTxnMarkerTopic] = array(WritableTxnMarkerTopic, default=[])
     """Where to write it; partitions that this broker leads."""
-    coordinator_epoch: int = field("int32")
+    coordinator_epoch: int = field("int32", default=0)
     """Epoch of the coordinator that sends it; an older one than seen is refused."""
-    transaction_version: int = field("int8", since=2, ignorable=True)
+    transaction_version: int = field("int8", default=0, since=2, ignorable=True)
     """2 for epochs raised at each end (KIP-890), 0 or 1 before that (KIP-1228). (v2+)"""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class WriteTxnMarkersRequest(Request["WriteTxnMarkersResponse"], api_key=27, versions=(0, 2), flexible=1):
     """Between brokers: partition leaders append a control record per partition, and readers of committed
     records go on. Clients have no use for it.
     """
 
-    markers: list[WritableTxnMarker] = array(WritableTxnMarker)
+    markers: list[WritableTxnMarker] = array(WritableTxnMarker, default=[])
     """All ends to be written."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class WritableTxnMarkerPartitionResult(Struct, flexible=1):
     """What became of the marker in one partition."""
 
-    partition_index: int = field("int32")
+    partition_index: int = field("int32", default=0)
     """The partition's number."""
-    error_code: int = field("int16", entity="error_code")
+    error_code: int = field("int16", default=0, entity="error_code")
     """0, or why no marker was written."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class WritableTxnMarkerTopicResult(Struct, flexible=1):
     """What became of the marker in one topic."""
 
-    name: str = field("string", entity="topic_name")
+    name: str = field("string", default="", entity="topic_name")
     """The topic's name."""
-    partitions: list[WritableTxnMarkerPartitionResult] = array(WritableTxnMarkerPartitionResult)
+    partitions: list[WritableTxnMarkerPartitionResult] = array(WritableTxnMarkerPartitionResult, default=[])
     """One outcome for each partition."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class WritableTxnMarkerResult(Struct, flexible=1):
     """What became of one marker."""
 
-    producer_id: int = field("int64", entity="producer_id")
+    producer_id: int = field("int64", default=0, entity="producer_id")
     """As in the request."""
-    topics: list[WritableTxnMarkerTopicResult] = array(WritableTxnMarkerTopicResult)
+    topics: list[WritableTxnMarkerTopicResult] = array(WritableTxnMarkerTopicResult, default=[])
     """One outcome for each topic."""
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class WriteTxnMarkersResponse(
     Response, answers=WriteTxnMarkersRequest, api_key=27, versions=(0, 2), flexible=1
 ):
     """The response to WriteTxnMarkersRequest."""
 
-    markers: list[WritableTxnMarkerResult] = array(WritableTxnMarkerResult)
+    markers: list[WritableTxnMarkerResult] = array(WritableTxnMarkerResult, default=[])
     """One outcome for each marker."""
     tags: dict[int, bytes] | None = None

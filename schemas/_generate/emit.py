@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
+from uuid import UUID
 
 from schemas._generate.text import BANNER, STEP, WIDTH, Text, literal
 from schemas._generate.walk import NEVER, ModuleRow, Row, StructRow
@@ -17,6 +18,10 @@ from schemas.vocabulary import FOREVER, LOGS
 _PYTHON = {
     "bool": "bool", "float64": "float", "uuid": "UUID", "string": "str", "bytes": "bytes", "records": "bytes",
 }  # fmt: skip
+_EMPTY = {
+    "bool": "False", "float64": "0.0", "string": '""', "bytes": 'b""', "records": 'b""',
+}  # fmt: skip
+"""The defaults of types that are not integers, where a schema names none."""
 
 
 def module_text(module: ModuleRow) -> str:
@@ -30,12 +35,15 @@ def module_text(module: ModuleRow) -> str:
 def _head(module: ModuleRow) -> Text:
     head = Text()
     head.add(BANNER.format(source=module.source), *_docstring(module.doc), "")
-    head.add("from __future__ import annotations", "", "from dataclasses import dataclass")
+    head.add("from __future__ import annotations")
     rows = [row for struct in module.structs for row in struct.fields]
+    used = {"wire_class"} | {_base(struct) for struct in module.structs} | {_word(row) for row in rows}
     if any(row.type == "uuid" for row in rows):
-        head.add("from uuid import UUID")
-    used = {_base(struct) for struct in module.structs} | {_word(row) for row in rows}
-    head.add("", f"from coordwire.codec import {', '.join(sorted(used))}")
+        head.add("", "from uuid import UUID")
+    if any(_default(row) == "ZERO_UUID" for row in rows):
+        used.add("ZERO_UUID")
+    names = sorted(used, key=lambda name: (not name.isupper(), name))
+    head.add("", f"from coordwire.codec import {', '.join(names)}")
     return head
 
 
@@ -62,7 +70,7 @@ def _base(struct: StructRow) -> str:
 
 
 def _class(text: Text, struct: StructRow, module: ModuleRow) -> None:
-    text.add("", "", "@dataclass(slots=True, kw_only=True)")
+    text.add("", "", "@wire_class")
     text.call(f"class {struct.name}", list(_class_arguments(struct, module)), ":")
     with text.deeper():
         text.add(*_docstring(_about(struct, module)), "")
@@ -131,8 +139,23 @@ def _word(row: Row) -> str:
     return "array" if row.array else "struct" if row.struct else "field"
 
 
+def _default(row: Row) -> str:
+    """The default, as a reader would write it."""
+    if row.default is None:
+        return "None"
+    if row.array:
+        return "[]"
+    if row.struct:
+        return f"{row.struct.name}()"
+    if row.type == "uuid":
+        assert row.default == UUID(int=0), f"{row.name}: a uuid that is not zero has no name to write"
+        return "ZERO_UUID"
+    return literal(row.default) if row.default else _EMPTY.get(row.type, "0")
+
+
 def _field_arguments(row: Row) -> Iterable[str]:
     yield row.struct.name if row.struct else f'"{row.type}"'
+    yield f"default={_default(row)}"
     if row.first:
         yield f"since={row.first}"
     if row.last != FOREVER:
@@ -141,10 +164,6 @@ def _field_arguments(row: Row) -> Iterable[str]:
         yield f"null={row.null}"
     if row.null_until < FOREVER:
         yield f"null_until={row.null_until}"
-    if row.default is None:
-        yield "default=None"
-    elif not row.array and not row.struct and row.type != "uuid" and row.default:
-        yield f"default={literal(row.default)}"
     if row.tag is not None:
         yield f"tag={row.tag}"
     if row.ignorable:

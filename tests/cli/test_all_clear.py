@@ -306,7 +306,7 @@ def test_hints_at_the_right_command(run: Run, capture: Path, tmp_path: Path) -> 
         (["explain"], capture, "coordwire decode --format hex"),
         (["encode"], capture, "decode --format json"),
         (["timeline"], log, "coordwire segment dump"),
-        (["decode"], tmp_path, "coordwire timeline"),
+        (["decode"], log.parent, "coordwire segment dump"),
         (["timeline"], log.parent.parent / "none", "No such file"),
     ):
         result = run(*command, path)

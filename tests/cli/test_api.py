@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 from uuid import UUID
 
@@ -10,10 +11,14 @@ import pytest
 
 from coordwire import messages
 from coordwire.cli.api.contents import entries
-from coordwire.cli.api.field_docs import field_docs, rows
+from coordwire.cli.api.field_docs import rows
+from coordwire.cli.api.version_layout import layout
 from coordwire.codec import Struct
+from coordwire.codec.class_docs import field_docs
+from coordwire.frames import encode_request, encode_response
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
+from coordwire.spans import explain
 
 from .conftest import Run
 
@@ -215,6 +220,86 @@ def test_usage(run: Run, arguments: list[str]) -> None:
     assert result.err
     assert result.out == b""
     assert "did you mean JoinGroup?" in run("api", "JoinGrop").err
+
+
+# --- one version ---
+
+
+def test_the_wire_layout_of_a_version(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    result = run("api", "FetchRequest", "17")
+    assert result.status == 0
+    lines = [" ".join(line.split()) for line in result.text.splitlines()]
+    assert lines[0] == "FetchRequest v17, flexible"
+    for line in (
+        "size INT32 The bytes that follow.",
+        "header v2",
+        "client_id NULLABLE_STRING What the client calls itself,",
+        "topics COMPACT_ARRAY of STRUCT What to read; in a session, only what is",
+        "tags TAG_SECTION",
+        "0 replica_directory_id UUID Log directory of the KRaft follower; zero if",
+        "COMPACT_STRING UVARINT of the bytes + 1, then UTF-8; not null",
+    ):
+        assert any(each.startswith(line) for each in lines), line
+    assert not any(line.startswith("high_watermark") for line in lines)  # since 18
+    for arguments in (["FetchRequest", "--version", "17"], ["fetchrequest", "v17"]):
+        assert run("api", *arguments).out == result.out
+
+
+def test_both_messages_of_an_api(run: Run) -> None:
+    result = run("api", "12", "3", "--format", "json")
+    form = json.loads(result.out)
+    assert (form["name"], form["version"]) == ("Heartbeat", 3)
+    request, response = form["messages"]
+    assert (request["header"]["version"], response["header"]["version"]) == (1, 0)
+    assert [(field["name"], field["wire"]) for field in request["fields"]] == [
+        ("group_id", ["STRING"]), ("generation_id", ["INT32"]), ("member_id", ["STRING"]),
+        ("group_instance_id", ["NULLABLE_STRING"]),
+    ]  # fmt: skip
+    assert [field["name"] for field in response["fields"]] == ["throttle_time_ms", "error_code"]
+
+
+@pytest.mark.parametrize("width", ["60", "80", "120"])
+def test_a_layout_fits_its_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    text = run("api", "Heartbeat", "4").text
+    assert max(map(len, text.splitlines())) <= int(width)
+
+
+@pytest.mark.parametrize(
+    ("key", "direction"), [(key, way) for key in FACTS for way in ("request", "response")]
+)
+def test_layouts_are_in_the_order_of_the_bytes(key: int, direction: str) -> None:
+    """Header and fields of a message of defaults, as its bytes have them."""
+    cls = find_message(key, direction)
+    for version in cls.versions:
+        form = layout(cls, version)
+        if direction == "request":
+            raw = encode_request(cls(), version=version, correlation_id=1, client_id="c")
+            spans = explain(raw)
+        else:
+            raw = encode_response(cls(), version=version, correlation_id=1)
+            spans = explain(raw, api_key=key, version=version)
+        places = (re.split(r"[.\[]", span.path)[0] for span in spans if span.path not in ("", "size"))
+        fields = [*form["header"]["fields"], *form["fields"]]
+        names = [field["name"] for field in fields if not field["depth"] and field["name"] != "tags"]
+        assert list(dict.fromkeys(places)) == list(dict.fromkeys(names))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["Heartbeat", "9"], "Heartbeat: expected a version from 0 to 4, got 9"),
+        (["Heartbeat", "x"], "expected a version, a number, got 'x'"),
+        (["Heartbeat", "1", "--version", "2"], "expected one version, got two"),
+        (["Heartbeat", "1", "--diff", "1", "2"], "--diff names its versions"),
+        (["--version", "2"], "--version needs the name of an API"),
+    ],
+)
+def test_versions_that_cannot_be(run: Run, arguments: list[str], reason: str) -> None:
+    result = run("api", *arguments)
+    assert (result.status, result.out) == (2, b"")
+    assert reason in result.err
 
 
 def test_every_field_has_its_words() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from coordwire.cli.__main__ import COMMANDS
 from coordwire.cli.segment import VERBS
+from coordwire.frames import encode_request
+from coordwire.messages import HeartbeatRequest
 
-from .conftest import Run
+from .conftest import Result, Run
 
 CASES = [
     (["coordwire", ""], set(COMMANDS)),
@@ -23,9 +26,13 @@ CASES = [
     (["coordwire", "segment", "dump", "--from"], {"--from-offset"}),
     (["coordwire", "segment", "verify", "--from"], set()),
     (["coordwire", "--version", "segment", "du"], {"dump"}),
-    (["coordwire", "completion", ""], {"bash", "zsh", "fish"}),
+    (["coordwire", "completion", ""], {"bash", "zsh", "fish", "groups"}),
+    (["coordwire", "decode", "--api", "JoinG"], {"JoinGroup"}),
+    (["coordwire", "decode", "--api", "ListO"], {"ListOffsets"}),
+    (["coordwire", "explain", "--response-to", "Heart"], {"Heartbeat"}),
+    (["coordwire", "api", "SyncG"], {"SyncGroup"}),
     (["coordwire", "decode", "cap"], {"capture.pcap", "capture two.pcap"}),
-    (["coordwire", "decode", "--api", ""], set()),
+    (["coordwire", "decode", "--api", "x"], set()),
 ]
 
 
@@ -93,6 +100,57 @@ def test_fish(folder: Path, words: list[str], expected: set[str]) -> None:
     script = f"source script.fish; complete -C {' '.join(words)!r}"
     found = complete(["fish", "--no-config", "-c", script], folder)
     assert {line.partition("\t")[0] for line in found} == expected
+
+
+# --- groups ---
+
+
+def requests(*groups: str) -> bytes:
+    return b"".join(
+        encode_request(HeartbeatRequest(group_id=group), version=4, correlation_id=number)
+        for number, group in enumerate(groups)
+    )
+
+
+def test_the_groups_of_small_captures(
+    run: Run, tmp_path: Path, captures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "frames"
+    path.write_bytes(requests("pay-eu", "orders", "a b", "$(id)", "`id`", "", "pay-eu"))
+    words = ["decode", str(path), "--format", "line", str(tmp_path), "--group", "p", str(tmp_path / "none")]
+    assert run("completion", "groups", "--", *words).text == "orders\npay-eu\n"
+    group_range = captures / "kpy__tansu__group-range.pcap"
+    assert run("completion", "groups", "--", "timeline", group_range).text == "g-kpy-range\n"
+    monkeypatch.setattr("coordwire.cli.completion.CHEAP", 10)
+    assert run("completion", "groups", "--", *words) == Result(0, b"", "")
+    assert run("completion", "bash", "word").status == 2
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_group_is_completed_from_the_capture(folder: Path, shell: str) -> None:
+    command = Path(sys.executable).with_name("coordwire")
+    if shutil.which(shell) is None or not command.exists():
+        pytest.skip(f"{shell} or the command is not installed")
+    (folder / "frames").write_bytes(requests("pay-eu", "pay-us", "orders"))
+    words = [str(command), "decode", "frames", "--group", "pay"]
+    script = {
+        "bash": f"""
+            source ./script.bash
+            COMP_WORDS=({quoted(words)}); COMP_CWORD=4; _coordwire; printf '%s\\n' "${{COMPREPLY[@]}}"
+        """,
+        "zsh": f"""
+            compadd() {{ shift; print -rl -- ${{(M)@:#pay*}} }}
+            compdef() {{ true }}
+            source ./script.zsh
+            words=({quoted(words)}) CURRENT=5
+            _coordwire
+        """,
+        "fish": f"set PATH {command.parent} $PATH; source script.fish; "
+        "complete -C 'coordwire decode frames --group pay'",
+    }[shell]
+    flags = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
+    found = complete([shell, *flags, "-c", script], folder)
+    assert {line.partition("\t")[0] for line in found} == {"pay-eu", "pay-us"}
 
 
 def test_every_option_is_there(run: Run, folder: Path) -> None:

@@ -117,4 +117,4 @@ def test_files(run: Run, tmp_path: Path) -> None:
     assert run("encode", "--to", "frames", path).out == FRAME
     assert run("encode", tmp_path / "none").status == 2
     assert run("encode", tmp_path).status == 2
-    assert run("encode").status == 2
+    assert run("encode", stdin=path.read_bytes()).out == run("encode", path).out

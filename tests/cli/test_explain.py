@@ -7,6 +7,7 @@ import pytest
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import HeartbeatRequest, HeartbeatResponse, SaslAuthenticateRequest
 
+from ..capture import build
 from .conftest import Run
 
 REQUEST = encode_request(
@@ -44,6 +45,34 @@ def test_a_response_alone(run: Run) -> None:
     wrong = run("explain", "--response-to", "11", "--version", "4", RESPONSE.hex())
     assert wrong.status == 1
     assert "!! " in wrong.text
+
+
+def test_a_response_alone_names_the_option_that_reads_it(run: Run) -> None:
+    first = encode_response(HeartbeatResponse(error_code=27), version=4, correlation_id=3)
+    late = encode_response(HeartbeatResponse(error_code=27), version=4, correlation_id=0x30000)
+    for frame in (RESPONSE, RESPONSE[4:], first, late):
+        result = run("explain", frame.hex())
+        assert "give --response-to API --version N, or its request before it" in result.err
+        assert "--response-to API --version N" in run("decode", "-", stdin=frame.hex().encode()).err
+        assert run("explain", "--response-to", "12", "--version", "4", frame.hex()).err == ""
+    damaged = run("explain", REQUEST[4:-1].hex())
+    assert damaged.status == 1
+    assert damaged.err == ""
+
+
+def test_a_packet(run: Run) -> None:
+    asked, answer = build.packet(REQUEST), build.packet(RESPONSE, back=True)
+    result = run("explain", asked.hex(), answer.hex())
+    assert result.status == 0
+    assert "10.0.0.2:9092 > 10.0.0.1:53412  frame 2: Heartbeat v4 response" in result.text
+    assert run("explain", answer.hex(), "--response-to", "heartbeat", "--version", "4").status == 0
+    dump = "".join(f"{at:04x}  {asked[at : at + 16].hex(' ')}\n" for at in range(0, len(asked), 16))
+    for text in (asked.hex(), dump):
+        result = run("decode", "--format", "line", "-", stdin=text.encode())
+        assert "→ Heartbeat v4" in result.text
+    empty = run("explain", build.packet(flags=build.SYN).hex())
+    assert empty.status == 2
+    assert empty.err == "coordwire: explain: a TCP packet without data, 10.0.0.1:53412 > 10.0.0.2:9092\n"
 
 
 def test_a_refusal_has_its_line(run: Run) -> None:

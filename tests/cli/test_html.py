@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from coordwire.capture.redaction.secret_fields import FIELDS
-from coordwire.cli.api import html
+from coordwire.cli.api import html, wire_layout
 from coordwire.cli.api.contents import API, PageEntry, entries
 from coordwire.cli.api.field_docs import rows
-from coordwire.cli.api.html import wire_layout
 from coordwire.cli.api.html.catalog import Catalog, anchor, file_of
 from coordwire.cli.api.html.markup import VOID, join, tag
 from coordwire.cli.api.html.samples import captured, samples

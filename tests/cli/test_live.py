@@ -167,7 +167,7 @@ def test_without_a_program(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    "arguments", [("decode",), ("decode", "-i", "x", "y"), ("timeline",), ("decode", "-i=-w")]
+    "arguments", [("decode", "-i", "x", "y"), ("timeline", "-i", "x", "y"), ("decode", "-i=-w")]
 )
 def test_wrong_arguments(run: Run, arguments: tuple[str, ...]) -> None:
     result = run(*arguments)

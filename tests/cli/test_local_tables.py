@@ -146,7 +146,7 @@ def test_rotated_captures_are_read_as_one(run: Run, tmp_path: Path) -> None:
     (tmp_path / "ring_00003_20261121022000.pcap").mkdir()
     ended = run("decode", "--format", "csv", "--out", tmp_path / "two", *sorted(tmp_path.glob("*.pcap")))
     assert ended.status == 2
-    assert "ring_00003_20261121022000.pcap: Is a directory" in ended.err
+    assert "ring_00003_20261121022000.pcap: no capture in 0 files" in ended.err
     assert len(read(tmp_path / "two" / "frames.csv")) == len(two)
 
 

@@ -8,33 +8,43 @@ from uuid import UUID
 
 import pytest
 
-from coordwire.codec import FOREVER, NEVER, Field, Message, Struct, array, field, struct
-from coordwire.codec.primitives import ZERO_UUID
+from coordwire.codec import (
+    FOREVER,
+    NEVER,
+    ZERO_UUID,
+    Field,
+    Message,
+    Struct,
+    array,
+    field,
+    struct,
+    wire_class,
+)  # fmt: skip
 from coordwire.messages import HeartbeatRequest, HeartbeatResponse
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Part(Struct, flexible=2):
-    number: int = field("int32")
+    number: int = field("int32", default=0)
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Whole(Message, versions=(1, 3), flexible=2):
-    flag: bool = field("bool")
-    ratio: float = field("float64", since=2, until=2)
-    id: UUID = field("uuid")
+    flag: bool = field("bool", default=False)
+    ratio: float = field("float64", default=0.0, since=2, until=2)
+    id: UUID = field("uuid", default=ZERO_UUID)
     name: str | None = field("string", null=1, default=None, entity="group_id")
-    key: bytes = field("bytes", secret=True)
+    key: bytes = field("bytes", default=b"", secret=True)
     least: int = field("int8", default=-1, ignorable=True)
-    numbers: list[int] = array("int64", fixed=True)
+    numbers: list[int] = array("int64", default=[], fixed=True)
     parts: list[Part] | None = array(Part, null=0, null_until=2, default=None)
-    part: Part = struct(Part, since=2, tag=0)
+    part: Part = struct(Part, default=Part(), since=2, tag=0)
     perhaps: Part | None = struct(Part, null=0, default=None)
     tags: dict[int, bytes] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@wire_class
 class Empty(Message, versions=(0, 0), direction="request", draft=True):
     tags: dict[int, bytes] | None = None
 
@@ -112,4 +122,17 @@ def test_a_subclass_of_a_response_is_not_the_response_of_its_request() -> None:
 @pytest.mark.parametrize("made", [field, array, struct])
 def test_an_unknown_word_is_refused(made: Any) -> None:
     with pytest.raises(TypeError, match="defualt"):
-        made("string", defualt="")
+        made("string", default=None, defualt="")
+
+
+@pytest.mark.parametrize("made", [field, array, struct])
+def test_a_default_must_be_named(made: Any) -> None:
+    with pytest.raises(TypeError, match="default"):
+        made("string")
+
+
+def test_type_checkers_know_the_fields() -> None:
+    """Editors show the defaults that the calls name, since these are specifiers of fields for them."""
+    facts: Any = wire_class
+    assert facts.__dataclass_transform__["field_specifiers"] == (field, array, struct)
+    assert facts.__dataclass_transform__["kw_only_default"]

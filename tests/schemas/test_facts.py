@@ -276,8 +276,8 @@ def test_facts_reach_the_generated_text() -> None:
     request = made_up.request("groups" / Array(GroupId) * "G.", "parts" / Array(part) * "P.")
     row = walked(Part=part, MadeUpRequest=request, MadeUpResponse=made_up.response())
     text = module_text(row)
-    assert 'groups: list[str] = array("string", entity="group_id")' in text
-    assert 'key: bytes | None = field("bytes", null=0, default=None, secret=True)' in text
+    assert 'groups: list[str] = array("string", default=[], entity="group_id")' in text
+    assert 'key: bytes | None = field("bytes", default=None, null=0, secret=True)' in text
     assert '"MadeUpRequest": ("parts[].key",),' in secret_paths_text([row])
     keys = keys_text([row])
     assert 'listeners=("controller",),' in keys

@@ -124,7 +124,7 @@ def test_a_sound_declaration() -> None:
     compile(text, "made_up.py", "exec")
     assert "\nclass Part(Struct, flexible=2):\n" in text
     assert 'class MadeUpRequest(Request["MadeUpResponse"], api_key=999, versions=(0, 3), flexible=2):' in text
-    assert "parts: list[Part] | None = array(Part, null=1, default=None)" in text
+    assert "parts: list[Part] | None = array(Part, default=None, null=1)" in text
     assert "class MadeUpResponse(Response, answers=MadeUpRequest, api_key=999, versions=(0, 3)" in text
     assert '"""The response to MadeUpRequest."""' in text
     assert '"""Parts. (null from v1)"""' in text

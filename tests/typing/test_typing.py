@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, TypeVar, assert_never, assert_type
 
 import coordwire
@@ -22,6 +23,8 @@ from coordwire.messages import (
     HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupResponse,
+    MetadataRequest,
+    RequestHeader,
 )
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 
@@ -54,6 +57,26 @@ def test_messages() -> None:
     assert_type(request.encode(version=9), bytes)
     assert_type(JoinGroupRequest.decode(request.encode(version=9), version=9), JoinGroupRequest)
     assert_type(JoinGroupRequest.versions, range)
+
+
+def test_api_keys() -> None:
+    assert_type(MetadataRequest.api_key, int)
+    assert_type(JoinGroupResponse().api_key, int)
+    assert_type(coordwire.find_message(12, "request").api_key, int)
+    assert_type(RequestHeader.api_key, int | None)
+    versions: dict[int, range] = {3: range(14)}
+    assert_type(versions[MetadataRequest.api_key], range)
+    assert RequestHeader.api_key is None
+
+
+def test_messages_are_dataclasses() -> None:
+    changed = dataclasses.replace(HeartbeatRequest(group_id="g"), member_id="m")
+    assert_type(changed, HeartbeatRequest)
+    assert [each.name for each in dataclasses.fields(changed)][-1] == "tags"
+    match changed:
+        case HeartbeatRequest(group_id=group, member_id=member):
+            assert_type(group, str)
+            assert_type(member, str)
 
 
 def test_a_request_names_its_response() -> None:

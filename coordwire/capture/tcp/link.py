@@ -16,7 +16,17 @@ from __future__ import annotations
 
 from coordwire.errors import counted
 
-__all__ = ["ACK", "FIN", "RST", "SYN", "TcpSegment", "endpoints", "read_segments", "reverse_key"]
+__all__ = [
+    "ACK",
+    "FIN",
+    "RST",
+    "SYN",
+    "TcpSegment",
+    "endpoints",
+    "find_network",
+    "read_segments",
+    "reverse_key",
+]
 
 import struct
 from collections.abc import Iterable, Iterator
@@ -186,6 +196,14 @@ def _protocol(protocol: int, data: bytes, start: int) -> str:
 def _need(data: bytes, end: int, what: str) -> None:
     if end > len(data):
         raise _Bad(f"the packet was cut to {counted(len(data), 'byte')}, within its {what}")
+
+
+def find_network(link: int, data: bytes) -> int:
+    """Where the IP header of a packet begins; -1 for another protocol, or a packet too short for its link."""
+    try:
+        return _network(link, data)
+    except _Bad:
+        return -1
 
 
 def _network(link: int, data: bytes) -> int:

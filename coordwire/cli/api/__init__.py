@@ -1,8 +1,8 @@
 """`coordwire api`: the APIs, their versions and their fields; with `--html`, all of it as a folder of pages.
 
 Strategy: facts and field tables become plain dicts first, which `--format json` writes as they are; the text
-is laid out from the same dicts (api_text.py). Rules: names are found in any case, and by key; messages,
-headers, data types, records and drafts by their own names too.
+is laid out from the same dicts. Rules: names are found in any case, and by key; messages, headers, data
+types, records and drafts by their own names too; a version shows the wire layout.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from coordwire.cli.api import differences
 from coordwire.cli.api.api_text import describe_text, diff_text, list_text, others_text
 from coordwire.cli.api.contents import API, PageEntry, entries
 from coordwire.cli.api.field_docs import about, possible_errors, rows, versions
+from coordwire.cli.api.version_layout import layout, layout_text
 from coordwire.cli.inputs import failure, shown
 from coordwire.codec import Message
 from coordwire.message_names import suggestion
@@ -39,6 +40,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "name", nargs="?", metavar="NAME|KEY", help="an API, message, header, data type, log record or draft"
     )
     parser.add_argument(
+        "layout", nargs="?", type=_version, metavar="VERSION", help="show the wire layout of this version"
+    )
+    parser.add_argument("--version", type=_version, metavar="N", help="the same, as an option")
+    parser.add_argument(
         "--all", action="store_true", help="also list records, data types and drafts, which are not APIs"
     )
     parser.add_argument(
@@ -48,20 +53,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", type=Path, metavar="DIR", help="write the whole reference as HTML pages")
 
 
+def _version(text: str) -> int:
+    """A version, with or without the v before it."""
+    digits = text.removeprefix("v")
+    if not (digits.isdecimal() and digits.isascii() and len(digits) <= LONGEST_KEY):
+        raise argparse.ArgumentTypeError(f"expected a version, a number, got {text!r}")
+    return int(digits)
+
+
 def run(options: argparse.Namespace) -> int:
     if options.html is not None:
         return _html(options)
     width = min(max(shutil.get_terminal_size((100, 24)).columns, NARROW), WIDE)
     if options.name is None:
-        if options.diff:
-            raise Failure("api: --diff needs the name of an API")
+        if options.diff or options.version is not None:
+            raise Failure(f"api: {'--diff' if options.diff else '--version'} needs the name of an API")
         apis = [_fact(key) for key in sorted(FACTS)]
         others = [_other(entry) for entry in entries() if entry.group != API] if options.all else []
         lines: Iterable[str] = chain(list_text(apis, width), others_text(others, width))
         form: Any = apis + others
     else:
         entry = _find(options.name)
-        if options.diff:
+        version = options.layout if options.version is None else options.version
+        if version is not None and options.diff:
+            raise Failure("api: --diff names its versions: give no other")
+        if options.layout is not None and options.version not in (None, options.layout):
+            raise Failure("api: expected one version, got two")
+        if version is not None:
+            form = _layout(entry, version)
+            lines = layout_text(form, width)
+        elif options.diff:
             form = _diff(entry, *options.diff)
             lines = diff_text(form, width)
         else:
@@ -77,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
 def _html(options: argparse.Namespace) -> int:
     from coordwire.cli.api import html  # it imports every message
 
-    if options.name is not None or options.diff or options.all:
+    if options.name is not None or options.diff or options.all or options.version is not None:
         raise Failure("api: --html writes the whole reference and takes no name")
     try:
         count = html.write(options.html)
@@ -157,12 +178,26 @@ def _message(cls: type[Message]) -> Form:
     return {"name": cls.__name__, "module": cls.__module__, "direction": cls.direction, "fields": fields}
 
 
+def _layout(entry: PageEntry, version: int) -> Form:
+    _check(entry, version)
+    return {
+        "name": entry.name, "version": version,
+        "messages": [layout(cls, version) for cls in entry.classes if version in cls.versions],
+    }  # fmt: skip
+
+
+def _check(entry: PageEntry, version: int) -> None:
+    """Refuse a version that there is none of."""
+    known = entry.classes[-1].versions
+    if version not in known:
+        span = f"a version from {known[0]} to {known[-1]}" if len(known) > 1 else f"version {known[0]}"
+        raise Failure(f"api: {entry.name}: expected {span}, got {version}")
+
+
 def _diff(entry: PageEntry, old: int, new: int) -> Form:
     classes = entry.classes
     for version in (old, new):
-        if version not in classes[-1].versions:
-            known = classes[-1].versions
-            raise Failure(f"api: expected a version from {known[0]} to {known[-1]}, got {version}")
+        _check(entry, version)
     facts = None if entry.api_key is None else FACTS[entry.api_key]
     sides = []
     for cls in classes:

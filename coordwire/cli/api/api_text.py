@@ -13,7 +13,7 @@ from typing import Any
 
 from coordwire.cli.api.field_docs import default_note, entity_note
 
-__all__ = ["describe_text", "diff_text", "list_text", "others_text"]
+__all__ = ["describe_text", "diff_text", "list_text", "others_text", "wrap"]
 
 Form = dict[str, Any]
 LONGEST_TYPE = 26
@@ -54,19 +54,19 @@ def _span(form: Form) -> str:
 
 def describe_text(form: Form, width: int) -> Iterator[str]:
     yield ", ".join(_title(form))
-    yield from _wrap(form["about"], 2, width)
+    yield from wrap(form["about"], 2, width)
     if "listeners" in form:
-        yield from _wrap(" ".join(_service(form)), 2, width)
+        yield from wrap(" ".join(_service(form)), 2, width)
     if form.get("changes"):
         yield ""
         yield "Versions"
         for version, text in sorted(form["changes"].items()):
-            yield from _wrap(text, 7, width, f"  {f'v{version}':<5}")
+            yield from wrap(text, 7, width, f"  {f'v{version}':<5}")
     if form.get("errors"):
         yield ""
         yield "Errors"
         codes = (f"{one['code']}{_TOGETHER}{one['name']}" for one in form["errors"])
-        for line in _wrap(", ".join(codes), 2, width):
+        for line in wrap(", ".join(codes), 2, width):
             yield line.replace(_TOGETHER, " ")
     for message in form["messages"]:
         yield ""
@@ -108,7 +108,7 @@ def _fields(fields: list[Form], width: int) -> Iterator[str]:
     indent = column + type_column + 11
     for name, field in zip(names, fields, strict=True):
         start = f"{name:<{column}}  {field['type']:<{type_column}}  {field['versions']:<5}  "
-        yield from _wrap(" ".join([*_notes(field), field["doc"]]).strip(), indent, width, start)
+        yield from wrap(" ".join([*_notes(field), field["doc"]]).strip(), indent, width, start)
 
 
 def _notes(field: Form) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _notes(field: Form) -> Iterator[str]:
         yield f"[holds {field['embedded']}]"
 
 
-def _wrap(text: str, indent: int, width: int, start: str | None = None) -> Iterator[str]:
+def wrap(text: str, indent: int, width: int, start: str | None = None) -> Iterator[str]:
     """A text in lines, all indented but for what the first begins with."""
     first = " " * indent if start is None else start
     if not text:
@@ -146,7 +146,7 @@ def _wrap(text: str, indent: int, width: int, start: str | None = None) -> Itera
 def diff_text(form: Form, width: int) -> Iterator[str]:
     yield f"{form['name']}, from version {form['from']} to {form['to']}"
     for version, text in form["changes"].items():
-        yield from _wrap(text, 7, width, f"  {f'v{version}':<5}")
+        yield from wrap(text, 7, width, f"  {f'v{version}':<5}")
     for side in form["messages"]:
         yield ""
         yield side["name"]
@@ -155,7 +155,7 @@ def diff_text(form: Form, width: int) -> Iterator[str]:
         if "encoding" in side:
             yield f"  ~ {side['encoding']}"
         for change in side["fields"]:
-            yield from _wrap(change["doc"], 6, width, f"  {_change_text(change)}")
+            yield from wrap(change["doc"], 6, width, f"  {_change_text(change)}")
         if not side["fields"] and "encoding" not in side:
             yield "  = the same layout"
 

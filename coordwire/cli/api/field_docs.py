@@ -1,24 +1,21 @@
 """What there is to say about a message's fields: the field tables, with the words of the generated classes.
 
-Strategy: tables give names, types and versions; the docs are the string below each attribute, which only the
-source has, so `ast` reads them from there. Rules: nothing here is printed; `api` does that.
+Strategy: tables give names, types and versions; the generated classes give the docs. Rules: nothing here is
+printed; `api` does that.
 """
 
 from __future__ import annotations
 
-import ast
 import builtins
-import inspect
 import json
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 from uuid import UUID
 
 from coordwire.codec import Field, Message, Struct
+from coordwire.codec.class_docs import field_docs, own_doc
 from coordwire.codec.fields import FOREVER
 from coordwire.enums import ErrorCode, OpenEnum, enum_of
 from coordwire.messages.keys import ApiFacts
@@ -90,7 +87,8 @@ def _rows(cls: Any, prefix: str, depth: int, first: int, last: int) -> Iterator[
         null = range(max(field.null, since), min(field.null_until, until) + 1) or None
         path = f"{prefix}{field.name}"
         numbers = enum_of(cls.__name__, field.name)
-        yield Row(path, depth, field, _type(field), since, until, null, docs.get(field.name, ""), numbers)
+        doc = _VERSIONS_NOTE.sub("", docs.get(field.name, ""))
+        yield Row(path, depth, field, _type(field), since, until, null, doc, numbers)
         if field.struct is not None:
             yield from _rows(field.struct, f"{path}.", depth + 1, since, until)
 
@@ -107,36 +105,6 @@ def versions(first: int, last: int, newest: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-@cache
-def field_docs(cls: Any) -> dict[str, str]:
-    """The docs of a class's attributes, in one line each."""
-    return _module_docs(cls.__module__).get(cls.__name__, {})
-
-
-@cache
-def _module_docs(name: str) -> dict[str, dict[str, str]]:
-    try:
-        tree = ast.parse(inspect.getsource(sys.modules[name]))
-    except (OSError, SyntaxError):  # installed without its source
-        return {}
-    return {node.name: _attribute_docs(node) for node in tree.body if isinstance(node, ast.ClassDef)}
-
-
-def _attribute_docs(node: ast.ClassDef) -> dict[str, str]:
-    docs: dict[str, str] = {}
-    name: str | None = None
-    for statement in node.body:
-        match statement:
-            case ast.AnnAssign(target=ast.Name() as target):
-                name = target.id
-            case ast.Expr(value=ast.Constant(value=str(text))) if name is not None:
-                docs[name] = _VERSIONS_NOTE.sub("", " ".join(text.split()))
-                name = None
-            case _:
-                name = None
-    return docs
-
-
 def possible_errors(facts: ApiFacts) -> list[ErrorCode]:
     """The codes that an API's response is known to carry, by number."""
     return sorted(ErrorCode[name] for name in facts.errors)
@@ -151,5 +119,5 @@ def entity_note(name: str, entity: str | None) -> str | None:
 
 def about(cls: type[Struct]) -> str:
     """A class's own docs in one line, without the note which record of a log it is."""
-    parts = (inspect.getdoc(cls) or "").split("\n\n")
+    parts = own_doc(cls).split("\n\n")
     return " ".join(" ".join(part for part in parts if not _RECORD_NOTE.match(part)).split())

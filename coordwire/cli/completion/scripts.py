@@ -17,9 +17,12 @@ from coordwire.cli.completion.words import Option, Words
 FILES = "@files"
 """Represents files among the words that are offered."""
 
+GROUPS = "@groups"
+"""Represents the groups in the captures on the command line."""
 
-def _values(choices: Iterable[str], files: bool) -> str:
-    return " ".join([*choices, *([FILES] if files else [])])
+
+def _values(choices: Iterable[str], files: bool, groups: bool = False) -> str:
+    return " ".join([*choices, *([FILES] if files else []), *([GROUPS] if groups else [])])
 
 
 def _cases(words: Words) -> tuple[str, str, str]:
@@ -36,7 +39,7 @@ def _cases(words: Words) -> tuple[str, str, str]:
         for option in one.options:
             if option.takes:
                 keys = "|".join(f"'{key} {flag}'" for flag in option.flags)
-                said = _values(option.choices, option.files)
+                said = _values(option.choices, option.files, option.groups)
                 values.append(f"        {keys}) takes=1 arguments='{said}' ;;")
     return "\n".join(below), "\n".join(plain), "\n".join(values)
 
@@ -82,6 +85,13 @@ _coordwire() {{
         done < <(compgen -f -- "$current")
         arguments=${{arguments//@files/}}
     fi
+    if [[ " $arguments " == *" @groups "* ]]; then
+        local group
+        while IFS= read -r group; do
+            [[ $group == "$current"* ]] && COMPREPLY+=("$group")
+        done < <("${{COMP_WORDS[0]}}" completion groups -- "${{COMP_WORDS[@]:1}}" 2> /dev/null)
+        arguments=${{arguments//@groups/}}
+    fi
     COMPREPLY+=($(compgen -W "$arguments" -- "$current"))
 }}
 complete -F _coordwire coordwire
@@ -99,6 +109,10 @@ _coordwire() {{
     if [[ " $arguments " == *" @files "* ]]; then
         _files
         arguments=${{arguments//@files/}}
+    fi
+    if [[ " $arguments " == *" @groups "* ]]; then
+        compadd -- ${{(f)"$(${{words[1]}} completion groups -- ${{words[2,-1]}} 2> /dev/null)"}}
+        arguments=${{arguments//@groups/}}
     fi
     compadd -- ${{=arguments}}
 }}
@@ -141,6 +155,12 @@ def _fish(words: Words) -> str:
             lines.append(f"            case {_quoted(' '.join(command.name))}")
             lines.append(f"                set found {_quoted(' '.join(command.name))}")
     lines += ["        end", "    end", '    test "$found" = "$argv[1]"', "end"]
+    lines += [
+        "function __coordwire_groups",
+        "    set -l words (commandline -opc)",
+        "    $words[1] completion groups -- $words[2..-1] 2>/dev/null",
+        "end",
+    ]
     for one in words.every():
         start = f"complete -c coordwire -n {_quoted('__coordwire_at ' + _quoted(' '.join(one.name)))}"
         if not one.files:
@@ -160,6 +180,8 @@ def _fish_option(option: Option) -> str:
     value = ""
     if option.takes:
         value = " -r" if option.files else " -x"
+    if option.groups:
+        value += " -a '(__coordwire_groups)'"
     if option.choices:
         value += f" -a {_quoted(' '.join(option.choices))}"
     return f"{flags}{value} -d {_quoted(_brief(option.help))}"

@@ -9,19 +9,23 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from coordwire.messages.keys import FACTS
+
+API_METAVARS = ("NAME|KEY", "API")
 _FILES = re.compile(r"FILE|DIR|IN|PATH|-$")
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
     """An option. flags: its names; takes: whether a value follows; choices: the values, if they are known;
-    files: whether the value may be a file's name."""
+    files: whether the value may be a file's name; groups: whether it is a group's id."""
 
     flags: tuple[str, ...]
     help: str
     takes: bool = False
     choices: tuple[str, ...] = ()
     files: bool = False
+    groups: bool = False
 
 
 @dataclass(slots=True)
@@ -55,16 +59,27 @@ def words_of(parser: argparse.ArgumentParser, name: tuple[str, ...] = (), help: 
             ]
         elif action.option_strings:
             takes = action.nargs != 0
-            choices = tuple(map(str, action.choices or ()))
             words.options.append(
                 Option(
-                    tuple(action.option_strings), action.help or "", takes, choices, takes and _files(action)
+                    tuple(action.option_strings),
+                    action.help or "",
+                    takes,
+                    _choices(action),
+                    takes and _files(action),
+                    takes and "--group" in action.option_strings,
                 )
             )
         else:
-            words.choices += tuple(map(str, action.choices or ()))
+            words.choices += _choices(action)
             words.files = words.files or _files(action)
     return words
+
+
+def _choices(action: argparse.Action) -> tuple[str, ...]:
+    """An action's choices; the names of APIs where it takes one."""
+    if action.metavar in API_METAVARS:
+        return tuple(sorted(facts.name for facts in FACTS.values()))
+    return tuple(map(str, action.choices or ()))
 
 
 def _files(action: argparse.Action) -> bool:

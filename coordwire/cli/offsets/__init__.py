@@ -49,6 +49,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--latest", action="store_true", help="only the last value of each key; no NoOps of the metadata log"
     )  # fmt: skip
     parser.add_argument(
+        "--lag",
+        action="store_true",
+        help="instead of records, each group's lag: its last commits against the ends of the logs on the "
+        "same disks",
+    )
+    parser.add_argument(
         "--log",
         choices=list(TOPICS),
         help="read only this log in directories, and files as segments of it (default: all logs, detected "
@@ -66,6 +72,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.lag:
+        from coordwire.cli.offsets import offsets_lag
+
+        return offsets_lag.run(options)
     output = _format(options)
     reading = _Reading(options)
     filters.absolute(

@@ -9,7 +9,6 @@ terminal with its control characters escaped; secrets are not shown unasked.
 from __future__ import annotations
 
 import re
-import sys
 from typing import Any
 
 from coordwire.capture.model import format_time
@@ -17,6 +16,7 @@ from coordwire.capture.redaction import secret_fields
 from coordwire.cli import Failure, message_lines
 from coordwire.cli.inputs import shown
 from coordwire.cli.message_lines import Pieces
+from coordwire.cli.standard_streams import table_output
 from coordwire.cli.tree import STYLES
 from coordwire.codec import Message
 from coordwire.embedded import Embedded, open_embedded
@@ -54,7 +54,7 @@ class OffsetsTableFormat:
             raise Failure(
                 "the table needs rich: pip install 'coordwire[cli]' (--format json does without)"
             ) from None
-        self._console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+        self._console = Console(file=table_output(), highlight=False, markup=False, emoji=False)
         self._wide = self._console.width >= WIDE
         self._width = max(self._console.width - (BESIDE if self._wide else BELOW), 40)
         self._show_secrets = show_secrets

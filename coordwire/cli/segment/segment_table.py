@@ -8,7 +8,6 @@ nothing from a file moves the cursor; secrets are not shown unasked. Rows are wr
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +16,7 @@ from coordwire.cli import Failure
 from coordwire.cli.inputs import shown
 from coordwire.cli.recordsets import control_form
 from coordwire.cli.segment.segment_lines import Form, Lines
+from coordwire.cli.standard_streams import table_output
 from coordwire.errors import DecodeError, counted
 from coordwire.records import Record, RecordBatch, UnreadableRange
 
@@ -41,7 +41,7 @@ class SegmentTableFormat:
             raise Failure(
                 "the table format needs rich: pip install 'coordwire[cli]' (--format json does without)"
             ) from None
-        self._console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+        self._console = Console(file=table_output(), highlight=False, markup=False, emoji=False)
         self._text = Text
         self._width = max(self._console.width, 60)
         self._lines: Lines

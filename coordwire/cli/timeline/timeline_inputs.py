@@ -22,11 +22,12 @@ from typing import BinaryIO
 
 from coordwire.capture.detect import HEAD, sniff
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
-from coordwire.capture.reader import Capture, read_head
+from coordwire.capture.reader import Capture
 from coordwire.capture.rotated import rejoined
 from coordwire.capture.rotation import RotatedFiles, is_capture_name, rotated
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.cli import Failure
+from coordwire.cli.capture_folders import content_kind, files_below
 from coordwire.cli.capture_notes import capture_notes
 from coordwire.cli.coordinator_files import read_log
 from coordwire.cli.filters import TimeSpan
@@ -114,13 +115,14 @@ class TimelineInputs:
 
     def _add_folder(self, name: str) -> None:
         """The captures in a folder and below, those of a rotated one together, and the coordinators' logs."""
-        logs = [file for file in find_files([name]) if file.log is not None or _kind(file.path) == "segment"]
+        files = find_files([name])
+        logs = [file for file in files if file.log is not None or content_kind(file.path) == "segment"]
         known = {file.path for file in logs}
         found = []
         count = 0
-        for path in _below(name):
+        for path in files_below(name):
             count += 1
-            if path not in known and (is_capture_name(path) or _kind(path) in ("pcap", "pcapng")):
+            if path not in known and (is_capture_name(path) or content_kind(path) in ("pcap", "pcapng")):
                 found.append(path)
         for chain in rotated(found, str):
             with opened(chain[0]) as stream:
@@ -299,24 +301,3 @@ def _start(name: str, head: bytes) -> int:
         except DecodeError:  # reported when it is read
             return 0
     return 0
-
-
-def _below(folder: str) -> Iterator[str]:
-    """The files in a folder and below, by name. Raises `OSError`."""
-
-    def refuse(error: OSError) -> None:
-        raise error
-
-    for place, folders, names in os.walk(folder, onerror=refuse):
-        folders.sort()
-        yield from (path for name in sorted(names) if os.path.isfile(path := os.path.join(place, name)))
-
-
-def _kind(path: str) -> str | None:
-    """What a file's content looks like; None where it can't be read."""
-    try:
-        with opened(path) as stream:
-            head = read_head(stream)
-            return sniff(head)
-    except (Failure, OSError):
-        return None

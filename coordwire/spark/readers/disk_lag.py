@@ -10,11 +10,11 @@ and lag are null.
 
 from __future__ import annotations
 
-__all__ = ["log_end", "read_lag"]
+__all__ = ["lag_rows", "log_end", "read_lag"]
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coordwire.capture.jsonlines import text
 from coordwire.codec import Message
@@ -26,7 +26,7 @@ from coordwire.segments.indexes import OffsetIndex
 from coordwire.spark.columns import LAG, arrow_schema
 from coordwire.spark.options import Options
 from coordwire.spark.readers.files import open_bytes
-from coordwire.spark.readers.log_copies import LogCopy
+from coordwire.spark.readers.log_copies import LagInputs, LogCopy
 from coordwire.spark.readers.parts import Part
 from coordwire.spark.readers.rows import Bad, Builder
 
@@ -57,13 +57,27 @@ def read_lag(part: Part, options: Options, columns: Sequence[str]) -> Iterator[p
         arrow_schema([column for name in columns for column in LAG if column.name == name]),
         options.batch_size,
     )
+    for row in lag_rows(part.lag, options):
+        if (batch := builder.add([row[name] for name in columns], 200)) is not None:
+            yield batch
+    if (batch := builder.take()) is not None:
+        yield batch
+
+
+def lag_rows(
+    lag: LagInputs, options: Options, unread: Callable[[UnreadableRange], None] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The rows of the lag table. unread: called with what of the commits can't be read.
+
+    Raises in failfast mode what reading a file of commits raises.
+    """
     where: dict[tuple[str | None, str, int], list[LogCopy]] = {}
-    for copy in (*part.lag.ends, *part.lag.commits):
+    for copy in (*lag.ends, *lag.commits):
         where.setdefault(copy[:3], []).append(copy)
     ends: dict[tuple[str | None, str, int], End | None] = {}
-    for key in sorted({copy[:3] for copy in part.lag.commits}, key=repr):
+    for key in sorted({copy[:3] for copy in lag.commits}, key=repr):
         copy = max(where[key], key=lambda copy: log_end(copy).offset)
-        for commit in latest(_items(copy, options)).records:
+        for commit in latest(_items(copy, options, unread)).records:
             if not options.wants(commit.topic, commit.partition):
                 continue
             place = copy.cluster_id, commit.topic or "", commit.partition or 0
@@ -71,13 +85,13 @@ def read_lag(part: Part, options: Options, columns: Sequence[str]) -> Iterator[p
                 found = [log_end(one) for one in where.get(place, ())]
                 ends[place] = max(found, default=None)
             row = _row(commit, ends[place])
-            if row is not None and (batch := builder.add([row[name] for name in columns], 200)) is not None:
-                yield batch
-    if (batch := builder.take()) is not None:
-        yield batch
+            if row is not None:
+                yield row
 
 
-def _items(copy: LogCopy, options: Options) -> Iterator[LogItem]:
+def _items(
+    copy: LogCopy, options: Options, unread: Callable[[UnreadableRange], None] | None
+) -> Iterator[LogItem]:
     """A copy's records; what can't be read is in quarantine by the units of the segments themselves."""
     for file in copy.files:
         try:
@@ -86,7 +100,10 @@ def _items(copy: LogCopy, options: Options) -> Iterator[LogItem]:
             if options.failfast:
                 raise
             continue
-        yield from read_records(data, log="consumer_offsets", file=file.path, log_partition=copy.partition)
+        for item in read_records(data, log="consumer_offsets", file=file.path, log_partition=copy.partition):
+            if unread is not None and isinstance(item, UnreadableRange):
+                unread(item)
+            yield item
 
 
 def _row(commit: CoordinatorRecord, end: End | None) -> dict[str, object] | None:

@@ -3,7 +3,6 @@
     markup.py        elements whose text is escaped by construction
     catalog.py       which pages there are, and which page explains each name
     field_tables.py  what a message holds: its fields by version
-    wire_layout.py   the wire layout of a version, in Kafka's words
     samples.py       real frames, and example values where none was captured
     frames.txt       the real frames
     annotated.py     frames with the meaning of each byte

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from coordwire.cli.api import wire_layout
 from coordwire.cli.api.field_docs import Row, default_note, entity_note, rows
-from coordwire.cli.api.html import wire_layout
 from coordwire.cli.api.html.catalog import Catalog, anchor
 from coordwire.cli.api.html.markup import Html, join, table, tag
 from coordwire.codec import Message

@@ -15,7 +15,7 @@ from coordwire.cli.api.html.catalog import ENUMS, Catalog, anchor, file_of
 from coordwire.cli.api.html.index_page import purpose
 from coordwire.cli.api.html.markup import Html, document, join, table, tag
 from coordwire.cli.api.html.pages import FOOTER, trail
-from coordwire.cli.api.html.wire_layout import WORDS
+from coordwire.cli.api.wire_layout import WORDS
 from coordwire.enums import ErrorCode, OpenEnum
 from coordwire.messages.keys import FACTS
 
