@@ -105,14 +105,15 @@ class Timeline:
                 self._ends.ends(entry)
             return ()
         key = entry.api_key
-        if key in BEATS and entry.dialect is _KAFKA:
-            if (events := self._steady(entry)) is not None:
-                return events
-        elif key in COMMITS and (events := self._stored(entry)) is not None:
+        events: Iterable[GroupEvent] | None = None
+        if key in BEATS:
+            events = self._steady(entry) if entry.dialect is _KAFKA else None
+        elif key in COMMITS:
+            events = self._stored(entry)
+        elif key not in ABOUT_A_GROUP:
+            events = self._of_no_group(entry)
+        if events is not None:
             return events
-        elif key not in ABOUT_A_GROUP and entry.dialect is _KAFKA:
-            if (events := self._of_no_group(entry)) is not None:
-                return events
         if isinstance(entry, LazyEntry):
             entry.decode()
         if entry.dialect is not _KAFKA or entry.error is not None:
@@ -184,9 +185,11 @@ class Timeline:
         return events
 
     def _of_no_group(self, entry: FrameEntry) -> Iterable[GroupEvent] | None:
-        """The events of a frame that is about no group, as far as its message isn't needed for them; None where
-        it must be read."""
+        """The events of a frame that is about no group, where few of its kind need be decoded for them; None
+        where it must be read."""
         key, asked = entry.api_key, entry.request
+        if entry.dialect is not _KAFKA:
+            return None
         if entry.direction == "request":
             if key == _FETCH and self._ends is not None:
                 self._ends.fetches(entry)

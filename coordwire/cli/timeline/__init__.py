@@ -87,6 +87,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="only rebalances: how they began, what they changed and cost",
     )
     parser.add_argument(
+        "--commits", action="store_true", help="list each commit in the story, instead of one line a member"
+    )
+    parser.add_argument(
         "--summary", action="store_true", help="of each group only what its history amounts to"
     )
     filters.configure_times(group)
@@ -150,7 +153,7 @@ def _format(options: argparse.Namespace) -> TimelineFormat:
         return SummaryJsonFormat() if options.summary else TimelineJsonFormat()
     from coordwire.cli.timeline.timeline_story import StoryFormat
 
-    return StoryFormat(summary=options.summary)
+    return StoryFormat(summary=options.summary, commits=options.commits)
 
 
 def _went_wrong(event: GroupEvent) -> bool:

@@ -74,6 +74,7 @@ class SummaryJsonFormat:
 
     def _form(self, story: GroupStory) -> dict[str, Any]:
         longest = story.longest
+        unmeasured = story.unmeasured > 0 and not story.rebalancing_ns
         first, last = self._span or (None, None)
         return {
             "event": "summary",
@@ -91,9 +92,9 @@ class SummaryJsonFormat:
             "commits": story.commits,
             "unanswered": story.unanswered,
             "rebalances": story.rebalances,
-            "rebalancingMs": _ms(story.rebalancing_ns),
-            "longestMs": None if longest is None else _ms(longest.length_ns or 0),
-            "longestCause": None if longest is None else longest.cause,
+            "rebalancingMs": None if unmeasured else _ms(story.rebalancing_ns),
+            "longestMs": None if longest is None or unmeasured else _ms(longest.length_ns or 0),
+            "longestCause": None if longest is None or unmeasured else longest.cause,
             "withoutConsumerMs": _ms(story.idle_ns),
             "recordsWaited": story.waited,
             "causes": [
@@ -101,7 +102,8 @@ class SummaryJsonFormat:
                 for client, causes in story.caused.items()
                 for cause, times in causes.items()
             ],
-            "lag": sum(story.lag.values()),
+            "lag": sum(lag for lag in story.lag.values() if lag > 0),
+            "beyondEnd": -sum(lag for lag in story.lag.values() if lag < 0),
             "errors": {ErrorCode(code).name: times for code, times in story.errors.most_common()},
         }
 
