@@ -26,6 +26,8 @@ _UNDERSCORE = re.compile(r"_([a-z0-9])")
 class TimelineJsonFormat:
     """Writes the lines to standard output."""
 
+    is_quiet = False
+
     def write(self, event: GroupEvent, *, listed: bool = True) -> None:
         """One line; nothing for an event that isn't to be listed."""
         if not listed:
@@ -53,6 +55,8 @@ class TimelineJsonFormat:
 
 class SummaryJsonFormat:
     """Writes a line for each group: what its events amount to."""
+
+    is_quiet = True
 
     def __init__(self) -> None:
         self._stories: dict[str, GroupStory] = {}

@@ -62,6 +62,8 @@ REPEATED = (ErrorMet, Unanswered, TransactionStep, LagMeasured)
 class StoryFormat:
     """Writes blocks to standard output, at the end."""
 
+    is_quiet = True
+
     def __init__(self, *, summary: bool = False, commits: bool = False) -> None:
         """summary: only the heads; commits: list each commit."""
         self._summary = summary
