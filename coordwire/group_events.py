@@ -27,6 +27,7 @@ __all__ = [
     "Idle",
     "Kind",
     "LagMeasured",
+    "LagReason",
     "Leaving",
     "MemberEnding",
     "MemberJoined",
@@ -77,6 +78,9 @@ generation stayed; no member was left; the input ended."""
 
 Leaving = Literal["left", "left_for_now", "session_timeout", "removed", "fenced", "not_rejoined"]
 
+
+LagReason = Literal["committed_beyond_end", "end_seen_earlier"]
+"""Why a lag is below 0: the end was seen after the commit; or before it, and may have moved since."""
 
 HowEnded = Literal["closed", "closed_by_broker", "reset", "open"]
 """How a member's connections ended: the client's FIN came first; the broker's; an RST of either; not."""
@@ -287,14 +291,16 @@ class OffsetCommitted(GroupEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagMeasured(GroupEvent):
     """How many records a group has left to read. end_offset: the newest high watermark seen; committed: the
-    offset last
-    committed, or fetched from the coordinator; lag: the records between, 0 where the end is the older."""
+    offset last committed, or fetched from the coordinator; lag: the records between, below 0 where that
+    offset is beyond the end; reason: why it is, else None: `committed_beyond_end` if the end was seen since,
+    and `end_seen_earlier` if it was seen before, so that the partition may have grown."""
 
     topic: str
     partition: int
     committed: int
     end_offset: int
     lag: int
+    reason: LagReason | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,11 @@ TARGETS = [
     for path in sorted(FOLDER.glob("[!_]*.py"))
     if any(isinstance(n, ast.FunctionDef) and n.name == "fuzz" for n in ast.parse(path.read_text()).body)
 ]
-NATIVE = {"columns_native", "columns_shapes"}
+NATIVE = {"columns_native", "columns_shapes", "engines"}
 """Targets about the extension alone: without it they have nothing to compare."""
+
+SLOW = {"engines"}
+"""Targets whose examples are whole captures."""
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -30,7 +33,9 @@ def test_target(name: str) -> None:
         pytest.skip("the native extension is not there")
     module = import_module(f"fuzz.{name}")
     assert module.__doc__
-    with_examples(module.fuzz, 2 * settings().max_examples)()
+    with_examples(
+        module.fuzz, settings().max_examples // 5 if name in SLOW else 2 * settings().max_examples
+    )()
 
 
 def test_there_are_targets() -> None:

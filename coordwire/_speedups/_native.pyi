@@ -197,19 +197,6 @@ class FrameWalk:
     ) -> FrameWalk: ...
     def take(self, chunk: tuple[Any, ...], limit: int, /) -> Any: ...
 
-class BeatWalk:
-    def __new__(
-        cls,
-        kinds: tuple[type, ...],
-        beats: dict[bytes, Any],
-        waiting: dict[Any, Any],
-        groups: dict[Any, Any],
-        most: int,
-        intervals: int,
-        /,
-    ) -> BeatWalk: ...
-    def take(self, entry: object, /) -> Any: ...
-
 class SlotMaker:
     def __new__(cls, made: type, names: tuple[str, ...], /) -> SlotMaker: ...
     def make(self, *values: object) -> Any: ...

@@ -31,7 +31,6 @@ int records_exec(PyObject *module);
 int slots_exec(PyObject *module);
 int packets_exec(PyObject *module);
 int frame_walk_exec(PyObject *module);
-int beat_walk_exec(PyObject *module);
 
 /* The engine's part of the module's life; `engine_size` bytes of it are in the module's state. */
 extern const Py_ssize_t engine_size;

@@ -4,8 +4,9 @@
     decode.py encode.py explain.py pipeline.py serve.py   a module a command,
     api/ completion/ offsets/ segment/ simulate/ timeline/   or a package where it takes several files
 
-    inputs.py            opens files, decompressed, and shows progress; live.py: captures an interface
+    inputs.py            opens files, decompressed; live.py: captures an interface
     capture_folders.py   the captures in folders
+    progress.py          how far a command has come, on a terminal
     coordinator_files.py the logs of coordinators among them
     standard_streams.py  standard input and output as they must be; termination.py: ending by a signal
     decode_formats.py    how decode shows entries: tree.py, line_format.py, annotated_hex.py and

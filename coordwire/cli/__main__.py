@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from coordwire import __version__
 from coordwire.capture.printable import shown
-from coordwire.cli import Failure, standard_streams
+from coordwire.cli import Failure, progress, standard_streams
 from coordwire.message_names import suggestion
 
 COMMANDS = {
@@ -59,9 +59,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; its exit status."""
     arguments = _with_times(sys.argv[1:] if argv is None else argv)
     standard_streams.prepare()
+    progress.begin()
     before, sys.unraisablehook = sys.unraisablehook, _unraisable
     try:
-        status = _run(arguments)
+        try:
+            status = _run(arguments)
+        finally:
+            progress.end()
         sys.stdout.flush()
     except Failure as failure:
         print(f"coordwire: {failure}", file=sys.stderr)

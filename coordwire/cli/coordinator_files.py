@@ -4,11 +4,12 @@ from __future__ import annotations
 
 __all__ = ["read_log", "refuse_capture"]
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from coordwire.capture.detect import HEAD, sniff
-from coordwire.cli import Failure
+from coordwire.cli import Failure, progress
 from coordwire.cli.inputs import opened, plain_file, shown
 from coordwire.errors import UnreadableRange
 from coordwire.groups.coordinator_log import LogItem, guess_log, read_records
@@ -23,7 +24,10 @@ def read_log(file: LogFile, *, log: Log | None = None) -> Iterator[LogItem]:
     with plain_file(Path(file.path)) as plain, Segment(plain.path) as segment:
         data = segment.data
         kind = log or file.log or guess_log(data)
-        yield from read_records(data, log=kind, file=file.path, log_partition=file.partition)
+        yield from read_records(
+            data, log=kind, file=file.path, log_partition=file.partition,
+            progress=lambda position: progress.report(os.path.basename(file.path), position, segment.size),
+        )  # fmt: skip
         if plain.fault:
             yield UnreadableRange(
                 segment.size, 0, plain.fault, file=file.path, log=kind, log_partition=file.partition

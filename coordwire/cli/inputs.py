@@ -1,9 +1,8 @@
-"""Opening what the user named, decompressed, and reporting how far its reading has come.
+"""Opening what the user named, decompressed, and reporting how far its reading has come (`progress`).
 
 Rules: "-" is standard input; what is compressed with gzip, xz or zstd is read as what is inside it; whatever
-the system refuses becomes a `Failure` with the file's name; progress goes to standard error, only where that
-is a terminal that shows nothing else, and only for large files. A caller that maps a file gets a
-temporary copy of a compressed one.
+the system refuses becomes a `Failure` with the file's name. A caller that maps a file gets a temporary copy
+of a compressed one.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from coordwire.capture.formats.compressed import MAGIC, SUFFIXES, decompressed, fault_of, find_compression
 from coordwire.capture.printable import shown
-from coordwire.cli import Failure
+from coordwire.cli import Failure, progress
 from coordwire.errors import CodecUnavailable
 
 __all__ = [
@@ -35,7 +34,6 @@ __all__ = [
     "shown",
 ]
 
-LARGE = 16 << 20
 COPIED = 1 << 20
 """Bytes that are copied at a time."""
 
@@ -62,15 +60,7 @@ def _raw(name: str) -> Iterator[BinaryIO]:
     except (OSError, ValueError) as error:
         raise failure(name, error) from None
     with stream:
-        size = os.fstat(stream.fileno()).st_size
-        if size < LARGE or sys.stderr is None or not sys.stderr.isatty() or sys.stdout.isatty():
-            yield io.BufferedReader(stream, 1 << 18)
-            return
-        progress = _Progress(stream, name, size)
-        try:
-            yield io.BufferedReader(progress, 1 << 18)
-        finally:
-            progress.clear()
+        yield io.BufferedReader(_Counted(stream, name), 1 << 18)
 
 
 def is_piped() -> bool:
@@ -80,7 +70,8 @@ def is_piped() -> bool:
 
 def open_file(path: str) -> BinaryIO:
     """A file to read forwards, decompressed; closed by its `close`. Raises `OSError`, `CodecUnavailable`."""
-    return _plain(open(path, "rb"), closes=True)
+    stream = open(path, "rb", buffering=0)  # noqa: SIM115 -- closed with what is made of it
+    return _plain(io.BufferedReader(_Counted(stream, path), 1 << 18), closes=True)
 
 
 def _plain(stream: BinaryIO, *, closes: bool = False) -> BinaryIO:
@@ -163,6 +154,7 @@ def copied(stream: BinaryIO, head: bytes, name: Path = Path("copy")) -> Iterator
 def note(text: str) -> None:
     """A line on standard error, after what standard output has."""
     sys.stdout.flush()
+    progress.clear()
     print(f"coordwire: {text}", file=sys.stderr)
 
 
@@ -171,27 +163,27 @@ def failure(name: str, error: OSError | ValueError) -> Failure:
     return Failure(f"{shown(name)}: {getattr(error, 'strerror', None) or error}")
 
 
-class _Progress(io.RawIOBase):
-    """A file that says on standard error how much of it was read."""
+class _Counted(io.RawIOBase):
+    """A file that reports how much of it was read."""
 
-    def __init__(self, stream: io.FileIO, name: str, size: int) -> None:
+    def __init__(self, stream: io.FileIO, name: str) -> None:
         self._stream = stream
-        self._name = shown(os.path.basename(name))
-        self._size = size
+        self._name = os.path.basename(name)
+        self._size = os.fstat(stream.fileno()).st_size
         self._done = 0
-        self._percent = -1
 
     def readable(self) -> bool:
         return True
 
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
     def readinto(self, buffer: memoryview) -> int | None:  # type: ignore[override]
         count = self._stream.readinto(buffer)
         self._done += count or 0
-        percent = min(100 * self._done // self._size, 100)
-        if percent != self._percent:
-            self._percent = percent
-            print(f"\r{self._name}  {percent} %", end="", file=sys.stderr, flush=True)
+        progress.report(self._name, self._done, self._size)
         return count
 
-    def clear(self) -> None:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    def close(self) -> None:
+        self._stream.close()
+        super().close()

@@ -18,10 +18,10 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
-from coordwire.cli import Failure
+from coordwire.cli import Failure, progress
 from coordwire.cli.inputs import shown
 from coordwire.cli.termination import terminable
-from coordwire.errors import CoordwireError
+from coordwire.errors import CoordwireError, counted
 from coordwire.spark.options import Options
 from coordwire.spark.pipeline.catalog_views import check_place, register
 from coordwire.spark.pipeline.engine import Engine
@@ -94,6 +94,7 @@ def run(options: argparse.Namespace) -> int:
     if options.split_size < 1:
         raise Failure("--split-size must be at least 1")
     table_format, options.summary = _formats(options)
+    progress.quietly()
     try:
         tables = tables_named(options.tables.split(",") if options.tables else None)
         with _engine(options, table_format) as engine:
@@ -104,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
                 options=Options(
                     split_size=options.split_size, strict=options.strict, show_secrets=options.show_secrets
                 ),
-                report=not options.no_report, progress=_Progress() if sys.stderr.isatty() else None,
+                report=not options.no_report, progress=_report,
                 format=table_format,
                 prune=options.prune,
             )  # fmt: skip
@@ -120,6 +121,7 @@ def run(options: argparse.Namespace) -> int:
         if not type(error).__module__.startswith(("pyspark.", "py4j.")):
             raise
         raise Failure(f"Spark failed: {shown(first_line(error))}") from None
+    progress.end()
     for notice in summary.notices:
         print(f"coordwire: {shown(notice)}", file=sys.stderr)
     _tell(summary, options)
@@ -196,18 +198,9 @@ def _setting(text: str) -> tuple[str, str]:
     return key, value
 
 
-class _Progress:
-    """Says on standard error how far the job has come."""
-
-    def __init__(self) -> None:
-        self._told = ""
-
-    def __call__(self, done: int, total: int) -> None:
-        text = f"{done} of {total} tasks"
-        if text != self._told:
-            self._told = text
-            end = "\r\x1b[K" if done == total else ""
-            print(f"\r\x1b[K{text}{end}", end="", file=sys.stderr, flush=True)
+def _report(done: int, total: int) -> None:
+    """Say how far the job has come."""
+    progress.tell(lambda: f"{done:,} of {counted(total, 'task')}")
 
 
 def _tell(summary: PipelineSummary, options: argparse.Namespace) -> None:

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from coordwire._speedups import native
 from coordwire.capture.body_text import body_text, has_no_codes
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.lazy_entries import LazyEntry
@@ -38,8 +37,7 @@ from coordwire.groups.group_frames import (
     unanswered,
 )  # fmt: skip
 from coordwire.groups.group_table import AnyGroup, GroupTable, TopicsById, kept_as
-from coordwire.groups.member_death import INTERVALS_OF_A_SESSION, KnownTimeouts
-from coordwire.groups.members import Member
+from coordwire.groups.member_death import KnownTimeouts
 from coordwire.groups.mixed import ConsumerGroup
 from coordwire.groups.modern import ModernGroup
 from coordwire.groups.other_answers import OTHER_APIS, OtherAnswers
@@ -47,9 +45,6 @@ from coordwire.groups.rebalance_cost import COSTLY
 from coordwire.groups.seen import Seen, remember
 from coordwire.groups.steady_beats import Beat, SteadyBeats
 from coordwire.versions import ApiKey
-
-if TYPE_CHECKING:
-    from coordwire._speedups import _native
 
 __all__ = ["USED_APIS", "Timeline", "timeline"]
 
@@ -99,17 +94,6 @@ class Timeline:
         self._waiting: OrderedDict[Seen, Asked | Beat] = OrderedDict()
         self._last = Seen(None, "", 0)
         self._beats = SteadyBeats()
-        self._take = None if native is None else self._native_walk().take
-
-    def _native_walk(self) -> _native.BeatWalk:
-        """What takes the heartbeats of calm groups; what it declines goes the way of all frames."""
-        assert native is not None
-        kinds = FrameEntry, Beat, Member, Seen, ClassicGroup, ModernGroup, ConsumerGroup
-        walk: _native.BeatWalk = native.BeatWalk(
-            kinds, self._beats.known, self._waiting, self._groups.every, MOST_UNANSWERED,
-            INTERVALS_OF_A_SESSION,
-        )  # fmt: skip
-        return walk
 
     def feed(self, entry: Entry | ConnectionEnd) -> Iterable[GroupEvent]:
         """What one entry adds. It must be drawn before the next entry is fed.
@@ -121,28 +105,15 @@ class Timeline:
                 self._ends.ends(entry)
             return ()
         key = entry.api_key
-        if key in BEATS and entry.dialect is _KAFKA:
-            take = self._take
-            if take is not None and (place := take(entry)) is not None:
-                self._last = place
-                if self._ends is not None and entry.request is None:
-                    beat = self._waiting.get(place)
-                    if type(beat) is Beat:
-                        self._ends.speaks(beat.member_id, entry.flow, place)
-                return ()
-            events = self._steady(entry)
-            if events is not None:
-                return events
-        elif key in COMMITS and (events := self._stored(entry)) is not None:
+        events: Iterable[GroupEvent] | None = None
+        if key in BEATS:
+            events = self._steady(entry) if entry.dialect is _KAFKA else None
+        elif key in COMMITS:
+            events = self._stored(entry)
+        elif key not in ABOUT_A_GROUP:
+            events = self._of_no_group(entry)
+        if events is not None:
             return events
-        elif key not in ABOUT_A_GROUP and entry.dialect is _KAFKA:
-            if key == _FETCH and self._ends is not None and entry.direction == "request":
-                self._ends.fetches(entry)
-            if (entry.direction == "request" or key not in OTHER_APIS) and _is_sound(entry):
-                self._last = place_of(entry)
-                return ()
-            if key == _FETCH and (events := self._fetched(entry)) is not None:
-                return events
         if isinstance(entry, LazyEntry):
             entry.decode()
         if entry.dialect is not _KAFKA or entry.error is not None:
@@ -213,13 +184,35 @@ class Timeline:
             events += self._events(group.drain())
         return events
 
-    def _fetched(self, entry: FrameEntry) -> Iterator[GroupEvent] | None:
-        """The events of a Fetch's answer; None for all else."""
-        asked = entry.request
-        if asked is None or not _is_sound(asked) or entry.error is not None or entry.message is None:
+    def _of_no_group(self, entry: FrameEntry) -> Iterable[GroupEvent] | None:
+        """The events of a frame that is about no group, where few of its kind need be decoded for them; None
+        where it must be read."""
+        key, asked = entry.api_key, entry.request
+        if entry.dialect is not _KAFKA:
             return None
-        place = self._last = place_of(entry)
-        return self._commits.ends(entry.message, place)
+        if entry.direction == "request":
+            if key == _FETCH and self._ends is not None:
+                self._ends.fetches(entry)
+            if not _is_sound(entry):
+                return None
+            self._last = place_of(entry)
+            return ()
+        if asked is None or not _is_sound(asked):
+            return None
+        if key == _FETCH and entry.error is None and entry.message is not None:
+            self._opens(asked)
+            place = self._last = place_of(entry)
+            return self._commits.ends(entry.message, place)
+        if key in OTHER_APIS or not _is_sound(entry):
+            return None
+        self._opens(asked)
+        self._last = place_of(entry)
+        return ()
+
+    def _opens(self, asked: FrameEntry) -> None:
+        """A request that was answered shows whose its connection is."""
+        if self._ends is not None and asked.flow:
+            self._ends.opens(asked)
 
     def _commit(
         self, entry: FrameEntry, asked: FrameEntry, place: Seen, topics: Iterable[Any], code: int
@@ -337,8 +330,7 @@ class Timeline:
     ) -> Iterable[GroupEvent]:
         key = entry.api_key
         if key not in ABOUT_A_GROUP:
-            if self._ends is not None and asked.flow:
-                self._ends.opens(asked)
+            self._opens(asked)
             return self._others.feed(entry, request, message, place) if key in OTHER_APIS else ()
         asked_place = place_of(asked)
         self._waiting.pop(asked_place, None)
@@ -360,8 +352,9 @@ class Timeline:
 
     def _given(self, asked: FrameEntry, request: Any, message: Any) -> None:
         """A member may be given its id by an answer."""
-        if self._ends is not None and not request.member_id:
-            self._ends.speaks(getattr(message, "member_id", None) or "", asked.flow, place_of(asked))
+        member_id = getattr(message, "member_id", None)
+        if self._ends is not None and member_id and not request.member_id:
+            self._ends.speaks(member_id, asked.flow, place_of(asked))
 
     def _beat(
         self, entry: FrameEntry, asked: FrameEntry, message: Any, place: Seen, asked_place: Seen

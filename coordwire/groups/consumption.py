@@ -8,6 +8,7 @@ what is kept is bounded.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -40,13 +41,13 @@ class Consumption:
         before = self._of.get(member_id, frozenset())
         if partitions is before:
             return
-        for one in before - partitions:
+        for one in sorted(before - partitions):  # the limits below must not choose by the order of a set
             self._consumers[one] -= 1
             if not self._consumers[one]:
                 del self._consumers[one]
                 if time_ns is not None and len(self._idle) < MOST_GAPS:
                     self._idle[one] = time_ns
-        for one in partitions - before:
+        for one in sorted(partitions - before):
             self._consumers[one] = self._consumers.get(one, 0) + 1
             since_ns = self._idle.pop(one, None)
             if since_ns is not None and time_ns is not None and len(self._gaps) < MOST_GAPS:
@@ -85,14 +86,17 @@ class Consumption:
         return tuple(Idle(*one.partition, one.since_ns, one.until_ns) for one in sorted(gaps))
 
     def renamed(self, topic: Callable[[str], str]) -> Consumption:
-        """The same under other names of topics."""
+        """The same under other names of topics; several may have one name now."""
 
         def name(one: TopicPartition) -> TopicPartition:
             return TopicPartition(topic(one.topic), one.partition)
 
         new = Consumption()
         new._of = {member: frozenset(map(name, partitions)) for member, partitions in self._of.items()}
-        new._consumers = {name(one): count for one, count in self._consumers.items()}
-        new._idle = {name(one): since for one, since in self._idle.items()}
+        new._consumers = Counter(one for partitions in new._of.values() for one in partitions)
+        for one, since_ns in self._idle.items():
+            where = name(one)
+            if where not in new._consumers:
+                new._idle[where] = max(since_ns, new._idle.get(where, since_ns))
         new._gaps = [one._replace(partition=name(one.partition)) for one in self._gaps]
         return new

@@ -9,7 +9,7 @@ and its `refusal`, bytes that are not a batch become an `UnreadableRange`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
@@ -196,12 +196,20 @@ def _is_known(log: Log, record: Record) -> bool:
 
 
 def read_records(
-    data: Buffer, *, log: Log, file: str = "", log_partition: int | None = None
+    data: Buffer,
+    *,
+    log: Log,
+    file: str = "",
+    log_partition: int | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Iterator[LogItem]:
-    """The items in a segment's bytes, lazily. Raises `CodecUnavailable` if a codec's library is missing."""
+    """The items in a segment's bytes, lazily. progress: gets the byte up to which they were read. Raises
+    `CodecUnavailable` if a codec's library is missing."""
     place: dict[str, Any] = {"file": file, "log": log, "log_partition": log_partition}
     found = batches(data, on_error="report")
     for batch in found:
+        if progress is not None:
+            progress(found.position)
         if isinstance(batch, UnreadableRange):
             yield batch._replace(**place)
         elif batch.is_control:

@@ -40,11 +40,12 @@ class GroupStory:
     """What happened to one group.
 
     members: those still in, by id, with their client ids. generations: how many began. rebalances: how many,
-    without those that proved not to be needed; rebalancing_ns: the sum of their lengths; longest: the longest
-    of them; began_ns: the first's begin, ended_ns: the last's end. idle_ns: for how long partitions had no
-    consumer; waited: by how much the lag grew meanwhile. caused: by client (None: by no member) the causes of
-    rebalances; restarted: clients that left or fell silent and joined again. lag: the last of each partition.
-    errors: how often each code was met.
+    without those that proved not to be needed; rebalancing_ns: the sum of their lengths; unmeasured: of how
+    many the length is not known; longest: the longest of them; began_ns: the first's begin, ended_ns: the
+    last's end. idle_ns: for how long partitions had no consumer; waited: by how much the lag grew meanwhile.
+    caused: by client (None: by no member) the causes of rebalances; restarted: clients that left or fell
+    silent and joined again. lag: the last of each partition, below 0 where what is committed is beyond the
+    end. errors: how often each code was met.
     """
 
     group: str
@@ -58,6 +59,7 @@ class GroupStory:
     generations: int = 0
     rebalances: int = 0
     rebalancing_ns: int = 0
+    unmeasured: int = 0
     longest: RebalanceEnded | None = None
     began_ns: int | None = None
     ended_ns: int | None = None
@@ -130,6 +132,7 @@ class GroupStory:
             return
         self.generations += event.generation not in (None, event.generation_before)
         length = event.length_ns or 0
+        self.unmeasured += not length and event.outcome != "empty"
         self.rebalancing_ns += length
         if self.longest is None or length > (self.longest.length_ns or 0):
             self.longest = event

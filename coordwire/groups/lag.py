@@ -3,8 +3,8 @@ are seen.
 
 Strategy: a commit, or one that the coordinator reports, is compared with the newest end of its partition; an
 end that moves, with what groups have committed there, at most once a second for each. Rules: memory is
-bounded, the oldest is forgotten; a commit in a transaction counts from its end on; no lag is below 0, since
-the end was then seen before the commit.
+bounded, the oldest is forgotten; a commit in a transaction counts from its end on; a lag below 0 has a
+reason, and is measured again once the end is seen after the commit, even where that did not move.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from coordwire.group_events import LagMeasured, TopicPartition
+from coordwire.group_events import LagMeasured, LagReason, TopicPartition
 from coordwire.groups.seen import Seen, remember
 
 __all__ = ["Lag"]
@@ -29,6 +29,9 @@ APART_NS = 1_000_000_000
 
 Commit = tuple[str, TopicPartition]
 
+_BEYOND: LagReason = "committed_beyond_end"
+_EARLIER: LagReason = "end_seen_earlier"
+
 
 class Lag:
     """Ends and commits as far as they were seen."""
@@ -36,7 +39,8 @@ class Lag:
     def __init__(self) -> None:
         self._ends: OrderedDict[TopicPartition, int] = OrderedDict()
         self._committed: OrderedDict[TopicPartition, OrderedDict[str, int]] = OrderedDict()
-        self._told: OrderedDict[Commit, tuple[int | None, int]] = OrderedDict()
+        self._told: OrderedDict[Commit, tuple[int | None, int, LagReason | None]] = OrderedDict()
+        self._beyond: OrderedDict[TopicPartition, None] = OrderedDict()  # by an end that was seen earlier
         self._open: OrderedDict[str, OrderedDict[Commit, int]] = OrderedDict()
 
     def committed(self, group: str, where: TopicPartition, offset: int, place: Seen) -> Iterable[LagMeasured]:
@@ -52,9 +56,10 @@ class Lag:
 
     def ends(self, where: TopicPartition, offset: int, place: Seen) -> Iterator[LagMeasured]:
         """A partition's high watermark."""
-        if offset < 0 or self._ends.get(where) == offset:
+        if offset < 0 or (self._ends.get(where) == offset and where not in self._beyond):
             return
         remember(self._ends, where, offset, MOST)
+        self._beyond.pop(where, None)
         groups = self._committed.get(where)
         if groups is None:
             return
@@ -63,7 +68,8 @@ class Lag:
             yield from self._measure(group, where, place, at_once=False)
 
     def known(self, group: str, where: TopicPartition) -> int | None:
-        """A group's lag in a partition as far as both ends of it are known."""
+        """How many records a group has left to read in a partition, as far as both ends of it are known; 0
+        where what it committed is beyond the end."""
         end, groups = self._ends.get(where), self._committed.get(where)
         if end is None or groups is None or group not in groups:
             return None
@@ -76,14 +82,22 @@ class Lag:
         if end is None:
             return
         committed = self._committed[where][group]
-        lag = max(end - committed, 0)
+        lag, reason = end - committed, None
+        if lag < 0:
+            reason = _EARLIER if at_once else _BEYOND
+        if reason == _EARLIER:
+            remember(self._beyond, where, None, MOST)
         before = self._told.get((group, where))
-        if before is not None and (before[1] == lag or not (at_once or _later(before[0], place.time_ns))):
+        if before is None or before[2] != reason:
+            at_once = True
+        elif before[1] == lag:
             return
-        remember(self._told, (group, where), (place.time_ns, lag), MOST)
+        if before is not None and not at_once and not _later(before[0], place.time_ns):
+            return
+        remember(self._told, (group, where), (place.time_ns, lag, reason), MOST)
         yield LagMeasured(
             group=group, **place._asdict(), topic=where.topic, partition=where.partition,
-            committed=committed, end_offset=end, lag=lag,
+            committed=committed, end_offset=end, lag=lag, reason=reason,
         )  # fmt: skip
 
     # --- transactions ---

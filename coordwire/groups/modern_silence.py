@@ -142,7 +142,7 @@ class ModernSilence(ModernRebalances):
     def _doubtful(self) -> Member | None:
         """Of the silent members that were still in, the one that was heard first."""
         doubted = [self.members[name] for name in self._doubted if name in self.members]
-        return min(doubted, key=lambda one: one.last_seen_ns or 0, default=None)
+        return min(doubted, key=lambda one: (one.last_seen_ns or 0, one.serial), default=None)
 
     def died(
         self, member: Member, place: Seen, sign: str, shown: Seen | None = None, *, refused: bool = False
@@ -178,9 +178,10 @@ class ModernSilence(ModernRebalances):
 
     def _replaced(self, member: Member, given: Owned, place: Seen) -> None:
         """A member is given what others had: those that were silent meanwhile are gone."""
-        for name in self.progress.former_owners(member.member_id, given):
-            former = self.members.get(name)
-            if former is None:
+        names = self.progress.former_owners(member.member_id, given)
+        owners = [self.members[name] for name in names if name in self.members]
+        for former in sorted(owners, key=lambda one: self.quiet_ns(one) or 0):
+            if former.member_id not in self.members:
                 continue
             unanswered = former.asked_ns > (former.last_seen_ns or 0)
             if unanswered and not self.timeout.explains(self.quiet(former, place)):

@@ -113,7 +113,7 @@ class Reconciliation:
         """Who had what a member is given, and wasn't seen to give it up."""
         if not self._shared:
             before = self._held.get(member_id, frozenset())
-            found = (self._holder.get(one) for one in partitions - before)
+            found = (self._holder.get(one) for one in sorted(partitions - before))
             yield from dict.fromkeys(one for one in found if one is not None and one != member_id)
 
     # --- the group ---

@@ -24,7 +24,7 @@ import json
 import os
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from errno import EEXIST
@@ -75,7 +75,7 @@ class _Walk:
     fates: what becomes of the batches, once that is known.
     """
 
-    def __init__(self, segment: Segment) -> None:
+    def __init__(self, segment: Segment, progress: Callable[[Segment, int], None] | None) -> None:
         self.segment = segment
         self.starts, self.sizes = array("q"), array("q")
         self.found = Found()
@@ -93,6 +93,8 @@ class _Walk:
             )
             if bad is not None:
                 self.bad.append(bad)
+            if progress is not None:
+                progress(segment, reader.position)
         if left := len(reader.remainder):
             self.bad.append(
                 UnreadableRange(reader.position, left, f"the file ends {counted(left, 'byte')} into a batch")
@@ -127,7 +129,11 @@ class _Walk:
 
 
 def recover(
-    paths: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], *, interval: int = INTERVAL
+    paths: Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    interval: int = INTERVAL,
+    progress: Callable[[Segment, int], None] | None = None,
 ) -> Iterator[Recovered]:
     """Copy what is whole of a partition's segments into a folder; what became of each, one by one.
 
@@ -135,7 +141,8 @@ def recover(
     out: the folder, made if need be. Beside the copy are its indexes, for an `index.interval.bytes` of
     `interval`; and, where something was bad, NAME.quarantine, with the bytes one after the other, and
     NAME.quarantine.jsonl, with a line for each range: {"file", "position", "length", "reason",
-    "quarantinePosition"}. Raises `OSError`; before anything is written, `FileExistsError` for a file that is
+    "quarantinePosition"}. progress: gets a segment and the byte up to which it was read, batch by batch.
+    Raises `OSError`; before anything is written, `FileExistsError` for a file that is
     there already, `ValueError` for two segments of one name and `CodecUnavailable` where a codec's library is
     missing.
     """
@@ -144,7 +151,7 @@ def recover(
         segments.sort(key=lambda segment: (segment.base_offset or 0, segment.path.name))
         folder = Path(out)
         _refuse(folder, [segment.path for segment in segments])
-        walks = [_Walk(segment) for segment in segments]
+        walks = [_Walk(segment, progress) for segment in segments]
         _choose(walks)
         producers = _producers(segments[0]) if segments else Producers()
         remove_stale(folder)

@@ -292,7 +292,17 @@ LAG = (
         "The partition's end: the latest high watermark seen, on disk the offset after the last record of "
         "any copy; null where no copy is among the files.",
     ),
-    Column("lag", "bigint", "end_offset less committed, at least 0; null with end_offset."),
+    Column(
+        "lag",
+        "bigint",
+        "end_offset less committed; below 0 where what is committed is beyond the end; null with end_offset.",
+    ),
+    Column(
+        "reason",
+        "string",
+        "Why lag is below 0: committed_beyond_end, or end_seen_earlier where a capture has the end only from "
+        "before the commit; else null.",
+    ),
     _SOURCE,
     Column(
         "number",

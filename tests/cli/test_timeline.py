@@ -37,7 +37,7 @@ KEYS = {
         "memberId", "clientId", "generation", "topic", "partition", "offset", "leaderEpoch", "metadata",
         "errorCode", "error", "transactionalId", "removed",
     ],
-    "lagMeasured": ["topic", "partition", "committed", "endOffset", "lag"],
+    "lagMeasured": ["topic", "partition", "committed", "endOffset", "lag", "reason"],
     "errorMet": [
         "api", "errorCode", "error", "memberId", "clientId", "topic", "partition", "message",
     ],
@@ -96,7 +96,7 @@ def test_the_story(run: Run, captures: Path) -> None:
     span, head, sums, *lines = result.text.splitlines()
     assert re.fullmatch(r"   .*group-range\.pcap: [-0-9]+ [:.0-9]+ to [:.0-9]+ UTC, [.0-9]+ s", span)
     assert head.startswith("── g-kpy-range classic group ──")
-    assert "3 members, 3 generations, 3 commits" in sums
+    assert "3 members joined, 3 generations, 3 commits" in sums
     assert any("is the first member" in line for line in lines)
     assert any("✓ generation" in line and "steady after" in line for line in lines)
     assert any("commits t-group-" in line and "(lag " in line for line in lines)

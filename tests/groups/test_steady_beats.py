@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import io
+import lzma
 import random
-from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,25 +17,21 @@ from coordwire.capture.reader import Capture
 from coordwire.group_events import GroupEvent
 from coordwire.groups import capture_timeline, steady_beats
 from coordwire.groups.capture_timeline import Timeline, timeline
-from coordwire.groups.classic import ClassicGroup
-from coordwire.groups.members import Member
-from coordwire.groups.mixed import ConsumerGroup
-from coordwire.groups.modern import ModernGroup
-from coordwire.groups.seen import Seen
-from coordwire.groups.steady_beats import Beat
 from coordwire.testing.made_capture import as_pcap
 from tests.bench import group_traffic
 from tests.capture.test_walks import damaged
 
-CAPTURES = sorted((Path(__file__).parents[1] / "data" / "captures").glob("*.pcap"))
+DATA = Path(__file__).parents[1] / "data"
+CAPTURES = sorted((DATA / "captures").glob("*.pcap"))
+DAMAGED = sorted((DATA / "engines").glob("*.pcap.xz"))
 
 
 def read(data: bytes, *, lazy: bool = True) -> list[Entry]:
     return list(Capture(io.BytesIO(data), "x", lazy=lazy).entries())
 
 
-def story(data: bytes) -> list[GroupEvent]:
-    return list(timeline(read(data)))
+def story(data: bytes, *, lazy: bool = True) -> list[GroupEvent]:
+    return list(timeline(Capture(io.BytesIO(data), "x", lazy=lazy).entries_and_ends(), ends=True))
 
 
 def slow_story(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[GroupEvent]:
@@ -45,12 +40,12 @@ def slow_story(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[GroupEvent]
         patch.setattr(steady_beats, "LONGEST", -1)
         patch.setattr(capture_timeline, "LONG", -1)
         patch.setattr(Timeline, "_stored", lambda self, entry: None)
-        return list(timeline(read(data, lazy=False)))
+        return story(data, lazy=False)
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*CAPTURES, *DAMAGED], ids=lambda path: path.stem)
 def test_stories_of_captures(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = path.read_bytes()
+    data = path.read_bytes() if path in CAPTURES else lzma.decompress(path.read_bytes())
     for one in (data, damaged(data, random.Random(path.name))):
         assert story(one) == slow_story(one, monkeypatch)
 
@@ -108,61 +103,3 @@ def test_frames_that_say_nothing_of_groups_are_not_decoded() -> None:
             if isinstance(entry, FrameEntry) and (entry.api_key, entry.direction) == (1, "request"):
                 counts[type(entry) is FrameEntry] += 1
     assert counts[False] > 10 * counts[True]
-
-
-def state(story: Timeline) -> list[object]:
-    """What a timeline knows; but which members' sessions were looked at, and where it was last."""
-    groups: list[object] = []
-    for group in story._groups:
-        groups += [group.group, group.kind, group.generation, group.available_ns, group.pending]
-        groups += group.members.values()
-        if isinstance(group, ModernGroup):
-            progress, timeout = group.progress, group.timeout
-            groups += [progress._late, progress._epoch_of, timeout._bounds, timeout.interval_ns]
-    waiting = [(place, getattr(asked, "asks", asked)) for place, asked in story._waiting.items()]
-    return [groups, waiting, story._last]
-
-
-@pytest.mark.skipif(native is None, reason="the native engine isn't built, or Python is forced")
-@pytest.mark.parametrize("seed", range(3))
-def test_native_walk_leaves_what_python_leaves(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_traffic, "GROUPS", 4)
-    if seed == 2:
-        monkeypatch.setattr(capture_timeline, "MOST_UNANSWERED", 3)
-    data = made(random.Random(100 + seed), 2_000)
-    one, other = Timeline(), Timeline()
-    other._take = None
-    taken = 0
-    walk: Any = one._take
-
-    def take(entry: object) -> Any:
-        nonlocal taken
-        place = walk(entry)
-        taken += place is not None
-        return place
-
-    one._take = take
-    for number, (first, second) in enumerate(zip(read(data), read(data), strict=True)):
-        assert list(one.feed(first)) == list(other.feed(second))
-        assert one._last == other._last
-        if number % 20 == 0:
-            assert state(one) == state(other)
-    assert list(one.finish()) == list(other.finish())
-    assert taken > 100
-
-
-@pytest.mark.skipif(native is None, reason="the native engine isn't built, or Python is forced")
-def test_native_walk_refuses_what_is_not_its_own() -> None:
-    assert native is not None
-    kinds = FrameEntry, Beat, Member, Seen, ClassicGroup, ModernGroup, ConsumerGroup
-    own: tuple[Any, ...] = {}, OrderedDict(), OrderedDict(), 10, 9
-    walk = native.BeatWalk(kinds, *own)
-    with pytest.raises(TypeError, match="expected a frame's entry"):
-        walk.take(object())
-    for wrong in (kinds[1:], (*kinds[:3], int, *kinds[4:]), (Beat, *kinds[1:])):
-        with pytest.raises((TypeError, AttributeError)):
-            native.BeatWalk(wrong, *own)
-    with pytest.raises(TypeError):
-        native.BeatWalk(kinds, {}, {}, OrderedDict(), 10, 9)
-    with pytest.raises(TypeError, match="numbers that can be"):
-        native.BeatWalk(kinds, {}, OrderedDict(), OrderedDict(), -1, 9)

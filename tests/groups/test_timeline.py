@@ -228,10 +228,32 @@ def test_commits_and_lag_over_time() -> None:
     end(script, 31)  # too soon after the last
     commit(script, 31)
     commit(script, 40)
-    assert lags(script) == [(4, 10, 6), (4, 30, 26), (31, 31, 0)]
+    assert lags(script) == [(4, 10, 6), (4, 30, 26), (31, 31, 0), (40, 31, -9)]
     first = only(script.events(), OffsetCommitted)[0]
     assert (first.member_id, first.client_id, first.generation) == ("a-id", "a", 4)
     assert (first.topic, first.partition, first.offset, first.leader_epoch) == ("t", 0, 4, 3)
+
+
+def test_a_commit_beyond_the_end() -> None:
+    script = Script()
+    end(script, 1_160)
+    commit(script, 99_999_999)
+    script.now = 0.5
+    end(script, 1_160)  # the end is where it was, and the commit is beyond it
+    end(script, 1_160)
+    commit(script, 1_100)
+    commit(script, 1_170)
+    end(script, 1_180)
+    found = [(one.lag, one.reason) for one in only(script.events(), LagMeasured)]
+    assert found == [
+        (-99_998_839, "end_seen_earlier"),
+        (-99_998_839, "committed_beyond_end"),
+        (60, None),
+        (-10, "end_seen_earlier"),
+        (10, None),
+    ]
+    story = stories(script.events())["g"]
+    assert story.lag == {TopicPartition("t", 0): 10}
 
 
 def test_the_end_that_was_asked_for_and_the_offset_that_was_fetched() -> None:

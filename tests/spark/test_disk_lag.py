@@ -16,7 +16,7 @@ from coordwire.logs import LogRecord, encode_log_record, find_record
 from coordwire.records import Record, batches, encode_batch
 from coordwire.spark.options import Options
 from coordwire.spark.readers import disk_lag
-from coordwire.spark.readers.dispatch import SOURCES, plan, read
+from coordwire.spark.readers.dispatch import SOURCES, SourceDefinition, plan, read
 from coordwire.spark.readers.log_copies import CopiedSegment, LogCopy
 from tests.broker_sample import broker_sample
 from tests.spark import plain
@@ -52,6 +52,10 @@ def lag(folder: Path, **named: Any) -> list[tuple[Any, ...]]:
     """Group, topic, partition, committed, end and lag."""
     options, source = Options(paths=(str(folder),), **named), SOURCES["kafka-lag"]
     columns = ["group_id", "topic", "partition", "committed", "end_offset", "lag"]
+    return _rows(source, options, columns)
+
+
+def _rows(source: SourceDefinition, options: Options, columns: list[str]) -> list[tuple[Any, ...]]:
     return sorted(
         (
             tuple(row.values())
@@ -72,10 +76,20 @@ def test_committed_against_the_logs_end(tmp_path: Path) -> None:
     put(tmp_path, "__consumer_offsets-7", commits([*first, ("g", "orders", 0, 20)]))
     put(tmp_path, "__consumer_offsets-8", commits([("k", "gone", 3, 5), ("k", "pay", 0, -1)]))
     assert lag(tmp_path) == [
-        ("g", "orders", 0, 20, 25, 5), ("g", "orders", 1, 40, 40, 0), ("h", "orders", 0, 30, 25, 0),
+        ("g", "orders", 0, 20, 25, 5), ("g", "orders", 1, 40, 40, 0), ("h", "orders", 0, 30, 25, -5),
         ("h", "pay", 0, 0, 0, 0), ("k", "gone", 3, 5, None, None),
     ]  # fmt: skip
     assert lag(tmp_path, topics=("pay",)) == [("h", "pay", 0, 0, 0, 0)]
+
+
+def test_a_commit_beyond_the_end_has_a_reason(tmp_path: Path) -> None:
+    put(tmp_path, "orders-0", plain.segment(range(10)))
+    found = [("g", "orders", 0, 99_999_999), ("h", "orders", 0, 10), ("k", "gone", 0, 1)]
+    put(tmp_path, "__consumer_offsets-7", commits(found))
+    options, source = Options(paths=(str(tmp_path),)), SOURCES["kafka-lag"]
+    assert _rows(source, options, ["group_id", "lag", "reason"]) == [
+        ("g", -99_999_989, "committed_beyond_end"), ("h", 0, None), ("k", None, None),
+    ]  # fmt: skip
 
 
 def test_what_was_removed_has_no_lag(tmp_path: Path) -> None:

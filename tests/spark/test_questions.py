@@ -119,7 +119,7 @@ def lag(tables: dict[str, Rows]) -> Answer:
     sums: dict[Any, list[int]] = defaultdict(list)
     for (*key, _), value in last.items():
         sums[tuple(key)].append(value)
-    return [(*key, sum(values), max(values)) for key, values in sums.items()]
+    return [(*key, sum(max(one, 0) for one in values), max(values)) for key, values in sums.items()]
 
 
 def ended(tables: dict[str, Rows]) -> Rows:

@@ -185,6 +185,7 @@ def test_lag_has_a_panel_for_each_group_and_topic() -> None:
         lag(0, "quiet", 0, 0),
         lag(1, "pay", 0, 7, group_id="other"),
         lag(1, "pay", 0, 7, source="/b.pcap"),
+        lag(2, "beyond", 3, -99_998_839, group_id="other"),
     ]
     found = made(lag=rows)
     assert found.panels == [
@@ -195,6 +196,7 @@ def test_lag_has_a_panel_for_each_group_and_topic() -> None:
     ]
     assert "40 records at most in one partition, 80 at the end in all" in found.notes
     assert "No lag in quiet." in found.notes
+    assert "Committed beyond the end at last: beyond-3 by 99,998,839." in found.notes
     assert {"08:16:52", "08:16:54"} <= set(found.ticks)
     assert "orders-1: 40 records at 08:16:56.000" in found.tips
 

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, BinaryIO
 
 from coordwire.capture.rotation import rotated
-from coordwire.cli import Failure
+from coordwire.cli import Failure, progress
 from coordwire.cli.inputs import opened, shown
 from coordwire.cli.termination import terminable
 from coordwire.errors import CoordwireError, DecodeError
@@ -70,7 +70,9 @@ def writing(options: argparse.Namespace) -> Iterator[TablesFormat]:
     try:
         with terminable(), OwnedFiles(options.out) as files:
             output = TablesFormat(files, options.format or "parquet", show_secrets=options.show_secrets)
+            progress.quietly()
             yield output
+            progress.end()
             output.close()
             files.publish()
             output.report()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from coordwire.cli import Failure, filters, name_patterns
+from coordwire.cli import Failure, filters, name_patterns, progress
 from coordwire.cli.coordinator_files import read_log, refuse_capture
 from coordwire.cli.inputs import failure, note, shown
 from coordwire.cli.name_patterns import Find, Names
@@ -84,7 +84,9 @@ def run(options: argparse.Namespace) -> int:
     )
     wanted = _Wanted(options)
     if options.latest:
+        progress.quietly()
         kept = latest(_passed_on(wanted.timely(reading.items()), output))
+        progress.end()
         for record in kept.records:
             if wanted(record):
                 output.write(record)
@@ -116,6 +118,7 @@ def _passed_on(items: Iterator[LogItem], output: OffsetsFormat) -> Iterator[LogI
     """The items; what couldn't be read is written at once, since nothing supersedes it."""
     for item in items:
         if isinstance(item, UnreadableRange):
+            progress.clear()
             output.write(item)
         yield item
 

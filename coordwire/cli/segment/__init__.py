@@ -18,10 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coordwire.cli import Failure
+from coordwire.cli import Failure, progress
 from coordwire.cli.inputs import PlainFile, failure, is_compressed, note, plain_file, shown
 from coordwire.cli.segment import segment_dump
-from coordwire.cli.segment.segment_files import partitions
+from coordwire.cli.segment.segment_files import WatchedSegment, partitions, report_position
 from coordwire.cli.termination import terminable
 from coordwire.errors import CodecUnavailable, CoordwireError, counted
 from coordwire.segments import Fault, Indexes, Recovered, Segment, SegmentCounts, rebuild, recover
@@ -78,10 +78,12 @@ def run(options: argparse.Namespace) -> int:
         "verify": _verify, "recover": _recover, "index": _index
     }[options.verb]  # fmt: skip
     status = 0
+    progress.quietly()
     try:
         with terminable():
             for one, words, form in verb(options):
                 status = max(status, one)
+                progress.clear()
                 sys.stdout.write((words if text else json.dumps(form, separators=(",", ":"))) + "\n")
     except OSError as error:
         if error.filename is None:  # it was the output's
@@ -105,7 +107,7 @@ def _verify(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
         before: SegmentCounts | None = None
         for path in paths:
             tally, count = SegmentCounts(), 0
-            with plain_file(path) as plain, Segment(plain.path) as segment:
+            with plain_file(path) as plain, WatchedSegment(plain.path) as segment:
                 for fault in _faults(segment, tally, before, options, plain):
                     count += 1
                     place = str(path if fault.file == plain.path.name else folder / fault.file)
@@ -191,7 +193,7 @@ def _recovered(paths: list[Path], out: Path, interval: int) -> Iterator[tuple[Re
             copies[plain.path] = path, not plain.fault
             if plain.fault:
                 note(f"{shown(str(path))}: {plain.fault}")
-        for one in recover(list(copies), out, interval=interval):
+        for one in recover(list(copies), out, interval=interval, progress=report_position):
             source, is_whole = copies[one.source]
             yield replace(one, source=source), is_whole
 
@@ -225,7 +227,7 @@ def _index(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
             remove_stale(out)
         before: Indexes | None = None
         for path in paths:
-            with Segment(path) as segment:
+            with WatchedSegment(path) as segment:
                 made = before = _rebuilt(segment, before, options.index_interval)
                 wanted = {log_name(made.base_offset, kind): data for kind, data in made.files().items()}
                 if options.snapshots and made.end_offset > made.base_offset:

@@ -23,7 +23,7 @@ from coordwire.cli import Failure
 from coordwire.cli.coordinator_files import refuse_capture
 from coordwire.cli.filters import Moment, absolute, moment, span_of
 from coordwire.cli.inputs import PlainFile, copied, failure, note, plain_file, shown
-from coordwire.cli.segment.segment_files import expanded
+from coordwire.cli.segment.segment_files import WatchedSegment, expanded
 from coordwire.cli.segment.segment_lines import Lines
 from coordwire.errors import (
     CodecUnavailable,
@@ -139,7 +139,7 @@ def decode(name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace
         dump.file(Path(name), name, segment=True)
         dump.report(shown(name))
         return dump.status
-    with copied(stream, head) as copy, Segment(copy.path) as segment:
+    with copied(stream, head) as copy, WatchedSegment(copy.path) as segment:
         dump.segment(segment, name)
         dump.fault(name, copy)
     dump.report(shown(name))
@@ -281,7 +281,7 @@ class Dump:
         kind = file_name(path.name)
         other = None if segment else _KINDS.get(path.name if kind is None else kind.kind)
         if other is None:
-            with Segment(path) as opened:
+            with WatchedSegment(path) as opened:
                 self.segment(opened, name)
             return
         topic, partition = topic_partition(path.absolute().parent.name) or (None, None)

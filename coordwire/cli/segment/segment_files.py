@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from coordwire.capture.formats.compressed import SUFFIXES
-from coordwire.cli import Failure
+from coordwire.cli import Failure, progress
 from coordwire.cli.coordinator_files import refuse_capture
 from coordwire.cli.inputs import failure, shown
+from coordwire.segments import Segment
 from coordwire.segments.names import file_name
 from coordwire.segments.partition import logs
 
@@ -44,6 +46,37 @@ def partitions(names: Sequence[str]) -> list[tuple[Path, list[Path]]]:
         if log not in paths:
             paths.append(log)
     return list(found.items())
+
+
+class WatchedSegment(Segment):
+    """A segment that reports how much of it was read."""
+
+    def batches(self, **options: Any) -> Any:
+        return _WatchedBatches(super().batches(**options), self)
+
+
+class _WatchedBatches:
+    """The batches of a segment, or what else its reader gives, with the reader's attributes."""
+
+    def __init__(self, reader: Any, segment: Segment) -> None:
+        self._reader = reader
+        self._segment = segment
+
+    def __iter__(self) -> _WatchedBatches:
+        return self
+
+    def __next__(self) -> Any:
+        found = next(self._reader)
+        report_position(self._segment, self._reader.position)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+
+def report_position(segment: Segment, position: int) -> None:
+    """A segment was read up to this byte."""
+    progress.report(segment.path.name, position, segment.size)
 
 
 def _log(path: Path) -> Path:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from coordwire.capture.reader import FORMATS
-from coordwire.cli import filters, live, name_patterns
+from coordwire.cli import filters, live, name_patterns, progress
 from coordwire.cli.name_patterns import Find, Names
 from coordwire.cli.survey import Survey
 from coordwire.cli.timeline.timeline_inputs import TimelineInputs
@@ -32,7 +32,9 @@ from coordwire.group_events import (
 
 
 class TimelineFormat(Protocol):
-    """Writes events."""
+    """Writes events. is_quiet: whether nothing is written before `finish`."""
+
+    is_quiet: bool
 
     def write(self, event: GroupEvent, *, listed: bool = True) -> None:
         """One event. listed: whether it is to be shown; it counts all the same."""
@@ -87,6 +89,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="only rebalances: how they began, what they changed and cost",
     )
     parser.add_argument(
+        "--commits", action="store_true", help="list each commit in the story, instead of one line a member"
+    )
+    parser.add_argument(
         "--summary", action="store_true", help="of each group only what its history amounts to"
     )
     filters.configure_times(group)
@@ -96,6 +101,8 @@ def run(options: argparse.Namespace) -> int:
     live.check_inputs(options)
     reading = TimelineInputs(options)
     output = _format(options)
+    if output.is_quiet and options.interface is None:
+        progress.quietly()
     again = TimelineInputs(options, quiet=True) if reading.is_lasting else None
     filters.absolute(options, None if again is None else again.whole_span)
     groups = Names(options.group, _find(options))
@@ -112,6 +119,7 @@ def run(options: argparse.Namespace) -> int:
             output.write(event, listed=listed)
         elif of_group:
             output.learn(event)
+    progress.end()
     output.heading(reading.where, reading.span)
     output.finish()
     if survey.total:
@@ -150,7 +158,7 @@ def _format(options: argparse.Namespace) -> TimelineFormat:
         return SummaryJsonFormat() if options.summary else TimelineJsonFormat()
     from coordwire.cli.timeline.timeline_story import StoryFormat
 
-    return StoryFormat(summary=options.summary)
+    return StoryFormat(summary=options.summary, commits=options.commits)
 
 
 def _went_wrong(event: GroupEvent) -> bool:

@@ -29,6 +29,7 @@ from coordwire.group_events import (
     ErrorMet,
     GroupConverted,
     GroupEvent,
+    LagMeasured,
     MemberJoined,
     MemberLeft,
     OffsetCommitted,
@@ -119,6 +120,8 @@ class EventLines:
                 return [("? ", "busy"), (f"{who} {event.api}: {what}", "busy")]
             case TransactionStep():
                 return _transaction(event)
+            case LagMeasured() if event.lag < 0:
+                return _beyond(event)
         return []
 
     def _joined(self, event: MemberJoined) -> Pieces:
@@ -179,7 +182,7 @@ class EventLines:
         return [(f"  {'; '.join(notes)}", "note")] if notes else []
 
     def _ended(self, event: RebalanceEnded) -> Pieces:
-        length = "" if event.length_ns is None else f" after {duration(event.length_ns)}"
+        length = f" after {duration(event.length_ns)}" if event.length_ns else ""
         style = "bad" if (event.length_ns or 0) > SLOW_NS else "good"
         generation = "" if event.generation is None else f"generation {event.generation} "
         if event.outcome != "steady" and event.generation in (None, event.generation_before):
@@ -269,6 +272,13 @@ def _passed(event: RebalanceEnded) -> list[str]:
     first, last = before + 1, after - 1
     passed = f"generation {first}" if first == last else f"generations {first} to {last}"
     return [f"no member was seen in {passed}"]
+
+
+def _beyond(event: LagMeasured) -> Pieces:
+    """What is committed beyond the end."""
+    where = f"{shown(event.topic)}-{event.partition} → {event.committed:,}"
+    end = "its end" if event.reason == "committed_beyond_end" else "the end that was last seen"
+    return [("✗ ", "bad"), (f"committed {where}, {-event.lag:,} beyond {end}, {event.end_offset:,}", "bad")]
 
 
 def _transaction(event: TransactionStep) -> Pieces:

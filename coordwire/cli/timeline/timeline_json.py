@@ -26,6 +26,8 @@ _UNDERSCORE = re.compile(r"_([a-z0-9])")
 class TimelineJsonFormat:
     """Writes the lines to standard output."""
 
+    is_quiet = False
+
     def write(self, event: GroupEvent, *, listed: bool = True) -> None:
         """One line; nothing for an event that isn't to be listed."""
         if not listed:
@@ -54,6 +56,8 @@ class TimelineJsonFormat:
 class SummaryJsonFormat:
     """Writes a line for each group: what its events amount to."""
 
+    is_quiet = True
+
     def __init__(self) -> None:
         self._stories: dict[str, GroupStory] = {}
         self._span: TimeSpan | None = None
@@ -74,6 +78,7 @@ class SummaryJsonFormat:
 
     def _form(self, story: GroupStory) -> dict[str, Any]:
         longest = story.longest
+        unmeasured = story.unmeasured > 0 and not story.rebalancing_ns
         first, last = self._span or (None, None)
         return {
             "event": "summary",
@@ -91,9 +96,9 @@ class SummaryJsonFormat:
             "commits": story.commits,
             "unanswered": story.unanswered,
             "rebalances": story.rebalances,
-            "rebalancingMs": _ms(story.rebalancing_ns),
-            "longestMs": None if longest is None else _ms(longest.length_ns or 0),
-            "longestCause": None if longest is None else longest.cause,
+            "rebalancingMs": None if unmeasured else _ms(story.rebalancing_ns),
+            "longestMs": None if longest is None or unmeasured else _ms(longest.length_ns or 0),
+            "longestCause": None if longest is None or unmeasured else longest.cause,
             "withoutConsumerMs": _ms(story.idle_ns),
             "recordsWaited": story.waited,
             "causes": [
@@ -101,7 +106,8 @@ class SummaryJsonFormat:
                 for client, causes in story.caused.items()
                 for cause, times in causes.items()
             ],
-            "lag": sum(story.lag.values()),
+            "lag": sum(lag for lag in story.lag.values() if lag > 0),
+            "beyondEnd": -sum(lag for lag in story.lag.values() if lag < 0),
             "errors": {ErrorCode(code).name: times for code, times in story.errors.most_common()},
         }
 

@@ -1,8 +1,9 @@
 """A timeline for people: a block a group, with a line an event.
 
 Strategy: events gather by group; at the end each group's block is written: a head with what it amounts to
-and a verdict, then a line an event, with a rebalance's assignment below it; commits in a row become one line,
-as do lines that are equal but for their times. Rules: what gathers is bounded, and what was dropped is
+and a verdict, then a line an event, with a rebalance's assignment below it; a member's commits between two
+lines that matter more become one line, unless they are to be listed, as do lines that are equal but for their
+times. Rules: what gathers is bounded, and what was dropped is
 reported; text from outside reaches the terminal with its control characters escaped.
 """
 
@@ -17,6 +18,7 @@ from coordwire.cli import Failure
 from coordwire.cli.filters import TimeSpan
 from coordwire.cli.inputs import shown
 from coordwire.cli.message_lines import Pieces
+from coordwire.cli.timeline.commit_lines import CommitLine, CommitLines, is_position
 from coordwire.cli.timeline.event_lines import EventLines
 from coordwire.cli.timeline.story_links import StoryLinks
 from coordwire.cli.timeline.timeline_words import (
@@ -24,7 +26,6 @@ from coordwire.cli.timeline.timeline_words import (
     day,
     duration,
     error_name,
-    offset_text,
     short_names,
     stamp,
 )
@@ -36,9 +37,7 @@ from coordwire.group_events import (
     LagMeasured,
     MemberJoined,
     MemberLeft,
-    OffsetCommitted,
     RebalanceEnded,
-    TopicPartition,
     TransactionStep,
     Unanswered,
 )
@@ -56,15 +55,19 @@ STYLES = {
 ALIKE = 3
 """So many equal lines in a stretch become one."""
 
-REPEATED = (ErrorMet, Unanswered, TransactionStep, OffsetCommitted)
+REPEATED = (ErrorMet, Unanswered, TransactionStep, LagMeasured)
 """What a client that retries does over and over; whatever else happens ends the stretch."""
 
 
 class StoryFormat:
     """Writes blocks to standard output, at the end."""
 
-    def __init__(self, *, summary: bool = False) -> None:
+    is_quiet = True
+
+    def __init__(self, *, summary: bool = False, commits: bool = False) -> None:
+        """summary: only the heads; commits: list each commit."""
         self._summary = summary
+        self._commits = commits
         try:
             from rich.console import Console
         except ImportError:
@@ -122,7 +125,8 @@ class StoryFormat:
             self._console.print(dropped, style="bold yellow")
 
     def _block(self, group: str, events: list[GroupEvent]) -> _Block:
-        return _Block(self._stories[group], events, self._members.get(group, []), self._width)
+        members = self._members.get(group, [])
+        return _Block(self._stories[group], events, members, self._width, commits=self._commits)
 
     def _show(self, text: Text, margin: int) -> None:
         if self._console.is_terminal:
@@ -156,7 +160,7 @@ def story_lines(events: Iterable[GroupEvent], width: int = 110) -> Iterator[str]
         for event in of_group:
             story.add(event)
         members: list[GroupEvent] = [one for one in of_group if isinstance(one, MemberJoined | MemberLeft)]
-        for line in _Block(story, of_group, members, width).lines():
+        for line in _Block(story, of_group, members, width, commits=True).lines():
             yield "".join(text for text, _ in line)
 
 
@@ -164,8 +168,10 @@ class _Block:
     """One group's lines. members: the events of who was in."""
 
     def __init__(
-        self, story: GroupStory, events: list[GroupEvent], members: list[GroupEvent], width: int
-    ) -> None:
+        self, story: GroupStory, events: list[GroupEvent], members: list[GroupEvent], width: int, *,
+        commits: bool,
+    ) -> None:  # fmt: skip
+        self._commits = commits
         self._story = story
         self._events = sorted(events, key=lambda event: event.time_ns or 0)
         self._width = width
@@ -181,32 +187,29 @@ class _Block:
 
     def lines(self) -> Iterator[Pieces]:
         yield from self.head()
-        stretch: list[tuple[GroupEvent, Pieces]] = []
-        pending: list[GroupEvent] = []
+        stretch: list[tuple[GroupEvent, Pieces | CommitLine]] = []
+        positions = CommitLines(self._of, folded=not self._commits)
         for event in self._events:
-            if isinstance(event, OffsetCommitted | LagMeasured):
-                if pending and not _go_together(pending[0], event):
-                    stretch.append((pending[0], self._positions(pending)))
-                    pending = []
-                pending.append(event)
+            if is_position(event):
+                begun = positions.add(event)
+                if begun is not None:
+                    stretch.append((event, begun))
                 continue
-            if pending:
-                stretch.append((pending[0], self._positions(pending)))
-                pending = []
+            positions.interrupt()
             if not isinstance(event, REPEATED):
                 yield from self._collapsed(stretch)
                 stretch = []
+                positions.end()
             stretch.append((event, self._of.pieces(event)))
             if isinstance(event, RebalanceEnded):
                 yield from self._collapsed(stretch)
                 stretch = []
                 yield from self._of.below(event)
-        if pending:
-            stretch.append((pending[0], self._positions(pending)))
         yield from self._collapsed(stretch)
 
-    def _collapsed(self, stretch: list[tuple[GroupEvent, Pieces]]) -> Iterator[Pieces]:
+    def _collapsed(self, begun: list[tuple[GroupEvent, Pieces | CommitLine]]) -> Iterator[Pieces]:
         """The lines between two that matter more; many that are equal become one with their number."""
+        stretch = [(event, one.pieces() if isinstance(one, CommitLine) else one) for event, one in begun]
         texts = ["".join(text for text, _ in pieces) for _, pieces in stretch]
         counts = Counter(texts)
         last = dict(zip(texts, (event for event, _ in stretch), strict=True))
@@ -236,69 +239,49 @@ class _Block:
         story = self._story
         span = ""
         if story.first_ns is not None and story.last_ns is not None:
-            span = f"{stamp(story.first_ns)} for {duration(story.last_ns - story.first_ns)}: "
-        parts = [count(story.joined, "member"), count(story.generations, "generation")]
-        parts += [count(story.commits, "commit")]
-        yield span + ", ".join(parts), "plain"
+            length = story.last_ns - story.first_ns
+            span = f"{stamp(story.first_ns)}{f' for {duration(length)}' if length else ''}: "
+        parts = [f"{count(story.joined, 'member')} joined"] if story.joined else []
+        parts += [count(story.generations, "generation")] if story.generations else []
+        parts += [count(story.commits, "commit")] if story.commits else []
+        yield (span + ", ".join(parts)).removesuffix(": ") or "no times are known", "plain"
         if story.rebalances:
             yield shown(verdict(story)), "head"
-            text = f"{duration(story.rebalancing_ns)} of rebalancing in all"
-            if story.longest is not None and story.longest.length_ns:
-                why = self._of.cause(story.longest)
-                text += f"; the longest {duration(story.longest.length_ns)}: {why}"
-            yield text, "plain"
+            yield from self._lengths()
         if story.lag:
-            open_lag = {where: lag for where, lag in story.lag.items() if lag}
+            open_lag = {where: lag for where, lag in story.lag.items() if lag > 0}
             most = max(open_lag, key=lambda where: open_lag[where], default=None)
             text = f"lag at the end {sum(open_lag.values()):,}"
             if most is not None:
                 text += f", most in {shown(most.topic)}-{most.partition}: {open_lag[most]:,}"
             yield text, "busy" if open_lag else "good"
+        beyond = {where: -lag for where, lag in story.lag.items() if lag < 0}
+        if beyond:
+            most = max(beyond, key=lambda where: beyond[where])
+            text = f"committed beyond the end in {count(len(beyond), 'partition')}"
+            yield f"{text}, most in {shown(most.topic)}-{most.partition}: {beyond[most]:,}", "bad"
         errors = set(story.errors) - {ErrorCode.REBALANCE_IN_PROGRESS}
         if errors:
             found = story.errors.most_common()
             yield "errors: " + ", ".join(f"{error_name(code)} × {times:,}" for code, times in found), "bad"
 
-    def _positions(self, events: list[GroupEvent]) -> Pieces:
-        """Commits in a row, and the lags measured with them."""
-        offsets: dict[TopicPartition, int | None] = {}
-        lags: dict[TopicPartition, int] = {}
-        who = ""
-        for event in events:
-            if isinstance(event, OffsetCommitted):
-                where = TopicPartition(event.topic, event.partition)
-                offsets[where] = None if event.removed else event.offset
-                who = event.member_id or event.client_id or who
-            elif isinstance(event, LagMeasured):
-                lags[TopicPartition(event.topic, event.partition)] = event.lag
-        first = events[0]
-        parts = []
-        for where in {**offsets, **lags}:
-            path = "" if where not in offsets else f" → {offset_text(offsets[where])}"
-            lag = f" (lag {lags[where]:,})" if where in lags else ""
-            parts.append(f"{where.topic}-{where.partition}{path}{lag}")
-        verb = "lag" if not offsets else f"{self._of.name(who)} commits" if who else "committed"
-        if any(isinstance(event, OffsetCommitted) and event.transactional_id for event in events):
-            verb += " in a transaction"
-        if isinstance(first, OffsetCommitted) and first.error_code:
-            what = f"{verb} {shown(', '.join(parts))}: {error_name(first.error_code)}"
-            return [("✗ ", "bad"), (f"{what}{self._of.fenced(first)}", "bad")]
-        return [("· ", "note"), (f"{verb} ", "note"), (shown(", ".join(parts)), "number")]
+    def _lengths(self) -> Iterator[tuple[str, str]]:
+        """How long rebalances took, as far as that is known: a log does not show when most of them began."""
+        story = self._story
+        if not story.rebalancing_ns:
+            if story.unmeasured:
+                yield "the input does not show how long that took", "plain"
+            return
+        text = f"{duration(story.rebalancing_ns)} of rebalancing in all"
+        if story.unmeasured:
+            text += f", without {story.unmeasured:,} of unknown length"
+        if story.longest is not None and story.longest.length_ns:
+            why = self._of.cause(story.longest)
+            text += f"; the longest {duration(story.longest.length_ns)}: {why}"
+        yield text, "plain"
 
 
 def _until(first_ns: int, last_ns: int) -> str:
     """The last time, with its day if that is another."""
     text = stamp(last_ns)
     return text.partition(" ")[2] if day(first_ns) == day(last_ns) else text
-
-
-def _go_together(first: GroupEvent, event: GroupEvent) -> bool:
-    """Whether two positions may be on one line: those of one member within a second."""
-    if isinstance(event, OffsetCommitted) and isinstance(first, OffsetCommitted):
-        if event.member_id != first.member_id or event.transactional_id != first.transactional_id:
-            return False
-        if event.error_code != first.error_code or (event.error_code and event.number != first.number):
-            return False
-    elif (isinstance(first, OffsetCommitted) and first.error_code) or isinstance(event, OffsetCommitted):
-        return False
-    return abs((event.time_ns or 0) - (first.time_ns or 0)) < 1_000_000_000

@@ -24,7 +24,7 @@ from coordwire.spark.pipeline.places import MANIFEST, NOTES, is_data_name, note_
 if TYPE_CHECKING:
     from coordwire.spark.pipeline.output import Output
 
-FORMAT = 3
+FORMAT = 4
 """The version of the manifest and of the tables' layout."""
 
 MADE_BY = "coordwire pipeline"

@@ -12,7 +12,7 @@ __all__ = ["sections"]
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from coordwire.quantities import clock, counted, day, duration
@@ -235,11 +235,13 @@ def _outcome(row: Any) -> str:
 def _lag(group: str, rows: Iterable[Any], first: float, last: float) -> list[str]:
     """A panel for each topic, with a line for each partition."""
     topics: dict[str, dict[int, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+    last_lags: dict[tuple[str, int], int] = {}
     for row in rows:
-        topics[row.topic][row.partition].append((row.time / MICROSECONDS, float(row.lag)))
+        topics[row.topic][row.partition].append((row.time / MICROSECONDS, float(max(row.lag, 0))))
+        last_lags[row.topic, row.partition] = row.lag
     highest = {topic: max(map(_highest, lines.values())) for topic, lines in topics.items()}
     behind = [topic for topic in topics if highest[topic]]
-    parts = []
+    parts = _beyond(last_lags)
     for topic in sorted(sorted(behind, key=lambda topic: -highest[topic])[:MOST_PANELS]):
         lines = topics[topic]
         most = sorted(sorted(lines, key=lambda number: -_highest(lines[number]))[:MOST_LINES])
@@ -257,6 +259,16 @@ def _lag(group: str, rows: Iterable[Any], first: float, last: float) -> list[str
         more = f" and {len(level) - MOST_NAMED:,} more" if len(level) > MOST_NAMED else ""
         parts.append(f'<p class="note">No lag in {escaped(", ".join(level[:MOST_NAMED]))}{more}.</p>')
     return parts
+
+
+def _beyond(last_lags: Mapping[tuple[str, int], int]) -> list[str]:
+    """A note on partitions in which what is committed last is beyond the end."""
+    beyond = sorted((lag, where) for where, lag in last_lags.items() if lag < 0)
+    if not beyond:
+        return []
+    named = ", ".join(f"{topic}-{number} by {-lag:,}" for lag, (topic, number) in beyond[:MOST_NAMED])
+    more = f" and {len(beyond) - MOST_NAMED:,} more" if len(beyond) > MOST_NAMED else ""
+    return [f'<p class="note">Committed beyond the end at last: {escaped(named)}{more}.</p>']
 
 
 def _highest(line: Sequence[tuple[float, float]]) -> float:

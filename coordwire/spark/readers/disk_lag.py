@@ -5,7 +5,7 @@ coordinator that loads its log does (`latest`), and of each partition that has a
 from its index on. Rules: of several brokers' copies of an offsets partition the one that reaches furthest
 counts; of a partition's copies the furthest end. What was removed (a tombstone, an offset of -1), and a
 commit whose transaction isn't committed, have no row; where a partition's log is not among the files, its end
-and lag are null.
+and lag are null. A lag below 0 is kept: what is committed there is beyond the end of every copy.
 """
 
 from __future__ import annotations
@@ -115,11 +115,12 @@ def _row(commit: CoordinatorRecord, end: End | None) -> dict[str, object] | None
         return None
     times = [commit.timestamp_ms, -1 if end is None else end.timestamp_ms]
     known = [time for time in times if 0 <= time < _MICROSECONDS]
+    lag = None if end is None else end.offset - committed
     return {
         "time": max(known) * 1000 if known else None, "group_id": commit.group, "topic": commit.topic,
         "partition": commit.partition, "committed": committed,
         "end_offset": None if end is None else end.offset,
-        "lag": None if end is None else max(end.offset - committed, 0),
+        "lag": lag, "reason": "committed_beyond_end" if lag is not None and lag < 0 else None,
         "source": text(commit.file), "number": commit.log_offset,
     }  # fmt: skip
 

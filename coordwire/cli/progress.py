@@ -1,0 +1,88 @@
+"""How far a command has come: one line on standard error, which is replaced, and erased in the end.
+
+Strategy: whatever reads or works says how much of it is done (`report`), as often as it likes; the line is
+written a few times a second, from the second on that a command has run. Rules: nothing is written where
+standard error is not a terminal, nor where the command's output goes to a terminal, unless the command keeps
+quiet meanwhile (`quietly`) and has the line erased before it writes (`clear`).
+"""
+
+from __future__ import annotations
+
+__all__ = ["begin", "clear", "end", "quietly", "report", "tell"]
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+from coordwire.capture.printable import shown
+
+DELAY = 1.0
+"""Seconds that a command runs before it has a line."""
+
+INTERVAL = 0.2
+ERASE = "\r\x1b[K"
+LONGEST_NAME = 50
+
+
+@dataclass(slots=True)
+class _Line:
+    """The line of the command that runs. due: when it may be written next, by the monotonic clock; None where
+    it never is; written: whether it is there."""
+
+    due: float | None = None
+    written: bool = False
+
+
+_line = _Line()
+
+
+def begin() -> None:
+    """A command starts."""
+    _line.due = monotonic() + DELAY if _is_terminal(sys.stderr) and not _is_terminal(sys.stdout) else None
+    _line.written = False
+
+
+def quietly() -> None:
+    """The command writes nothing to standard output without erasing the line."""
+    if _line.due is None and _is_terminal(sys.stderr):
+        _line.due = monotonic() + DELAY
+
+
+def report(name: str, done: int, total: int) -> None:
+    """So many bytes of an input, or of its parts, are done."""
+    if _line.due is not None and monotonic() >= _line.due:
+        tell(lambda: f"{_short(name)}  {min(100 * done // total, 100) if total > 0 else 0} %")
+
+
+def tell(text: Callable[[], str]) -> None:
+    """Write a text, if the line is due."""
+    if _line.due is None or monotonic() < _line.due:
+        return
+    _line.due = monotonic() + INTERVAL
+    _line.written = True
+    print(f"{ERASE}{text()}", end="", file=sys.stderr, flush=True)
+
+
+def clear() -> None:
+    """Erase the line, before something else is written."""
+    if _line.written:
+        _line.written = False
+        print(ERASE, end="", file=sys.stderr, flush=True)
+
+
+def end() -> None:
+    """The command has ended, or shows its output from here on."""
+    clear()
+    _line.due = None
+
+
+def _is_terminal(stream: object) -> bool:
+    isatty = getattr(stream, "isatty", None)
+    return isatty is not None and bool(isatty())
+
+
+def _short(name: str) -> str:
+    """The end of a name, so that the line is not wrapped."""
+    text = shown(name)
+    return text if len(text) <= LONGEST_NAME else f"…{text[1 - LONGEST_NAME :]}"
