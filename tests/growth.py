@@ -25,7 +25,7 @@ import ast
 import gc
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
@@ -35,7 +35,7 @@ from typing import Any, TypeVar
 
 import coordwire
 
-__all__ = ["assert_linear", "work"]
+__all__ = ["assert_increments", "assert_linear", "counting", "work"]
 
 T = TypeVar("T")
 
@@ -318,3 +318,12 @@ def assert_linear(
     for less, more in pairwise(counts):
         assert more <= 2 * slack * less, f"the work grows faster than the input: {counts}"
     return counts
+
+
+def assert_increments(counts: Sequence[int], *, slack: float = SLACK, noise: int = 0) -> None:
+    """Fail if what n more cost grows with n: counts are the work for n, 2n and 4n.
+
+    What costs the same whatever n is falls out, so that a small n is enough. noise: work that comes and goes.
+    """
+    first, second, third = counts
+    assert third - second <= 2 * slack * max(second - first, 0) + noise, f"the work grows faster: {counts}"

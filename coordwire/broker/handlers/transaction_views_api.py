@@ -75,6 +75,7 @@ def list_transactions(call: ApiCall) -> ListTransactionsResponse:
         unknown_state_filters=[name for name in request.state_filters if name not in statuses],
         transaction_states=[],
     )
+    producer_ids = frozenset(request.producer_id_filters)
     pattern: TopicPattern | None = None
     if request.transactional_id_pattern:
         try:
@@ -89,7 +90,7 @@ def list_transactions(call: ApiCall) -> ListTransactionsResponse:
         facts = one.facts
         return (
             facts.status is not TransactionStatus.DEAD
-            and (not request.producer_id_filters or facts.producer_id in request.producer_id_filters)
+            and (not producer_ids or facts.producer_id in producer_ids)
             and (not request.state_filters or facts.status in wanted)
             and (least < 0 or now - facts.start_time > least)
             and (pattern is None or pattern.matches(one.name))

@@ -191,8 +191,13 @@ class ClassicGroupModel:
         return new
 
     def _count(self, protocols: Protocols, by: int) -> None:
+        supported = self._supported
         for name, _ in protocols:
-            self._supported[name] = self._supported.get(name, 0) + by
+            count = supported.get(name, 0) + by
+            if count:
+                supported[name] = count
+            else:
+                del supported[name]
 
     def elect_joined_leader(self) -> bool:
         """Keep the leader if it has rejoined, else elect one that has; False if there is none."""
