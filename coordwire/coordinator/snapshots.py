@@ -147,6 +147,9 @@ class SnapshotDict(Generic[K, V]):
     def items(self) -> list[tuple[K, V]]:
         return list(self._values.items())
 
+    def __getitem__(self, key: K) -> V:
+        return self._values[key]
+
     def __setitem__(self, key: K, value: V) -> None:
         self._keep(key)
         if len(self._values) >= self.peak:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
 from coordwire.coordinator.hash_order import (
@@ -20,8 +20,7 @@ from coordwire.coordinator.model.assignment import NO_TARGET, Target
 __all__ = ["Assignor", "GroupSpec", "MemberSpec", "TargetTable"]
 
 
-@dataclass(frozen=True, slots=True)
-class MemberSpec:
+class MemberSpec(NamedTuple):
     """A member as an assignor sees it.
 
     topics: that exist, of those that it subscribes to; subscribed: how many it subscribes to. target: what
@@ -31,7 +30,7 @@ class MemberSpec:
     instance_id: str | None
     topics: tuple[UUID, ...]
     subscribed: int
-    target: Target = field(default_factory=lambda: NO_TARGET)
+    target: Target = NO_TARGET
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,12 +156,8 @@ class ConsumerGroupModel:
         return state, facts.epoch, facts.assignment_epoch, _most(ordered, counts)
 
     def members_in_order(self) -> list[ConsumerMember]:
-        found = []
-        for member_id in in_timeline_order(self.members, self.members.peak):
-            member = self.members.get(member_id)
-            assert member is not None
-            found.append(member)
-        return found
+        ordered = in_timeline_order(self.members.keys(), self.members.peak)
+        return list(map(self.members.__getitem__, ordered))
 
     def is_subscribed(self, topic: str) -> bool:
         return topic in self.topics
