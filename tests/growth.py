@@ -4,7 +4,8 @@ Strategy: while `work` counts, the code of every function of `coordwire` is repl
 made from its source: each statement and each turn of a comprehension counts 1; what C does on Python's
 behalf counts by its size: a slice, a concatenation, `[*x]`, `{**x}`, `bytes(…)`, `join`, `decode`, `hex`,
 `sorted`, `list.insert`, `x in list`, a regular expression's search, a decoder of the extension (the bytes
-that it is offered). Functions keep their identity, so that nothing is imported twice, and get their own code back.
+that it is offered). Functions keep their identity, so that nothing is imported twice, and get their own code
+back.
 
 Rules: the same input gives the same count on every machine. Work that isn't seen: generated decoders (charged
 by the bytes that they are offered instead), code of other packages (charged by the size of what it returns),
