@@ -13,6 +13,7 @@ import pytest
 
 from coordwire.broker.broker_config import BrokerConfig
 from coordwire.broker.disk_logs import open_cluster
+from coordwire.enums import ErrorCode
 from coordwire.messages import (
     AddPartitionsToTxnRequest,
     AlterPartitionReassignmentsRequest,
@@ -35,7 +36,7 @@ from coordwire.messages.fetch import FetchPartition, FetchTopic
 from coordwire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 from coordwire.messages.metadata import MetadataRequestTopic
 from coordwire.messages.produce import PartitionProduceData, TopicProduceData
-from tests.broker.core import Core, asked_of, batch
+from tests.broker.core import Core, asked_of, batch, records_of
 from tests.growth import Counter, assert_increments, counting
 
 SIZES = (12, 24, 48)
@@ -265,3 +266,26 @@ def test_many_partitions_on_disk(make: Callable[[int], Any], counter: Counter, t
         counts.append(counter.count - before)
         cluster.close()
     assert_increments(counts[1:], noise=300)
+
+
+# --- what is named twice, as Kafka answers it ---
+
+
+def test_what_a_request_names_twice() -> None:
+    core = Core(topics={"orders": 2})
+    produced(core, [(0, batch(b"a")), (0, batch(b"b"))])
+    asked = [FetchPartition(partition=0, partition_max_bytes=1, fetch_offset=one) for one in (0, 1)]
+    request = FetchRequest(max_bytes=1 << 20, topics=[FetchTopic(topic="orders", partitions=asked)])
+    fetched: Any = asked_of(core.cluster, request, 12)
+    (partition,) = fetched.responses[0].partitions
+    assert [offset for offset, _ in records_of(partition.records)] == [1]
+    named = [MetadataRequestTopic(name="orders")] * 2
+    described: Any = asked_of(core.cluster, MetadataRequest(topics=named), 9)
+    assert [topic.name for topic in described.topics] == ["orders"]
+    removed = [DeleteRecordsPartition(partition_index=0, offset=one) for one in (2, 1)]
+    topic = DeleteRecordsTopic(name="orders", partitions=removed)
+    deleted: Any = asked_of(core.cluster, DeleteRecordsRequest(topics=[topic]), 2)
+    assert [one.low_watermark for one in deleted.topics[0].partitions] == [1]
+    resource = AlterConfigsResource(resource_type=2, resource_name="orders", configs=[])
+    altered: Any = asked_of(core.cluster, IncrementalAlterConfigsRequest(resources=[resource] * 2), 1)
+    assert [one.error_code for one in altered.responses] == [ErrorCode.INVALID_REQUEST] * 2
