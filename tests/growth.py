@@ -2,9 +2,10 @@
 
 Strategy: while `work` counts, the code of every function of `coordwire` is replaced by an instrumented copy,
 made from its source: each statement and each turn of a comprehension counts 1; what C does on Python's
-behalf counts by its size: a slice, a concatenation, `bytes(…)`, `join`, `decode`, `hex`, `sorted`,
-`list.insert`, `x in list`, a regular expression's search, a decoder of the extension (the bytes that it is
-offered). Functions keep their identity, so that nothing is imported twice, and get their own code back.
+behalf counts by its size: a slice, a concatenation, `[*x]`, `{**x}`, `bytes(…)`, `join`, `decode`, `hex`,
+`sorted`, `list.insert`, `x in list`, a regular expression's search, a decoder of the extension (the bytes
+that it is offered). Functions keep their identity, so that nothing is imported twice, and get their own code
+back.
 
 Rules: the same input gives the same count on every machine. Work that isn't seen: generated decoders (charged
 by the bytes that they are offered instead), code of other packages (charged by the size of what it returns),
@@ -25,7 +26,7 @@ import ast
 import gc
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
@@ -35,7 +36,7 @@ from typing import Any, TypeVar
 
 import coordwire
 
-__all__ = ["assert_linear", "work"]
+__all__ = ["assert_increments", "assert_linear", "counting", "work"]
 
 T = TypeVar("T")
 
@@ -45,7 +46,7 @@ SLACK = 1.1
 ROOT = str(Path(coordwire.__file__).parent)
 _GENERATED = str(Path(ROOT, "messages"))
 _SIZED = (bytes, bytearray, str, list, tuple, set, frozenset, dict, deque)
-_SEEN = (bytes, bytearray, memoryview, str, list, deque)
+_SEEN = (bytes, bytearray, memoryview, str, list, tuple, deque)
 _FRAME_BOUND = {"super", "locals", "globals", "vars", "dir", "eval", "exec"}
 _FREE = {
     "__delitem__", "__setitem__",
@@ -71,6 +72,7 @@ class Counter:
         self.charges: dict[str, Charge] = dict.fromkeys(("find", "rfind", "index"), _found)
         self.charges["search"] = _searched
         self.charges["advance"] = _advanced
+        self.charges["isdisjoint"] = _compared
         self.charges.update(dict.fromkeys(_STEPS, _stepped))
         self.charges.update(charges or {})
 
@@ -148,6 +150,11 @@ def _advanced(result: tuple[int, ...], _: object, buffer: bytes, at: int, *__: o
     return result[0] - at + 1
 
 
+def _compared(result: bool, owner: Any, other: Any) -> int:
+    """Of two sets, or the keys of dicts, the smaller one is gone through."""
+    return (min(len(owner), len(other)) if isinstance(other, Set) else len(other)) + 1
+
+
 def _searched(result: re.Match[Any] | None, owner: Any, text: Any, start: int = 0, *_: Any) -> int:
     return max((len(text) if result is None else result.end()) - start, 0) + 1
 
@@ -182,6 +189,22 @@ class _Instrument(ast.NodeTransformer):
         self.generic_visit(node)
         return _weighed(node)
 
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        self.generic_visit(node)
+        return _weighed(node) if None in node.keys else node
+
+    def visit_List(self, node: ast.List) -> ast.AST:
+        self.generic_visit(node)
+        return _weighed(node) if _unpacks(node) else node
+
+    def visit_Tuple(self, node: ast.Tuple) -> ast.AST:
+        self.generic_visit(node)
+        return _weighed(node) if _unpacks(node) else node
+
+    def visit_Set(self, node: ast.Set) -> ast.AST:
+        self.generic_visit(node)
+        return _weighed(node) if _unpacks(node) else node
+
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         self.generic_visit(node)
         node.value = _weighed(node.value)
@@ -208,6 +231,12 @@ class _Instrument(ast.NodeTransformer):
         if not node.is_async:
             node.iter = _place(ast.Call(_method("each"), [node.iter], []), node.iter)
         return node
+
+
+def _unpacks(node: ast.List | ast.Tuple | ast.Set) -> bool:
+    """Whether it is a display into which another container is copied."""
+    stored = isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))
+    return not stored and any(isinstance(one, ast.Starred) for one in node.elts)
 
 
 def _method(name: str) -> ast.expr:
@@ -318,3 +347,12 @@ def assert_linear(
     for less, more in pairwise(counts):
         assert more <= 2 * slack * less, f"the work grows faster than the input: {counts}"
     return counts
+
+
+def assert_increments(counts: Sequence[int], *, slack: float = SLACK, noise: int = 0) -> None:
+    """Fail if what n more cost grows with n: counts are the work for n, 2n and 4n.
+
+    What costs the same whatever n is falls out, so that a small n is enough. noise: work that comes and goes.
+    """
+    first, second, third = counts
+    assert third - second <= 2 * slack * max(second - first, 0) + noise, f"the work grows faster: {counts}"

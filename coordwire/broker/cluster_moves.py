@@ -179,7 +179,7 @@ class ClusterMoves:
         """The same leader begins a new epoch, or none does."""
         cluster = self._broker.cluster
         partition.log.lead(partition.leader_epoch + 1)
-        cluster.logs.topic_changed(cluster.topics[partition.topic])
+        cluster.logs.partition_changed(cluster.topics[partition.topic], partition)
         self._reload(partition)
 
     def _reload(self, partition: ClusterPartition) -> None:

@@ -7,7 +7,8 @@ done. All nodes share this object, as they are in one process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from uuid import UUID, uuid4
 
 from coordwire.broker.broker_config import BrokerConfig
@@ -17,6 +18,7 @@ from coordwire.broker.cluster_topics import (
     TRANSACTIONS_TOPIC,
     ClusterPartition,
     ClusterTopic,
+    metric_name,
 )
 from coordwire.broker.fetch_sessions import FetchSessions
 from coordwire.broker.group_coordinators import GroupCoordinators
@@ -56,7 +58,10 @@ class ClusterState:
         self.broker_settings: dict[str, dict[str, str]] = {}
         self.timers: Timers[None] = Timers()
         self.next_producer_id = 0
-        self._image_version = 0
+        self._image = TopicsImage(version=0)
+        self._changed_topics: dict[str, None] = {}
+        self._batches = 0
+        self._alike: dict[str, dict[str, None]] = {}
         self._placed = 0
         self.quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = {}
         self.scram = ScramCredentials(self.config.users)
@@ -121,7 +126,12 @@ class ClusterState:
         """Take up a topic with its logs."""
         self.topics[topic.name] = topic
         self.topics_by_id[topic.id] = topic
-        self.topics_changed()
+        self._alike.setdefault(metric_name(topic.name), {})[topic.name] = None
+        self._topic_changed(topic)
+
+    def topic_alike(self, name: str) -> str | None:
+        """A topic that has the same name in metrics."""
+        return next(iter(self._alike.get(metric_name(name), ())), None)
 
     def _grow(
         self, topic: ClusterTopic, count: int, factor: int, assignments: Sequence[Sequence[int]] | None = None
@@ -144,30 +154,50 @@ class ClusterState:
         factor = len(topic.partitions[0].replicas)
         known = [partition.replicas for partition in topic.partitions]
         self._grow(topic, count, factor, [*known, *assignments] if assignments else None)
-        self.topics_changed()
+        self._topic_changed(topic)
         self.logs.topic_changed(topic)
 
     def delete_topic(self, topic: ClusterTopic) -> None:
         del self.topics[topic.name], self.topics_by_id[topic.id]
+        alike = self._alike[metric_name(topic.name)]
+        del alike[topic.name]
+        if not alike:
+            del self._alike[metric_name(topic.name)]
         for partition in topic.partitions:
             partition.log.delete()
         self.logs.topic_removed(topic)
-        self.topics_changed()
+        self._topic_changed(topic)
 
-    def topics_changed(self) -> None:
+    @contextmanager
+    def topics_changing(self) -> Iterator[None]:
+        """Whatever changes inside is one change for groups, as what a Kafka controller writes at once is."""
+        self._batches += 1
+        try:
+            yield
+        finally:
+            self._batches -= 1
+            self._update_groups()
+
+    def _topic_changed(self, topic: ClusterTopic) -> None:
+        self._changed_topics[topic.name] = None
+        self._update_groups()
+
+    def _update_groups(self) -> None:
         """Groups see the topics as they are now."""
-        self._image_version += 1
-        self.groups.set_topics()
+        if self._changed_topics and not self._batches:
+            self.groups.set_topics()
 
     def image(self) -> TopicsImage:
-        """The topics, as coordinators see them."""
-        return TopicsImage(
-            (
-                TopicImage(topic.id, topic.name, len(topic.partitions))
-                for topic in self.topics.values()
-            ),
-            version=self._image_version,
-        )  # fmt: skip
+        """The topics, as coordinators see them; made from the image before by what has changed."""
+        if self._changed_topics:
+            known = map(self.topics.get, self._changed_topics)
+            topics = {
+                name: None if topic is None else TopicImage(topic.id, name, len(topic.partitions))
+                for name, topic in zip(self._changed_topics, known, strict=True)
+            }
+            self._image = self._image.changed(topics, version=(self._image.version or 0) + len(topics))
+            self._changed_topics.clear()
+        return self._image
 
     def offsets_topic(self) -> ClusterTopic:
         """The topic that groups are kept in; made when it is first needed, as Kafka does."""
@@ -214,7 +244,7 @@ class ClusterState:
         try:
             self.logs.leader_moved(partition, old)
             partition.log.lead(partition.leader_epoch + 1)
-            self.logs.topic_changed(self.topics[partition.topic])
+            self.logs.partition_changed(self.topics[partition.topic], partition)
         except OSError:
             partition.leader = old
             raise

@@ -25,6 +25,7 @@ __all__ = [
     "ClusterPartition",
     "ClusterTopic",
     "bad_name",
+    "metric_name",
 ]
 
 OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
@@ -52,6 +53,11 @@ def bad_name(name: str) -> str | None:
             " '.', '_' and '-'"
         )
     return None
+
+
+def metric_name(name: str) -> str:
+    """What metrics call a topic: names that differ in '.' and '_' alone collide there."""
+    return name.replace(".", "_")
 
 
 @dataclass(slots=True, eq=False)

@@ -62,7 +62,7 @@ class DiskLogs:
         self._clock = clock
         self._nodes = sorted(nodes)
         self.folders: dict[int, DataFolder] = {}
-        self._opened: list[PartitionLog] = []
+        self._opened: dict[PartitionLog, None] = {}
         self._cluster: ClusterState | None = None
         self.cluster_id = short_id(uuid4())
         try:
@@ -81,9 +81,9 @@ class DiskLogs:
         folder = self.folders[self._nodes[0]].path / f"{METADATA_TOPIC}-0"
         if not folder.is_dir():
             log = create_log(folder, _METADATA_ID, DiskRules())
-            self._opened.append(log)
+            self._opened[log] = None
             _write(log, first_records({name: one.level for name, one in FEATURES.items()}), self._clock())
-            self._opened.remove(log)
+            del self._opened[log]
             return log, MetadataImage()
         log = load_log(folder, DiskRules())
         return log, read(_metadata(log))
@@ -102,14 +102,14 @@ class DiskLogs:
         }
         topics = dict(self._image.topics)
         known = {topic.name for topic in topics.values()}
+        counts: dict[str, int] = {}
+        for name, index in found:
+            counts[name] = max(counts.get(name, 0), index + 1)
         for name, topic_id in self._others(found, known):
             topics[topic_id] = KnownTopic(name, topic_id)
         for seen in topics.values():
             topic = ClusterTopic(seen.name, seen.id, cluster.topic_settings(seen.settings))
-            count = (
-                max([index for name, index in found if name == seen.name] + list(seen.partitions), default=-1)
-                + 1
-            )
+            count = max(counts.get(seen.name, 0), max(seen.partitions, default=-1) + 1)
             for index in range(count):
                 first = self._nodes[0]
                 was = seen.partitions.get(index, KnownPartition([first], first))
@@ -137,7 +137,7 @@ class DiskLogs:
             return self.create(topic, index, known.leader, known.leader_epoch)
         start = self.folders[known.leader].starts.get((topic.name, index), 0)
         log = load_log(folder, topic.disk_rules(), start, known.leader_epoch)
-        self._opened.append(log)
+        self._opened[log] = None
         return log
 
     # --- as the cluster goes on ---
@@ -145,27 +145,30 @@ class DiskLogs:
     def create(self, topic: ClusterTopic, index: int, leader: int, leader_epoch: int = 0) -> PartitionLog:
         folder = self.folders[leader].path / f"{topic.name}-{index}"
         log = create_log(folder, topic.id, topic.disk_rules(), leader_epoch)
-        self._opened.append(log)
+        self._opened[log] = None
         return log
 
-    def started(self, partition: ClusterPartition) -> None:
+    def started(self, *partitions: ClusterPartition) -> None:
         assert self._cluster is not None
-        self.folders[partition.leader].write_starts(
-            {
-                (one.topic, one.index): one.log.start_offset
-                for topic in self._cluster.topics.values()
-                for one in topic.partitions
-                if one.leader == partition.leader
-            }
-        )
+        for leader in {partition.leader for partition in partitions}:
+            self.folders[leader].write_starts(
+                {
+                    (one.topic, one.index): one.log.start_offset
+                    for topic in self._cluster.topics.values()
+                    for one in topic.partitions
+                    if one.leader == leader
+                }
+            )
 
     def topic_changed(self, topic: ClusterTopic) -> None:
         self._append(self._writer.topic(topic))
 
+    def partition_changed(self, topic: ClusterTopic, partition: ClusterPartition) -> None:
+        self._append(self._writer.partition(topic, partition))
+
     def topic_removed(self, topic: ClusterTopic) -> None:
         for partition in topic.partitions:
-            if partition.log in self._opened:
-                self._opened.remove(partition.log)
+            self._opened.pop(partition.log, None)
         self._append(self._writer.removed(topic))
 
     def leader_moved(self, partition: ClusterPartition, old: int) -> None:

@@ -125,7 +125,8 @@ class GroupCoordinators:
                 log.error("%s-%d cannot be loaded: %s", partition.topic, index, error)
                 shard.unload()
             for group_id in cluster.group_settings:
-                self._configure(shard, group_id)
+                if self.partition_of(group_id) == index:
+                    self._configure(shard, group_id)
             self._pump(slot)
         return slot
 
@@ -304,18 +305,21 @@ class GroupCoordinators:
     def set_topics(self) -> None:
         """The cluster's topics have changed."""
         self._places.clear()
-        self._elsewhere = None
-        if not self._slots:
-            return
+        if self._elsewhere is None and not self._slots:
+            return  # the image is made when the first shard is
         image = self._cluster.image()
+        if self._elsewhere is not None:
+            self._elsewhere.set_topics(image)
         for slot in list(self._slots.values()):
             slot.shard.set_topics(image)
             self._pump(slot)
 
     def configure(self, group_id: str) -> None:
         """A group's settings have changed."""
-        for slot in self._slots.values():
-            self._configure(slot.shard, group_id)
+        if self._slots:
+            slot = self._slots.get(self.partition_of(group_id))
+            if slot is not None:
+                self._configure(slot.shard, group_id)
 
     def _configure(self, shard: Shard, group_id: str) -> None:
         settings = self._cluster.group_settings.get(group_id)

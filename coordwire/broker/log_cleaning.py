@@ -8,9 +8,10 @@ it is, as a Kafka broker leaves the active segment, and is done in memory only. 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.cluster_topics import ClusterTopic
+from coordwire.broker.cluster_topics import ClusterPartition, ClusterTopic
 from coordwire.broker.log.refused_records import RefusedRecords
 
 __all__ = ["clean_all", "clean_topic", "schedule"]
@@ -37,14 +38,27 @@ def schedule(cluster: ClusterState) -> None:
 
 def clean_all(cluster: ClusterState) -> None:
     """Clean all topics. Raises `RefusedRecords`, `OSError` where a log's place fails."""
-    for topic in list(cluster.topics.values()):
-        clean_topic(cluster, topic)
+    _clean(cluster, list(cluster.topics.values()))
 
 
 def clean_topic(cluster: ClusterState, topic: ClusterTopic) -> None:
     """Remove what is too old, too much, or replaced. Raises `RefusedRecords`, `OSError`."""
-    if topic.is_internal:
-        return
+    _clean(cluster, [topic])
+
+
+def _clean(cluster: ClusterState, topics: Iterable[ClusterTopic]) -> None:
+    started: list[ClusterPartition] = []
+    try:
+        for topic in topics:
+            if not topic.is_internal:
+                _clean_topic(cluster, topic, started)
+    finally:
+        if started:
+            cluster.logs.started(*started)
+
+
+def _clean_topic(cluster: ClusterState, topic: ClusterTopic, started: list[ClusterPartition]) -> None:
+    """started: gets the partitions that begin at another offset."""
     settings, now = topic.settings, cluster.clock()
     policies = settings.items("cleanup.policy")
     for partition in topic.partitions:
@@ -54,8 +68,8 @@ def clean_topic(cluster: ClusterState, topic: ClusterTopic) -> None:
                 now, settings.number("retention.ms"), settings.number("retention.bytes")
             )
             if start > kept.start_offset:
+                started.append(partition)
                 kept.delete_before(start)
-                cluster.logs.started(partition)
         if "compact" in policies and kept.can_compact:
             kept.compact(
                 now,

@@ -21,11 +21,14 @@ class LogPlace(Protocol):
     def create(self, topic: ClusterTopic, index: int, leader: int) -> PartitionLog:
         """A new log."""
 
-    def started(self, partition: ClusterPartition) -> None:
-        """A log begins at another offset."""
+    def started(self, *partitions: ClusterPartition) -> None:
+        """Logs begin at other offsets."""
 
     def topic_changed(self, topic: ClusterTopic) -> None:
         """A topic is new, has more partitions, other settings, leaders or leader epochs."""
+
+    def partition_changed(self, topic: ClusterTopic, partition: ClusterPartition) -> None:
+        """A partition that was there has other replicas, another leader or a new epoch."""
 
     def topic_removed(self, topic: ClusterTopic) -> None:
         """A topic is gone."""
@@ -68,10 +71,13 @@ class MemoryLogs:
     def create(self, topic: ClusterTopic, index: int, leader: int) -> PartitionLog:
         return PartitionLog()
 
-    def started(self, partition: ClusterPartition) -> None:
+    def started(self, *partitions: ClusterPartition) -> None:
         pass
 
     def topic_changed(self, topic: ClusterTopic) -> None:
+        pass
+
+    def partition_changed(self, topic: ClusterTopic, partition: ClusterPartition) -> None:
         pass
 
     def topic_removed(self, topic: ClusterTopic) -> None:

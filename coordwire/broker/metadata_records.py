@@ -131,13 +131,7 @@ class MetadataWriter:
             known = self._topics[topic.id] = KnownTopic(topic.name, topic.id)
             messages.append(TopicRecord(name=topic.name, topic_id=topic.id))
         for partition in topic.partitions[: len(known.partitions)]:
-            before = known.partitions[partition.index]
-            now = known.partitions[partition.index] = KnownPartition(
-                list(partition.replicas),
-                before.leader if partition.leader < 0 else partition.leader,
-                partition.leader_epoch,
-            )
-            messages += _changes(topic.id, partition, before, now)
+            messages += _changed(known, partition)
         for partition in topic.partitions[len(known.partitions) :]:
             replicas = list(partition.replicas)
             known.partitions[partition.index] = KnownPartition(
@@ -169,6 +163,10 @@ class MetadataWriter:
         known.settings = own
         return [_record(message) for message in messages]
 
+    def partition(self, topic: ClusterTopic, partition: ClusterPartition) -> list[LogRecord]:
+        """The records for a partition that was written before."""
+        return [_record(message) for message in _changed(self._topics[topic.id], partition)]
+
     def removed(self, topic: ClusterTopic) -> list[LogRecord]:
         """The record for a topic that is gone."""
         self._topics.pop(topic.id, None)
@@ -180,6 +178,17 @@ class MetadataWriter:
             return []
         self._producer_ids = -(-following // _BLOCK) * _BLOCK
         return [_record(ProducerIdsRecord(broker_id=node, next_producer_id=self._producer_ids))]
+
+
+def _changed(known: KnownTopic, partition: ClusterPartition) -> Iterator[PartitionChangeRecord]:
+    """Note how a partition is now, and give the records for what changed."""
+    before = known.partitions[partition.index]
+    now = known.partitions[partition.index] = KnownPartition(
+        list(partition.replicas),
+        before.leader if partition.leader < 0 else partition.leader,
+        partition.leader_epoch,
+    )
+    return _changes(known.id, partition, before, now)
 
 
 def _changes(

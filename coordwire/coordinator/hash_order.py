@@ -47,7 +47,8 @@ def capacity_for(size: int, capacity: int = MIN_CAPACITY) -> int:
 
 def in_hash_order(keys: Iterable[str], capacity: int) -> list[str]:
     """Keys, given in the order of their arrival, as a HashMap of this capacity goes over them."""
-    return sorted(keys, key=lambda key: _spread_hash(key) & (capacity - 1))
+    found, mask = list(keys), capacity - 1
+    return _sorted(found, [hashed & mask for hashed in map(_spread_hash, found)])
 
 
 def initial_capacity(expected: int) -> int:
@@ -97,12 +98,23 @@ def in_timeline_order(keys: Iterable[str], peak: int) -> list[str]:
     while peak * 3 > 4 << bits:
         bits += 1
     last_first = list(keys)[::-1]
-    return sorted(last_first, key=lambda key: (java_hash(key) * _FIBONACCI & _INT64) >> (64 - bits))
+    shift = 64 - bits
+    return _sorted(last_first, [hashed >> shift for hashed in map(_timeline_hash, last_first)])
 
 
 _FIBONACCI = 0x9E3779B97F4A7C15
 _INT64 = (1 << 64) - 1
 _INT32 = (1 << 32) - 1
+
+
+def _sorted(keys: list[str], places: list[int]) -> list[str]:
+    """Keys in the order of their places; without a call of Python for each."""
+    return list(map(keys.__getitem__, sorted(range(len(keys)), key=places.__getitem__)))
+
+
+@lru_cache(maxsize=1 << 14)
+def _timeline_hash(text: str) -> int:
+    return java_hash(text) * _FIBONACCI & _INT64
 
 
 def java_hash(text: str) -> int:

@@ -4,8 +4,8 @@ Strategy: consumer groups' changes are all in the records of an append; with it 
 have (`Because`). A classic group changes in place, so its operations report each change as it is made. A
 listener holds reports back until `settle` gives the end of the durable log, and drops what `revert` takes
 back. `coordwire.timeline.from_shard` makes events of them.
-Rules: `GroupListener` itself does nothing; a shard has it where no timeline is wanted. A listener changes nothing
-of what it is given, which may change later.
+Rules: `GroupListener` itself does nothing; a shard has it where no timeline is wanted. A listener changes
+nothing of what it is given, which may change later.
 """
 
 from __future__ import annotations

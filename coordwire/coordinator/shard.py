@@ -86,6 +86,7 @@ class Shard:
         )  # fmt: skip
         self._writes = Writes(self._state, self._effects, 0)
         self._tickets = 0
+        self._group_configs: dict[str, ConsumerGroupConfig] | None = None
 
     @property
     def groups(self) -> dict[str, GroupModel]:
@@ -284,12 +285,14 @@ class Shard:
 
     def set_group_config(self, group_id: str, config: ConsumerGroupConfig | None) -> None:
         """What an operator sets for one consumer group from now on; None for what all groups have."""
-        known = dict(self._state.config.consumer_groups)
+        known = self._group_configs
+        if known is None:
+            known = self._group_configs = dict(self._state.config.consumer_groups)
+            self._state.config = replace(self._state.config, consumer_groups=known)
         if config is None:
             known.pop(group_id, None)
         else:
             known[group_id] = config
-        self._state.config = replace(self._state.config, consumer_groups=known)
 
     def set_topics(self, topics: TopicsImage) -> None:
         """The cluster's topics are these now; the offsets of those that are gone are removed."""
@@ -302,7 +305,7 @@ class Shard:
             state.new_topics_version = state.topics_version
         changed = known.changed_names(topics)
         for group in state.groups.values():
-            if isinstance(group, ConsumerGroupModel) and any(name in group.topics for name in changed):
+            if isinstance(group, ConsumerGroupModel) and group.subscribes_to_any(changed):
                 group.request_refresh()
         if gone and self.status is ShardStatus.ACTIVE:
             self._writes.run(lambda: remove_topics(self._state, gone), _nobody_waits)

@@ -13,7 +13,8 @@ Rules: values are replaced, never mutated, unless they keep track of their own c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, KeysView, ValuesView
 from typing import Any, Generic, Protocol, TypeVar
 
 __all__ = ["SnapshotDict", "SnapshotValue", "Snapshots"]
@@ -38,7 +39,7 @@ class Snapshots:
 
     def __init__(self) -> None:
         self.epoch = 0
-        self._changed: list[tuple[int, list[tuple[_Kept, Hashable]]]] = [(0, [])]
+        self._changed: deque[tuple[int, list[tuple[_Kept, Hashable]]]] = deque([(0, [])])
 
     def begin(self, epoch: int) -> None:
         """What changes from now on comes after the write that ends at this offset."""
@@ -68,7 +69,7 @@ class Snapshots:
     def commit(self, epoch: int) -> None:
         """The log is durable up to this offset: nothing before it is undone any more."""
         while len(self._changed) > 1 and self._changed[0][0] < epoch:
-            for table, key in self._changed.pop(0)[1]:
+            for table, key in self._changed.popleft()[1]:
                 table.forget(key)
 
 
@@ -79,7 +80,7 @@ class SnapshotValue(Generic[V]):
 
     def __init__(self, snapshots: Snapshots, value: V) -> None:
         self._snapshots = snapshots
-        self._before: list[tuple[int, V]] = []
+        self._before: deque[tuple[int, V]] = deque()
         self.value = value
 
     def set(self, value: V) -> None:
@@ -101,7 +102,7 @@ class SnapshotValue(Generic[V]):
         """`undo` did."""
 
     def forget(self, key: None) -> None:
-        del self._before[0]
+        self._before.popleft()
 
 
 class SnapshotDict(Generic[K, V]):
@@ -122,7 +123,7 @@ class SnapshotDict(Generic[K, V]):
         self.changes = 0
         self._values: dict[K, V] = {}
         self.get = self._values.get
-        self._before: dict[K, list[tuple[int, V | None]]] = {}
+        self._before: dict[K, deque[tuple[int, V | None]]] = {}
 
     def __len__(self) -> int:
         return len(self._values)
@@ -133,11 +134,21 @@ class SnapshotDict(Generic[K, V]):
     def __iter__(self) -> Iterator[K]:
         return iter(list(self._values))
 
+    def keys(self) -> KeysView[K]:
+        """As they are while it is not changed; `each` has the values so."""
+        return self._values.keys()
+
+    def each(self) -> ValuesView[V]:
+        return self._values.values()
+
     def values(self) -> list[V]:
         return list(self._values.values())
 
     def items(self) -> list[tuple[K, V]]:
         return list(self._values.items())
+
+    def __getitem__(self, key: K) -> V:
+        return self._values[key]
 
     def __setitem__(self, key: K, value: V) -> None:
         self._keep(key)
@@ -169,7 +180,9 @@ class SnapshotDict(Generic[K, V]):
 
     def _keep(self, key: K) -> None:
         self.changes += 1
-        before = self._before.setdefault(key, [])
+        before = self._before.get(key)
+        if before is None:
+            before = self._before[key] = deque()
         epoch = self._snapshots.epoch
         if not before or before[-1][0] < epoch:
             before.append((epoch, self._values.get(key)))
@@ -189,6 +202,6 @@ class SnapshotDict(Generic[K, V]):
 
     def forget(self, key: K) -> None:
         before = self._before[key]
-        del before[0]
+        before.popleft()
         if not before:
             del self._before[key]

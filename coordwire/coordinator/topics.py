@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -34,6 +34,37 @@ class TopicsImage:
         self.version = version
         self._by_name = {topic.name: topic for topic in topics}
         self._by_id = {topic.id: topic for topic in self._by_name.values()}
+        self._base: object = None
+        self._delta: tuple[list[TopicImage], list[TopicImage]] = [], []
+        self._token = object()
+
+    def changed(self, topics: Mapping[str, TopicImage | None], *, version: int | None = None) -> TopicsImage:
+        """The next image, in which these names mean other topics, or none.
+
+        What differs from this one is known then without a look at the topics that stay.
+        """
+        image = TopicsImage(version=version)
+        image._by_name, image._by_id = self._by_name.copy(), self._by_id.copy()
+        before = []
+        for name in topics:
+            known = image._by_name.get(name)
+            if known is not None:
+                before.append(known)
+                del image._by_id[known.id]
+        for name, topic in topics.items():
+            if topic is None:
+                image._by_name.pop(name, None)
+            else:
+                image._by_name[name] = image._by_id[topic.id] = topic
+        image._base = self._token
+        image._delta = before, [topic for topic in topics.values() if topic is not None]
+        return image
+
+    def _compared(self, newer: TopicsImage) -> tuple[Iterable[TopicImage], Iterable[TopicImage]]:
+        """The topics of either image among which all are that differ."""
+        if newer._base is self._token:
+            return newer._delta
+        return self._by_id.values(), newer._by_id.values()
 
     @property
     def names(self) -> list[str]:
@@ -51,13 +82,13 @@ class TopicsImage:
 
     def missing_from(self, newer: TopicsImage) -> list[TopicImage]:
         """The topics that a newer image no longer has under their id."""
-        return [topic for topic in self._by_id.values() if topic.id not in newer._by_id]
+        return [topic for topic in self._compared(newer)[0] if topic.id not in newer._by_id]
 
     def new_in(self, newer: TopicsImage) -> list[TopicImage]:
         """The topics of a newer image whose id this one does not have."""
-        return [topic for topic in newer._by_id.values() if topic.id not in self._by_id]
+        return [topic for topic in self._compared(newer)[1] if topic.id not in self._by_id]
 
     def changed_names(self, newer: TopicsImage) -> set[str]:
         """The names of topics that came, went or grew."""
-        before, after = set(self._by_name.values()), set(newer._by_name.values())
+        before, after = map(set, self._compared(newer))
         return {topic.name for topic in before ^ after}

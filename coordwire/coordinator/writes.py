@@ -184,9 +184,11 @@ class Writes:
 
     def _drop(self, appends: Iterable[Append]) -> None:
         """These shall not be written, if they were not taken yet."""
-        for append in appends:
-            if append in self._effects:
-                self._effects.remove(append)
+        numbers = {append.number for append in appends}
+        kept = [one for one in self._effects if not (isinstance(one, Append) and one.number in numbers)]
+        if len(kept) < len(self._effects):
+            self._effects.clear()
+            self._effects.extend(kept)
 
     def _complete_all(self, waiting: Iterable[_Operation], error: int) -> None:
         self._completing = True

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from coordwire.drafts.actions import DraftPartition
 from coordwire.errors import EncodeError, Malformed
-from coordwire.patterns import InvalidPattern, Pattern
+from coordwire.patterns import InvalidPattern
 from coordwire.zookeeper import (
     Registration,
     StaticTopics,
@@ -41,7 +41,7 @@ class TopicInterest:
         streams = count.streams.values() if isinstance(count, StaticTopics) else (count.streams,)
         if (most := max(streams, default=0)) > MAX_STREAMS:
             raise Malformed(f"expected at most {MAX_STREAMS} streams, got {most}", 0, "topic_count")
-        self._pattern: Pattern | None = None
+        self._pattern: RegularExpression | None = None
         if isinstance(count, StaticTopics):
             for topic in count.streams:
                 try:
@@ -50,7 +50,7 @@ class TopicInterest:
                     raise Malformed(error.reason, 0, "topic_count") from None
             return
         try:
-            self._pattern = Pattern(count.pattern)
+            self._pattern = RegularExpression(count.pattern)
         except InvalidPattern as error:
             raise Malformed(f"not a regular expression: {error}", 0, "topic_count") from None
 

@@ -1,6 +1,6 @@
 """Regular expressions in RE2's syntax, as RE2/J has it, matched in linear time.
 
-    pattern = Pattern("orders-[a-z]+")     raises `InvalidPattern` with RE2/J's own description
+    pattern = RegularExpression("orders-[a-z]+")     raises `InvalidPattern` with RE2/J's own description
     pattern.matches("orders-eu")           the whole name, or any part of it with `anywhere=True`
     match = PatternMatch(pattern, "orders-eu"); match.advance(1_000)    the same with interruptions
 
@@ -12,7 +12,7 @@ characters; topic names have nothing of that.
 """
 
 from coordwire.patterns.invalid_pattern import InvalidPattern
-from coordwire.patterns.pattern import CACHE_BYTES, Pattern, PatternMatch, PatternSelection
+from coordwire.patterns.pattern import CACHE_BYTES, PatternMatch, PatternSelection, RegularExpression
 from coordwire.patterns.syntax import MAX_DEPTH, MAX_INSTRUCTIONS
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     "MAX_DEPTH",
     "MAX_INSTRUCTIONS",
     "InvalidPattern",
-    "Pattern",
     "PatternMatch",
     "PatternSelection",
+    "RegularExpression",
 ]

@@ -4,8 +4,8 @@ Strategy: the instructions that can be next, and the kind of the character befor
 are a state; where each character leads from a state is kept, so that many texts cost little more than their
 length. A match can be interrupted after each character.
 
-Rules: a character costs at most `Pattern.max_work`, whatever is kept, and the whole text that for each
-character and its end. What is kept is bounded in bytes; beyond that it is dropped and computed again.
+Rules: a character costs at most `RegularExpression.max_work`, whatever is kept, and the whole text that for
+each character and its end. What is kept is bounded in bytes; beyond that it is dropped and computed again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from coordwire.patterns.character_sets import CharacterSet, case_forms
 from coordwire.patterns.instructions import Assertion, Split
 from coordwire.patterns.syntax import MAX_INSTRUCTIONS, parsed
 
-__all__ = ["CACHE_BYTES", "Pattern", "PatternMatch", "PatternSelection"]
+__all__ = ["CACHE_BYTES", "PatternMatch", "PatternSelection", "RegularExpression"]
 
 CACHE_BYTES = 1 << 20
 """What a pattern keeps of its states and their transitions."""
@@ -41,7 +41,7 @@ def _kind(character: str) -> int:
     return _WORD if character == "_" or (character.isascii() and character.isalnum()) else _OTHER
 
 
-class Pattern:
+class RegularExpression:
     """A pattern in RE2's syntax, ready to match. Raises `InvalidPattern`.
 
     anywhere: whether a part of a text may match; else the whole text must. max_work: what one character of a
@@ -166,7 +166,7 @@ class PatternMatch:
 
     __slots__ = ("_pattern", "_position", "_state", "_text", "result")
 
-    def __init__(self, pattern: Pattern, text: str) -> None:
+    def __init__(self, pattern: RegularExpression, text: str) -> None:
         self._pattern = pattern
         self._text = text
         self._position = 0
@@ -205,7 +205,7 @@ class PatternMatch:
 class PatternSelection:
     """The names, of many, that a pattern matches: found in turns. done: whether `names` are all."""
 
-    def __init__(self, pattern: Pattern, names: Iterable[str]) -> None:
+    def __init__(self, pattern: RegularExpression, names: Iterable[str]) -> None:
         self._pattern = pattern
         self._waiting = iter(names)
         self._name = ""

@@ -238,7 +238,7 @@ def test_a_failure_does_not_end_the_cleaning(tmp_path: Path, caplog: pytest.LogC
             passed = [0]
             cluster.clock = lambda: clock() + passed[0]
 
-            def refuse(partition: object) -> None:
+            def refuse(*partitions: object) -> None:
                 raise OSError("no space")
 
             cluster.logs.started = refuse  # type: ignore[method-assign]

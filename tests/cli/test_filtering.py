@@ -39,7 +39,6 @@ from coordwire.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from coordwire.patterns import Pattern
 
 from ..growth import work
 from .conftest import Run
@@ -357,14 +356,14 @@ def test_patterns_search_as_re_does() -> None:
             expected = re.compile(text)
         except re.error:
             continue
-        pattern = Pattern(text, anywhere=True)
+        pattern = RegularExpression(text, anywhere=True)
         for _ in range(3):
             subject = "".join(rng.choice("abc1") for _ in range(rng.randrange(8)))
             assert pattern.matches(subject) == bool(expected.search(subject)), (text, subject)
         tried += 1
     for text in ("(?i)JoIn[a-z]*", "(?i)[A-C]x", r"\x41\t", "a{x}", "a{"):
         for subject in ("join", "JOINED", "bX", "Bx", "A\t", "a{x}", "a{", "a"):
-            matches = Pattern(text, anywhere=True).matches(subject)
+            matches = RegularExpression(text, anywhere=True).matches(subject)
             assert matches == bool(re.search(text, subject)), (text, subject)
 
 

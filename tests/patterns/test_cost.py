@@ -13,7 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordwire.cli.filtering import patterns
-from coordwire.patterns import CACHE_BYTES, MAX_DEPTH, MAX_INSTRUCTIONS, InvalidPattern, Pattern, PatternMatch
+from coordwire.patterns import (
+    CACHE_BYTES,
+    MAX_DEPTH,
+    MAX_INSTRUCTIONS,
+    InvalidPattern,
+    PatternMatch,
+    RegularExpression,
+)
 from tests.growth import assert_linear, work
 from tests.patterns.random_patterns import random_pattern
 
@@ -49,7 +56,7 @@ def letters(count: int) -> str:
 def test_a_pattern_is_read_in_proportion_to_its_length(make: Callable[[int], str]) -> None:
     def read(text: str) -> None:
         with suppress(InvalidPattern):  # "[[:" has no end
-            Pattern(text)
+            RegularExpression(text)
 
     assert_linear(make, read, n=500, charges=CHARGES)
 
@@ -68,7 +75,7 @@ def test_a_pattern_is_read_in_proportion_to_its_length(make: Callable[[int], str
 def test_nesting_costs_what_it_adds(make: Callable[[int], str]) -> None:
     def read(text: str) -> None:
         with suppress(InvalidPattern):  # some are refused for what their repetitions come to
-            Pattern(text)
+            RegularExpression(text)
 
     assert_linear(make, read, n=120, charges=CHARGES)
 
@@ -77,15 +84,15 @@ def test_nesting_costs_what_it_adds(make: Callable[[int], str]) -> None:
     "text", ["(){1000}", "((){1000}){300}", "((){1000}){600}", "((){1000}){1000}", "(((){1000}){1000}){4}"]
 )
 def test_empty_groups_cost_nothing_however_often_they_are_repeated(text: str) -> None:
-    Pattern(text)
-    assert work(lambda: Pattern(text), CHARGES) < 100 * len(text)
+    RegularExpression(text)
+    assert work(lambda: RegularExpression(text), CHARGES) < 100 * len(text)
 
 
 def test_the_size_of_a_set_does_not_multiply_the_work() -> None:
     """A set of n characters that is repeated, matched with a short name."""
     counts = []
     for n in (250, 500, 1_000, 2_000):
-        pattern = Pattern(f"(?:[^{letters(n)}]?){{1000}}")
+        pattern = RegularExpression(f"(?:[^{letters(n)}]?){{1000}}")
         counts.append(work(lambda pattern=pattern: pattern.matches("abcd")))  # type: ignore[misc]
     assert len(set(counts)) == 1
 
@@ -94,13 +101,13 @@ def test_the_size_of_a_set_does_not_multiply_the_work() -> None:
 @pytest.mark.parametrize("anywhere", [False, True])
 def test_a_text_costs_in_proportion_to_its_length(text: str, anywhere: bool) -> None:
     def read(name: str) -> None:
-        Pattern(text, anywhere=anywhere).matches(name)
+        RegularExpression(text, anywhere=anywhere).matches(name)
 
     assert_linear(lambda n: "a" * n + "!", read, n=500)
 
 
 def test_distinct_characters_cost_in_proportion_to_their_number() -> None:
-    assert_linear(letters, lambda name: Pattern("(?:[^a]|[^b])*").matches(name), n=500)
+    assert_linear(letters, lambda name: RegularExpression("(?:[^a]|[^b])*").matches(name), n=500)
 
 
 def test_names_cost_in_proportion_to_their_number() -> None:
@@ -109,7 +116,7 @@ def test_names_cost_in_proportion_to_their_number() -> None:
     names = ["".join(rng.choice("ab") for _ in range(30)) for _ in range(160)]
 
     def read(some: list[str]) -> None:
-        matching = Pattern(pattern)
+        matching = RegularExpression(pattern)
         for name in some:
             matching.matches(name)
 
@@ -135,7 +142,7 @@ def test_what_is_kept_takes_no_more_memory_than_it_may(text: str) -> None:
     rng = random.Random(2)
     length = 1_000 if text == MANY_STATES else 40
     names = ["".join(rng.choice("ab") for _ in range(length)) for _ in range(2)] + [letters(20)]
-    pattern = Pattern(text)
+    pattern = RegularExpression(text)
     tracemalloc.start()
     try:
         for name in names:
@@ -149,7 +156,7 @@ def test_what_is_kept_takes_no_more_memory_than_it_may(text: str) -> None:
 
 def test_what_is_dropped_is_computed_again() -> None:
     rng = random.Random(3)
-    pattern = Pattern("(a|b)*a(a|b){300}")
+    pattern = RegularExpression("(a|b)*a(a|b){300}")
     dropped = kept = 0
     for _ in range(4):
         name = "".join(rng.choice("ab") for _ in range(700))
@@ -162,7 +169,7 @@ def test_what_is_dropped_is_computed_again() -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_match_can_be_interrupted_and_goes_on(text: str) -> None:
     rng = random.Random(4)
-    pattern = Pattern(text)
+    pattern = RegularExpression(text)
     for length in (0, 1, 12):
         name = "".join(rng.choice("abo") for _ in range(length))
         match, other = PatternMatch(pattern, name), PatternMatch(pattern, name[::-1])
@@ -172,7 +179,7 @@ def test_a_match_can_be_interrupted_and_goes_on(text: str) -> None:
             other.advance(1)  # of the same pattern, between
             turns += 1
         assert turns <= length + 1
-        assert match.result == Pattern(text).matches(name)
+        assert match.result == RegularExpression(text).matches(name)
 
 
 @pytest.mark.parametrize(
@@ -188,19 +195,19 @@ def test_a_match_can_be_interrupted_and_goes_on(text: str) -> None:
 )
 def test_a_pattern_that_exceeds_a_bound_is_refused(text: str, description: str) -> None:
     with pytest.raises(InvalidPattern) as refusal:
-        Pattern(text)
+        RegularExpression(text)
     assert refusal.value.description == description
 
 
 def test_what_is_at_a_bound_is_taken() -> None:
-    assert Pattern("(" * MAX_DEPTH + ")" * MAX_DEPTH).matches("")
-    assert Pattern("a" * MAX_INSTRUCTIONS).matches("a" * MAX_INSTRUCTIONS)
+    assert RegularExpression("(" * MAX_DEPTH + ")" * MAX_DEPTH).matches("")
+    assert RegularExpression("a" * MAX_INSTRUCTIONS).matches("a" * MAX_INSTRUCTIONS)
 
 
 def test_a_caller_may_take_less() -> None:
-    assert Pattern("a{99}", max_instructions=99).matches("a" * 99)
+    assert RegularExpression("a{99}", max_instructions=99).matches("a" * 99)
     with pytest.raises(InvalidPattern):
-        Pattern("a{100}", max_instructions=99)
+        RegularExpression("a{100}", max_instructions=99)
 
 
 @settings(max_examples=300, deadline=None)
@@ -208,7 +215,7 @@ def test_a_caller_may_take_less() -> None:
 def test_no_pattern_costs_more_than_stated(seed: int, name: str, anywhere: bool) -> None:
     text = random_pattern(random.Random(seed))
     try:
-        pattern = Pattern(text, anywhere=anywhere)
+        pattern = RegularExpression(text, anywhere=anywhere)
     except InvalidPattern as refusal:
         assert 0 <= refusal.position <= len(text)  # noqa: PT017
         return
@@ -236,7 +243,7 @@ def test_no_pattern_costs_more_than_stated(seed: int, name: str, anywhere: bool)
 )
 def test_an_adversarial_pattern_costs_no_more_than_stated(text: str) -> None:
     try:
-        pattern = Pattern(text)
+        pattern = RegularExpression(text)
     except InvalidPattern as refusal:
         assert refusal.description == "expression too large"  # noqa: PT017
         return
@@ -259,7 +266,7 @@ def test_the_page_of_limits_states_the_bounds() -> None:
 def test_a_set_is_asked_once_a_character_however_often_it_is_repeated() -> None:
     counts = []
     for one in ("[b]", r"[\pN\pS\pP\pZ]"):
-        pattern = Pattern(f"(?:{one}?){{900}}b")
+        pattern = RegularExpression(f"(?:{one}?){{900}}b")
         match = PatternMatch(pattern, "\u3042")
         counts.append(match.advance(sys.maxsize))
     assert counts[1] == counts[0] + 4

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.patterns import InvalidPattern, Pattern
+from coordwire.patterns import InvalidPattern
 
 KEPT = Path(__file__).parents[1] / "data" / "coordinator" / "patterns.txt"
 
@@ -14,7 +14,7 @@ KEPT = Path(__file__).parents[1] / "data" / "coordinator" / "patterns.txt"
 def said(text: str, names: list[str]) -> str:
     """A pattern's matches in names, one digit each, or why it is refused."""
     try:
-        pattern = Pattern(text)
+        pattern = RegularExpression(text)
     except InvalidPattern as error:
         return f"E {error.description}"
     return "".join("01"[pattern.matches(name)] for name in names)
@@ -44,16 +44,16 @@ def test_patterns_mean_what_they_mean_to_kafka() -> None:
     ],
 )
 def test_a_pattern_matches_whole_names(text: str, name: str, matches: bool) -> None:
-    assert Pattern(text).matches(name) is matches
+    assert RegularExpression(text).matches(name) is matches
 
 
 @pytest.mark.parametrize("text", ["(" * 2_000 + ")" * 2_000, "(((a{100}){100}){100}){100}", "a{999}" * 99])
 def test_a_pattern_that_would_cost_too_much_is_refused(text: str) -> None:
     with pytest.raises(InvalidPattern):
-        Pattern(text)
+        RegularExpression(text)
 
 
-class Counted(Pattern):
+class Counted(RegularExpression):
     """Counts the steps of the search."""
 
     steps = 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.patterns import InvalidPattern, Pattern
+from coordwire.patterns import InvalidPattern
 from tests.interop.conftest import give_up
 from tests.interop.maven import COMPLETE, Unavailable, jars
 from tests.patterns.random_patterns import random_name, random_pattern
@@ -37,7 +37,7 @@ def re2j(questions: Sequence[Sequence[str]]) -> list[str]:
 
 def ours(texts: Sequence[str]) -> str:
     try:
-        whole, anywhere = Pattern(texts[0]), Pattern(texts[0], anywhere=True)
+        whole, anywhere = RegularExpression(texts[0]), RegularExpression(texts[0], anywhere=True)
     except InvalidPattern as error:
         return f"E {error.description}"
     return "".join(f"{whole.matches(name):d}{anywhere.matches(name):d}" for name in texts[1:])

@@ -9,6 +9,7 @@ keep to what is left.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from uuid import UUID
 
 from coordwire.broker.fetch_sessions import FINAL_EPOCH, FetchKey, FetchSession
@@ -39,7 +40,8 @@ WantedPartitions = list[tuple[FetchKey, FetchPartition]]
 
 def fetch(call: ApiCall) -> Message | None:
     request: FetchRequest = call.request
-    wanted: WantedPartitions = list(_wanted(request, call.version))
+    # A partition that is named twice counts once, as last named: Kafka puts them into a map.
+    wanted: WantedPartitions = list(dict(_wanted(request, call.version)).items())
     session, error = _session(call, request, wanted)
     if error:
         return FetchResponse(error_code=int(error))
@@ -108,7 +110,8 @@ class _Attempt:
         self.incremental = session is not None and request.session_epoch > 0
         self.wanted = wanted
         self.committed = request.isolation_level == IsolationLevel.READ_COMMITTED
-        self._logs: list[PartitionLog] = []
+        self._available: dict[PartitionLog, int] = {}
+        self._total = 0
 
     # --- reading ---
 
@@ -212,12 +215,12 @@ class _Attempt:
     def park(self) -> None:
         """Wait until there is enough, or the client's time is over."""
         cluster, request = self.call.cluster, self.request
-        for key, _ in self.wanted:
+        for key, wanted in self.wanted:
             name = self._name(key)
             partition = None if name is None else cluster.partition(name, key[2])
             if partition is not None:
-                self._logs.append(partition.log)
-                partition.log.listeners[self] = self._appended
+                self._count(partition.log, wanted)
+                partition.log.listeners[self] = partial(self._appended, partition.log, wanted)
         cluster.timers.set(self._timer, cluster.clock() + request.max_wait_ms, self._time_over)
         self.call.on_close = self._let_go
 
@@ -225,25 +228,21 @@ class _Attempt:
     def _timer(self) -> str:
         return f"fetch-{id(self)}"
 
-    def _appended(self, size: int) -> None:
-        if size and self._available() < self.request.min_bytes:
-            return  # known without reading them again
-        response = self.read(final=size == 0)
-        if response is not None:
-            self._answer(response)
+    def _appended(self, log: PartitionLog, wanted: FetchPartition, size: int) -> None:
+        if size:
+            self._count(log, wanted)
+        if not size or self._total >= self.request.min_bytes:
+            self._time_over()
 
-    def _available(self) -> int:
-        """The bytes that could be read now, were there no limit."""
-        total = 0
-        for key, wanted in self.wanted:
-            name = self._name(key)
-            partition = None if name is None else self.call.cluster.partition(name, key[2])
-            if partition is not None:
-                log = partition.log
-                total += log.bytes_after(wanted.fetch_offset, log.limit(self.committed))
-        return total
+    def _count(self, log: PartitionLog, wanted: FetchPartition) -> None:
+        """Take in how many bytes of a partition there are now, which is known without reading them."""
+        available = log.bytes_after(wanted.fetch_offset, log.limit(self.committed))
+        available = min(available, wanted.partition_max_bytes)
+        self._total += available - self._available.get(log, 0)
+        self._available[log] = available
 
     def _time_over(self) -> None:
+        """Answer what there is."""
         response = self.read(final=True)
         assert response is not None
         self._answer(response)
@@ -254,7 +253,7 @@ class _Attempt:
 
     def _let_go(self) -> None:
         self.call.cluster.timers.cancel(self._timer)
-        for log in self._logs:
+        for log in self._available:
             log.listeners.pop(self, None)
-        self._logs.clear()
+        self._available.clear()
         self.call.on_close = None

@@ -69,8 +69,9 @@ def metadata(call: ApiCall) -> MetadataResponse:
         response.topics = [_described(call, topic, operations) for topic in list(cluster.topics.values())]
         return response
     may_create = call.version < _ALLOWS_CREATION or request.allow_auto_topic_creation
-    for asked in request.topics:
-        response.topics.append(_asked(call, asked, may_create, operations))
+    with cluster.topics_changing():
+        for asked in {(topic.name, topic.topic_id): topic for topic in request.topics}.values():
+            response.topics.append(_asked(call, asked, may_create, operations))
     return response
 
 

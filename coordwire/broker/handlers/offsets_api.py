@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from coordwire.broker.cluster_topics import ClusterPartition
 from coordwire.broker.handlers.api_call import ApiCall, led_partition
 from coordwire.broker.log.refused_records import RefusedRecords
@@ -41,9 +43,9 @@ def list_offsets(call: ApiCall) -> ListOffsetsResponse:
     response = ListOffsetsResponse(topics=[])
     for topic in request.topics:
         answer = ListOffsetsTopicResponse(name=topic.name, partitions=[])
-        seen = [part.partition_index for part in topic.partitions]
+        times = Counter(part.partition_index for part in topic.partitions)
         for part in topic.partitions:
-            if seen.count(part.partition_index) > 1:
+            if times[part.partition_index] > 1:
                 answer.partitions.append(_refused(part, ErrorCode.INVALID_REQUEST))
             else:
                 answer.partitions.append(_list(call, topic.name, part, request.isolation_level))
@@ -110,33 +112,46 @@ def epoch_ends(call: ApiCall) -> OffsetForLeaderEpochResponse:
 
 
 def delete_records(call: ApiCall) -> DeleteRecordsResponse:
+    """A partition that is named twice begins at the last offset, and is answered once, as Kafka does."""
     request: DeleteRecordsRequest = call.request
-    response = DeleteRecordsResponse(topics=[])
-    for topic in request.topics:
-        answer = DeleteRecordsTopicResult(name=topic.name, partitions=[])
-        for part in topic.partitions:
-            result = DeleteRecordsPartitionResult(partition_index=part.partition_index, low_watermark=-1)
-            partition = led_partition(call, topic.name, part.partition_index)
-            if isinstance(partition, ErrorCode):
-                result.error_code = int(partition)
-            else:
-                result.error_code, result.low_watermark = _delete(call, partition, part.offset)
-            answer.partitions.append(result)
-        response.topics.append(answer)
-    return response
+    offsets = {
+        (topic.name, part.partition_index): part.offset
+        for topic in request.topics
+        for part in topic.partitions
+    }
+    answers = {
+        topic.name: DeleteRecordsTopicResult(name=topic.name, partitions=[]) for topic in request.topics
+    }
+    started: list[tuple[ClusterPartition, DeleteRecordsPartitionResult]] = []
+    for (name, index), offset in offsets.items():
+        result = DeleteRecordsPartitionResult(partition_index=index, low_watermark=-1)
+        partition = led_partition(call, name, index)
+        if isinstance(partition, ErrorCode):
+            result.error_code = int(partition)
+        else:
+            result.error_code, result.low_watermark = _deleted(call, partition, offset)
+            if not result.error_code:
+                started.append((partition, result))
+        answers[name].partitions.append(result)
+    try:
+        if started:
+            call.cluster.logs.started(*(partition for partition, _ in started))
+    except OSError:
+        for _, result in started:
+            result.error_code, result.low_watermark = int(ErrorCode.KAFKA_STORAGE_ERROR), -1
+    return DeleteRecordsResponse(topics=list(answers.values()))
 
 
-def _delete(call: ApiCall, partition: ClusterPartition, offset: int) -> tuple[int, int]:
+def _deleted(call: ApiCall, partition: ClusterPartition, offset: int) -> tuple[int, int]:
+    """An error code, and where the log begins now."""
     topic = call.cluster.topics[partition.topic]
     if topic.is_internal:
         return int(ErrorCode.INVALID_TOPIC_EXCEPTION), -1
     if "delete" not in topic.settings.items("cleanup.policy"):
         return int(ErrorCode.POLICY_VIOLATION), -1
     try:
-        start = partition.log.delete_before(offset)
-        call.cluster.logs.started(partition)
+        return 0, partition.log.delete_before(offset)
     except RefusedRecords as refusal:
         return refusal.code, -1
     except OSError:
         return int(ErrorCode.KAFKA_STORAGE_ERROR), -1
-    return 0, start

@@ -116,7 +116,7 @@ def _reassigned(
             partition.replicas = known
     else:
         try:
-            cluster.logs.topic_changed(cluster.topics[topic])
+            cluster.logs.partition_changed(cluster.topics[topic], partition)
         except OSError as failure:
             return ErrorCode.KAFKA_STORAGE_ERROR, str(failure)
     return error, message

@@ -6,6 +6,8 @@ not; what clients make lives as long as the broker.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.broker.scram_credentials import ScramCredential
 from coordwire.enums import ErrorCode
@@ -31,11 +33,11 @@ _FEWEST, _MOST = 4_096, 16_384
 def describe_users(call: ApiCall) -> DescribeUserScramCredentialsResponse:
     request: DescribeUserScramCredentialsRequest = call.request
     known = call.cluster.scram.upserted()
-    names = [user.name for user in request.users or ()] or list(known)
+    times = Counter(user.name for user in request.users or ()) or Counter(known.keys())
     results = []
-    for name in dict.fromkeys(names):
+    for name, count in times.items():
         result = DescribeUserScramCredentialsResult(user=name, error_message=None, credential_infos=[])
-        if names.count(name) > 1:
+        if count > 1:
             result.error_code = int(ErrorCode.DUPLICATE_RESOURCE)
             result.error_message = f"Cannot describe SCRAM credentials for the same user twice: {name}"
         elif name not in known:
@@ -55,8 +57,8 @@ def alter_users(call: ApiCall) -> AlterUserScramCredentialsResponse:
     users: dict[str, tuple[ErrorCode, str]] = {}
     asked = [(gone.name, gone.mechanism) for gone in request.deletions]
     asked += [(one.name, one.mechanism) for one in request.upsertions]
-    for user, mechanism in asked:
-        if asked.count((user, mechanism)) > 1:
+    for (user, mechanism), count in Counter(asked).items():
+        if count > 1:
             users[user] = ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice"
         elif not user:
             users[user] = ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty"
@@ -66,10 +68,10 @@ def alter_users(call: ApiCall) -> AlterUserScramCredentialsResponse:
         if one.name not in users and not _FEWEST <= one.iterations <= _MOST:
             few = "few" if one.iterations < _FEWEST else "many"
             users[one.name] = ErrorCode.UNACCEPTABLE_CREDENTIAL, f"Too {few} iterations"
-    scram, present = call.cluster.scram, call.cluster.scram.upserted()
+    scram = call.cluster.scram
     for gone in request.deletions:
         name = _MECHANISMS.get(gone.mechanism, "")
-        if gone.name not in users and name not in dict(present.get(gone.name, [])):
+        if gone.name not in users and not scram.is_upserted(gone.name, name):
             message = "Attempt to delete a user credential that does not exist"
             users[gone.name] = ErrorCode.RESOURCE_NOT_FOUND, message
     for gone in request.deletions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from coordwire.broker.cluster_state import ClusterState
@@ -64,7 +65,7 @@ def describe_settings(call: ApiCall) -> DescribeConfigsResponse:
         )
         try:
             found = _described(call, resource, request.include_synonyms)
-            wanted = resource.configuration_keys
+            wanted = frozenset(resource.configuration_keys or ())
             result.configs = [one for one in found if not wanted or one.name in wanted]
         except _Refused as refusal:
             result.error_code, result.error_message = refusal.code, refusal.message
@@ -195,11 +196,13 @@ def list_resources(call: ApiCall) -> ListConfigResourcesResponse:
 def incrementally_alter_settings(call: ApiCall) -> IncrementalAlterConfigsResponse:
     request: IncrementalAlterConfigsRequest = call.request
     response = IncrementalAlterConfigsResponse(responses=[])
+    times = Counter((one.resource_type, one.resource_name) for one in request.resources)
     for resource in request.resources:
         result = AlterConfigsResourceResponse(
             resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=None
         )
         try:
+            _check_once(times[resource.resource_type, resource.resource_name])
             names = [config.name for config in resource.configs]
             if len(set(names)) != len(names):
                 raise _Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
@@ -219,11 +222,13 @@ def alter_settings(call: ApiCall) -> AlterConfigsResponse:
     """All settings of a resource at once: what is not named has its default again."""
     request: AlterConfigsRequest = call.request
     response = AlterConfigsResponse(responses=[])
+    times = Counter((one.resource_type, one.resource_name) for one in request.resources)
     for resource in request.resources:
         result = AlteredResource(
             resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=None
         )
         try:
+            _check_once(times[resource.resource_type, resource.resource_name])
             _own(call, resource.resource_type, resource.resource_name)
             changed = {
                 config.name: _checked(resource.resource_type, config.name, config.value)
@@ -235,6 +240,11 @@ def alter_settings(call: ApiCall) -> AlterConfigsResponse:
             result.error_code, result.error_message = refusal.code, refusal.message
         response.responses.append(result)
     return response
+
+
+def _check_once(times: int) -> None:
+    if times > 1:
+        raise _Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
 
 
 def _own(call: ApiCall, kind: int, name: str) -> dict[str, str]:
@@ -285,10 +295,11 @@ def _change(cluster: ClusterState, kind: int, settings: dict[str, str], config: 
     given = settings.get(name, cluster.config.topic_defaults.get(name, table[name].default))
     now = [one for one in given.split(",") if one]
     named = [one.strip() for one in (config.value or "").split(",") if one.strip()]
+    known, listed = frozenset(now), frozenset(named)
     if operation == AlterConfigOperation.APPEND:
-        now += [one for one in named if one not in now]
+        now += [one for one in named if one not in known]
     else:
-        now = [one for one in now if one not in named]
+        now = [one for one in now if one not in listed]
     settings[name] = _checked(kind, name, ",".join(now)) if now else ""
 
 

@@ -42,20 +42,21 @@ def create_topics(call: ApiCall) -> CreateTopicsResponse:
     request: CreateTopicsRequest = call.request
     response = CreateTopicsResponse(topics=[])
     times = Counter(topic.name for topic in request.topics)
-    done: set[str] = set()
-    for wanted in request.topics:
-        if wanted.name in done:
-            continue
-        done.add(wanted.name)
-        try:
-            if times[wanted.name] > 1:
-                raise _Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            response.topics.append(_create(call.cluster, wanted, request.validate_only))
-        except _Refused as refusal:
-            response.topics.append(
-                CreatableTopicResult(name=wanted.name, error_code=refusal.code, error_message=refusal.message)
-            )
+    with call.cluster.topics_changing():
+        for wanted in {topic.name: topic for topic in request.topics}.values():
+            response.topics.append(_created(call.cluster, wanted, request.validate_only, times[wanted.name]))
     return response
+
+
+def _created(
+    cluster: ClusterState, wanted: CreatableTopic, validate_only: bool, times: int
+) -> CreatableTopicResult:
+    try:
+        if times > 1:
+            raise _Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+        return _create(cluster, wanted, validate_only)
+    except _Refused as refusal:
+        return CreatableTopicResult(name=wanted.name, error_code=refusal.code, error_message=refusal.message)
 
 
 def _create(cluster: ClusterState, wanted: CreatableTopic, validate_only: bool) -> CreatableTopicResult:
@@ -65,7 +66,7 @@ def _create(cluster: ClusterState, wanted: CreatableTopic, validate_only: bool) 
         raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
     if name in cluster.topics:
         raise _Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    alike = next((one for one in cluster.topics if one.replace(".", "_") == name.replace(".", "_")), None)
+    alike = cluster.topic_alike(name)
     if alike is not None:
         message = f"Topic '{name}' collides with existing topic: {alike}"
         raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
@@ -166,7 +167,8 @@ def delete_topics(call: ApiCall) -> DeleteTopicsResponse:
         states = list(request.topics)
     else:
         states = [DeleteTopicState(name=name) for name in request.topic_names]
-    return DeleteTopicsResponse(responses=[_delete(call.cluster, state) for state in states])
+    with call.cluster.topics_changing():
+        return DeleteTopicsResponse(responses=[_delete(call.cluster, state) for state in states])
 
 
 def _delete(cluster: ClusterState, state: DeleteTopicState) -> DeletableTopicResult:
@@ -195,15 +197,16 @@ def create_partitions(call: ApiCall) -> CreatePartitionsResponse:
     request: CreatePartitionsRequest = call.request
     response = CreatePartitionsResponse(results=[])
     times = Counter(topic.name for topic in request.topics)
-    for wanted in {topic.name: topic for topic in request.topics}.values():
-        result = CreatePartitionsTopicResult(name=wanted.name)
-        try:
-            if times[wanted.name] > 1:
-                raise _Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            _add_partitions(call.cluster, wanted, request.validate_only)
-        except _Refused as refusal:
-            result.error_code, result.error_message = refusal.code, refusal.message
-        response.results.append(result)
+    with call.cluster.topics_changing():
+        for wanted in {topic.name: topic for topic in request.topics}.values():
+            result = CreatePartitionsTopicResult(name=wanted.name)
+            try:
+                if times[wanted.name] > 1:
+                    raise _Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+                _add_partitions(call.cluster, wanted, request.validate_only)
+            except _Refused as refusal:
+                result.error_code, result.error_message = refusal.code, refusal.message
+            response.results.append(result)
     return response
 
 

@@ -19,7 +19,7 @@ from coordwire.messages.describe_producers import PartitionResponse, ProducerSta
 from coordwire.messages.describe_transactions import TopicData
 from coordwire.messages.describe_transactions import TransactionState as DescribedTransaction
 from coordwire.messages.list_transactions import TransactionState as ListedTransaction
-from coordwire.patterns import InvalidPattern, Pattern, PatternSelection
+from coordwire.patterns import InvalidPattern, PatternSelection, RegularExpression
 
 __all__ = ["describe_producers", "describe_transactions", "list_transactions"]
 
@@ -78,10 +78,11 @@ def list_transactions(call: ApiCall) -> ListTransactionsResponse | None:
         unknown_state_filters=[name for name in request.state_filters if name not in statuses],
         transaction_states=[],
     )
-    pattern: Pattern | None = None
+    producer_ids = frozenset(request.producer_id_filters)
+    pattern: RegularExpression | None = None
     if request.transactional_id_pattern:
         try:
-            pattern = Pattern(request.transactional_id_pattern)
+            pattern = RegularExpression(request.transactional_id_pattern)
         except InvalidPattern:
             response.error_code = int(ErrorCode.INVALID_REGULAR_EXPRESSION)
             return response
@@ -93,7 +94,7 @@ def list_transactions(call: ApiCall) -> ListTransactionsResponse | None:
         facts = one.facts
         return (
             facts.status is not TransactionStatus.DEAD
-            and (not request.producer_id_filters or facts.producer_id in request.producer_id_filters)
+            and (not producer_ids or facts.producer_id in producer_ids)
             and (not request.state_filters or facts.status in wanted)
             and (least < 0 or now - facts.start_time > least)
         )

@@ -98,7 +98,10 @@ class BatchTable:
         self._dropped_bytes = self._ends[count - 1]
         for column in (self._bases, self._lasts, self._times, self._ends, self._epochs):
             del column[:count]
-        highest = array("q")
-        for stamp in self._times:
-            highest.append(max(highest[-1], stamp) if highest else stamp)
-        self._highest = highest
+        del self._highest[:count]
+        highest = None
+        for number, stamp in enumerate(self._times):
+            highest = stamp if highest is None else max(highest, stamp)
+            if self._highest[number] == highest:
+                break  # so are those that follow
+            self._highest[number] = highest

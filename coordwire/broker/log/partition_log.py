@@ -230,7 +230,14 @@ class PartitionLog:
     def _aborted_within(self, offset: int, upper: int) -> list[AbortedTransaction]:
         """The aborted transactions that have records between two offsets."""
         first = bisect_left(self._aborted, offset, key=lambda one: one.last_offset)
-        return [one for one in self._aborted[first:] if one.first_offset < upper]
+        found = []
+        for number in range(first, len(self._aborted)):
+            one = self._aborted[number]
+            if one.first_offset < upper:
+                found.append(one)
+            if one.last_stable_offset >= upper:
+                break  # those that follow begin after that
+        return found
 
     def batches(self) -> Iterator[RecordBatch]:
         """All batches, one by one."""

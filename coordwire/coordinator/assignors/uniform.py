@@ -39,8 +39,10 @@ def _equal_targets(spec: GroupSpec) -> Mapping[str, Target]:
     unfilled: list[tuple[str, int]] = []
     for index, (member_id, member) in enumerate(spec.members.items()):
         may_have_extra = extra > 0
-        quota, table, taken = _kept(member.target, topics, least + may_have_extra)
-        unassigned += taken
+        quota, table = least + may_have_extra, None
+        if member.target:
+            quota, table, taken = _kept(member.target, topics, quota)
+            unassigned += taken
         if quota and may_have_extra and len(spec.members) - index > extra:
             quota -= 1
         elif may_have_extra:
@@ -64,7 +66,7 @@ def _equal_targets(spec: GroupSpec) -> Mapping[str, Target]:
 
 def _unassigned(spec: GroupSpec, topics: Mapping[UUID, None]) -> list[tuple[UUID, int]]:
     assigned: dict[UUID, set[int]] = {topic: set() for topic in topics}
-    for one in spec.assigned_before:
+    for one in filter(None, spec.assigned_before):
         for topic, partitions in one.items():
             if topic in assigned:
                 assigned[topic].update(partitions)

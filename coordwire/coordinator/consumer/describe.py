@@ -59,7 +59,7 @@ def _member(image: TopicsImage, group: ConsumerGroupModel, member: ConsumerMembe
             if topic in held:
                 held[topic] += partitions
             else:
-                held = {topic: list(partitions), **held}
+                held[topic] = list(partitions)
     return Member(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -69,7 +69,7 @@ def _member(image: TopicsImage, group: ConsumerGroupModel, member: ConsumerMembe
         client_host=member.client_host,
         subscribed_topic_names=ordered_names(member.topics),
         subscribed_topic_regex=member.regex,
-        assignment=_assignment(image, topics_in_order(held, capacity)),
+        assignment=_assignment(image, topics_in_order(dict(reversed(held.items())), capacity)),
         target_assignment=_assignment(image, group.targets.committed(member.member_id) or NO_TARGET),
         member_type=int(GroupMemberType.CONSUMER if member.classic is None else GroupMemberType.CLASSIC),
     )

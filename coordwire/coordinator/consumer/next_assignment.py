@@ -112,18 +112,20 @@ class _Step:
             gone = [topic for topic in member.owned if topic not in self._subscribed]
             if not gone:
                 return member
-            left = {topic: partitions for topic, partitions in member.owned.items() if topic not in gone}
+            left = {
+                topic: partitions for topic, partitions in member.owned.items() if topic in self._subscribed
+            }
             owned = topics_in_order(left, copied_capacity(len(member.owned)))
-            given_up = dict(member.revoking)
+            given_up, added = dict(member.revoking), dict[UUID, Mapping[int, int]]()
             capacity = copied_capacity(len(given_up))
             for topic in gone:
                 # Java's merge makes room first, and adds before the other keys of a bucket.
-                capacity = capacity_for(len(given_up), capacity)
+                capacity = capacity_for(len(given_up) + len(added), capacity)
                 if topic in given_up:
                     given_up[topic] = _merged(given_up[topic], member.owned[topic])
                 else:
-                    given_up = {topic: member.owned[topic], **given_up}
-            revoking = topics_in_order(given_up, capacity)
+                    added[topic] = member.owned[topic]
+            revoking = topics_in_order(dict(reversed(added.items())) | given_up, capacity)
         if revoking and self.reports(revoking):
             return self._at(member.epoch, MemberState.UNREVOKED_PARTITIONS, owned, revoking)
         return replace(member, previous_epoch=member.epoch, owned=owned)
@@ -144,8 +146,9 @@ class _Step:
         for topic in topics_in_order(topics, capacity):
             wanted = target.get(topic, ()) if topic in self._subscribed else ()
             has = member.owned.get(topic, _NONE)
-            kept = {partition: since for partition, since in has.items() if partition in wanted}
-            lost = {partition: since for partition, since in has.items() if partition not in wanted}
+            among = frozenset(wanted)
+            kept = {partition: since for partition, since in has.items() if partition in among}
+            lost = {partition: since for partition, since in has.items() if partition not in among}
             free, waits_here = self._free(topic, wanted, has)
             waits = waits or waits_here
             if kept:
@@ -160,14 +163,16 @@ class _Step:
             return self._at(epoch, MemberState.UNREVOKED_PARTITIONS, _tables(owned), _tables(revoking))
         kept_topics = set(owned)
         capacity = capacity_for(len(owned))
+        added: dict[UUID, Mapping[int, int]] = {}
         for topic in topics_in_order(taken, capacity_for(len(taken))):
             # Java's computeIfAbsent makes room first, and adds before the other keys of a bucket.
-            capacity = capacity_for(len(owned), capacity)
+            capacity = capacity_for(len(owned) + len(added), capacity)
             new = dict.fromkeys(taken[topic], self._target.epoch)
             if topic in owned:
                 owned[topic] = {**owned[topic], **new}
             else:
-                owned = {topic: new, **owned}
+                added[topic] = new
+        owned = dict(reversed(added.items())) | owned
         for topic, partitions in owned.items():
             # What the member had is copied where some of it is kept; otherwise the topic begins anew.
             size = len(member.owned[topic]) if topic in kept_topics else 0

@@ -57,7 +57,7 @@ def update_target(
     for member_id in spec.members:
         target = targets.get(member_id, NO_TARGET)
         known = group.targets.get(member_id)
-        if known is None or not same_target(known, target):
+        if known is not target and (known is None or not same_target(known, target)):
             records.append(target_record(group.group_id, member_id, target))
     records.append(assignment_epoch_record(group.group_id, epoch, state.now))
     return TargetOfMember(epoch, targets.get(new.member_id, NO_TARGET))
@@ -75,11 +75,11 @@ def _is_time(state: State, group: ConsumerGroupModel) -> bool:
 def _spec(state: State, group: ConsumerGroupModel, new: ConsumerMember, homogeneous: bool) -> GroupSpec:
     """The group as it is with the new member, which may be in the place of a static one."""
     members = {member.member_id: member for member in group.members_in_order()} | {new.member_id: new}
-    targets = {member_id: group.target(member_id) for member_id in members}
+    targets = dict(zip(members, map(group.targets.get, members), strict=True))
     capacity = capacity_for(len(members))
     replaced = None if new.instance_id is None else group.static_members.get(new.instance_id)
     if replaced is not None and replaced != new.member_id:
-        targets[new.member_id] = group.target(replaced)
+        targets[new.member_id] = group.targets.get(replaced)
         del members[replaced]
     known: dict[tuple[tuple[str, ...], str | None], tuple[tuple[UUID, ...], int]] = {}
     names: set[str] = set()
@@ -92,7 +92,10 @@ def _spec(state: State, group: ConsumerGroupModel, new: ConsumerMember, homogene
             names.update(found)
             known[subscription] = subscribed_ids(state.topics, found), len(found)
         topics, count = known[subscription]
-        specs[member_id] = MemberSpec(member.instance_id, topics, count, targets[member_id])
+        target = targets[member_id]
+        if target is None:
+            target = NO_TARGET
+        specs[member_id] = MemberSpec(member.instance_id, topics, count, target)
     found_topics = [topic for name in names if (topic := state.topics.find(name)) is not None]
     partitions = {topic.id: topic.partitions for topic in found_topics}
     return GroupSpec(specs, homogeneous, partitions, group.targets.values())

@@ -66,7 +66,7 @@ def refresh_epoch(
     known = new.instance_id is not None and new.instance_id in group.static_members
     if new.member_id not in group.members and not known:
         size += 1
-    homogeneous = group.is_homogeneous(patterns.items(), topics, size)
+    homogeneous = group.is_homogeneous(patterns.values(), topics.values(), size)
     epoch = group.epoch
     if changed or metadata_hash != group.metadata_hash:
         epoch += 1

@@ -7,6 +7,8 @@ created.
 
 from __future__ import annotations
 
+from collections import deque
+
 from coordwire.coordinator.hash_order import MIN_CAPACITY, capacity_for, in_hash_order
 from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
 from coordwire.coordinator.model.classic_states import ENTERED_FROM, GroupState
@@ -35,8 +37,8 @@ class ClassicGroupModel:
     """
 
     __slots__ = (
-        "_capacity", "_supported", "generation", "group_id", "leader", "member_added", "members",
-        "overdue", "parked_joins", "pending_joins", "pending_syncs", "previous_state", "protocol",
+        "_capacity", "_following", "_supported", "generation", "group_id", "leader", "member_added",
+        "members", "overdue", "parked_joins", "pending_joins", "pending_syncs", "previous_state", "protocol",
         "protocol_type", "state", "state_since", "static_members", "topics",
     )  # fmt: skip
 
@@ -69,6 +71,7 @@ class ClassicGroupModel:
         self.topics: frozenset[str] | None = None
         self._supported: dict[str, int] = {}
         self._capacity = MIN_CAPACITY
+        self._following: deque[str] | None = None
 
     # --- what it is like ---
 
@@ -143,6 +146,7 @@ class ClassicGroupModel:
 
     def _put(self, member: ClassicMember) -> None:
         self.members[member.member_id] = member
+        self._following = None
         self._capacity = capacity_for(len(self.members), self._capacity)
 
     def remove(self, member_id: str) -> None:
@@ -153,9 +157,20 @@ class ClassicGroupModel:
             if member.instance_id is not None:
                 self.static_members.pop(member.instance_id, None)
         if self.is_leader(member_id):
-            self.leader = next(iter(in_hash_order(self.members, self._capacity)), None)
+            self.leader = self._first_member()
         self.pending_joins.discard(member_id)
         self.pending_syncs.discard(member_id)
+
+    def _first_member(self) -> str | None:
+        """The first in the order of members, which is worked out once for leaders that leave one after the
+        other: it changes only when a member comes."""
+        if self._following is None:
+            self._following = deque(in_hash_order(self.members, self._capacity))
+        while self._following:
+            if self._following[0] in self.members:
+                return self._following[0]
+            self._following.popleft()
+        return None
 
     def update(
         self,
@@ -191,8 +206,13 @@ class ClassicGroupModel:
         return new
 
     def _count(self, protocols: Protocols, by: int) -> None:
+        supported = self._supported
         for name, _ in protocols:
-            self._supported[name] = self._supported.get(name, 0) + by
+            count = supported.get(name, 0) + by
+            if count:
+                supported[name] = count
+            else:
+                del supported[name]
 
     def elect_joined_leader(self) -> bool:
         """Keep the leader if it has rejoined, else elect one that has; False if there is none."""

@@ -156,15 +156,14 @@ class ConsumerGroupModel:
         return state, facts.epoch, facts.assignment_epoch, _most(ordered, counts)
 
     def members_in_order(self) -> list[ConsumerMember]:
-        found = []
-        for member_id in in_timeline_order(self.members, self.members.peak):
-            member = self.members.get(member_id)
-            assert member is not None
-            found.append(member)
-        return found
+        ordered = in_timeline_order(self.members.keys(), self.members.peak)
+        return list(map(self.members.__getitem__, ordered))
 
     def is_subscribed(self, topic: str) -> bool:
         return topic in self.topics
+
+    def subscribes_to_any(self, topics: set[str]) -> bool:
+        return not self.topics.keys().isdisjoint(topics)
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
         """Who has an instance id now.
@@ -341,19 +340,17 @@ class ConsumerGroupModel:
                     _count(self.protocols, name, by)
 
     def _note_type(self) -> None:
-        found = self.is_homogeneous(self.patterns.items(), dict(self.topics.items()), len(self.members))
+        found = self.is_homogeneous(self.patterns.each(), self.topics.each(), len(self.members))
         if found is not self.homogeneous:
             self._set(homogeneous=found)
 
     @staticmethod
-    def is_homogeneous(
-        patterns: Iterable[tuple[str, int]], topics: Mapping[str, Subscribers], members: int
-    ) -> bool:
-        """Whether all members subscribe to the same topics, as far as counts show that."""
-        by_pattern = [count for _, count in patterns]
-        if not by_pattern:
-            return all(count.by_name == members for count in topics.values())
-        return by_pattern[0] == members and all(count == (0, 1) for count in topics.values())
+    def is_homogeneous(patterns: Iterable[int], topics: Iterable[Subscribers], members: int) -> bool:
+        """Whether all members subscribe to the same topics, as far as the counts of each show that."""
+        by_pattern = next(iter(patterns), None)
+        if by_pattern is None:
+            return all(count.by_name == members for count in topics)
+        return by_pattern == members and all(count == (0, 1) for count in topics)
 
     def _own(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
         if (

@@ -5,11 +5,12 @@ Reads see durable commits only; with `require_stable` the answer waits until the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import itemgetter
 from uuid import UUID
 
 from coordwire.coordinator.either_group import is_dead
-from coordwire.coordinator.model.committed_offsets import CommittedOffset
+from coordwire.coordinator.model.committed_offsets import CommittedOffset, GroupOffsets
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.offsets.member_epochs import validate_consumer_fetch
 from coordwire.coordinator.refusal import OperationRefused
@@ -52,7 +53,7 @@ def fetch(
     """One group's offsets; `stable` reads the newest, which the caller answers with once they are durable."""
     groups, offsets = state.groups, state.offsets.groups
     group = groups.get(asked.group_id) if stable else groups.committed(asked.group_id)
-    found: dict[tuple[str, int], CommittedOffset] = {}
+    of_group: GroupOffsets | None = None
     if isinstance(group, ConsumerGroupModel):
         try:
             validate_consumer_fetch(group, asked.member_id, asked.member_epoch, stable=stable)
@@ -60,33 +61,44 @@ def fetch(
             return refused_fetch(asked, refusal.code, version)
     if group is not None and not is_dead(group):
         of_group = offsets.get(asked.group_id) if stable else offsets.committed(asked.group_id)
-        if of_group is not None:
-            found = dict(of_group.items() if stable else of_group.committed_items())
-    unstable = frozenset(state.pending_offsets.of_group(asked.group_id) if stable else ())
-    if asked.topics is None:
-        topics = _all(found, unstable)
+
+    def is_unstable(topic: str, partition: int) -> bool:
+        return stable and state.pending_offsets.is_open(asked.group_id, topic, partition)
+
+    if asked.topics is not None:
+        topics = _requested(state, asked.topics, _find(of_group, stable=stable), is_unstable, version)
+    elif of_group is None:
+        topics = []
     else:
-        topics = _requested(state, asked.topics, found, unstable, version)
+        topics = _all(of_group.items() if stable else of_group.committed_items(), is_unstable)
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
 
 
+def _find(
+    offsets: GroupOffsets | None, *, stable: bool
+) -> Callable[[tuple[str, int]], CommittedOffset | None]:
+    if offsets is None:
+        return lambda partition: None
+    return offsets.get if stable else offsets.committed
+
+
 def _all(
-    found: dict[tuple[str, int], CommittedOffset], unstable: frozenset[tuple[str, int]]
+    found: list[tuple[tuple[str, int], CommittedOffset]], is_unstable: Callable[[str, int], bool]
 ) -> list[OffsetFetchResponseTopics]:
     topics: dict[str, OffsetFetchResponseTopics] = {}
-    for (name, partition), committed in sorted(found.items()):
+    for (name, partition), committed in sorted(found, key=itemgetter(0)):
         if name not in topics:
             topics[name] = OffsetFetchResponseTopics(name=name)
         of_topic = topics[name].partitions
-        of_topic.append(_partition(partition, committed, unstable=(name, partition) in unstable))
+        of_topic.append(_partition(partition, committed, unstable=is_unstable(name, partition)))
     return list(topics.values())
 
 
 def _requested(
     state: State,
     topics: Iterable[OffsetFetchRequestTopics],
-    found: dict[tuple[str, int], CommittedOffset],
-    unstable: frozenset[tuple[str, int]],
+    find: Callable[[tuple[str, int]], CommittedOffset | None],
+    is_unstable: Callable[[str, int], bool],
     version: int,
 ) -> list[OffsetFetchResponseTopics]:
     answered, unknown = [], []
@@ -99,9 +111,7 @@ def _requested(
                 continue
             name = topic.name
         partitions = [
-            _partition(
-                index, _of_topic(found.get((name, index)), topic_id), unstable=(name, index) in unstable
-            )
+            _partition(index, _of_topic(find((name, index)), topic_id), unstable=is_unstable(name, index))
             for index in asked.partition_indexes
         ]
         answered.append(OffsetFetchResponseTopics(name=name, topic_id=topic_id, partitions=partitions))

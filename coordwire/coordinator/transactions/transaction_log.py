@@ -158,12 +158,8 @@ class TransactionLog:
         if found is None:
             return
         one, completed = found
-        final = False
-        for place, error in errors.items():
-            if not error:
-                one.marked(place)
-            final = final or error in _FINAL
-        if final:
+        one.marked([place for place, error in errors.items() if not error])
+        if any(error in _FINAL for error in errors.values()):
             return
         if not one.facts.places:
             self._append(one, completed, nothing, retry=True)

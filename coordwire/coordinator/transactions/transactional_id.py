@@ -7,7 +7,7 @@ and until then the id has a pending status. Rules: one change at a time; a statu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -192,6 +192,6 @@ class TransactionalId:
         """It is on the way out."""
         self._change(TransactionStatus.DEAD, places=frozenset())
 
-    def marked(self, place: Place) -> None:
-        """A partition has its marker."""
-        self.facts = replace(self.facts, places=self.facts.places - {place})
+    def marked(self, places: Iterable[Place]) -> None:
+        """Partitions have their markers."""
+        self.facts = replace(self.facts, places=self.facts.places.difference(places))

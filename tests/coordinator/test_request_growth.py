@@ -1,0 +1,484 @@
+"""Every request that a coordinator takes: what one costs where there are n of something, for n, 2n, 4n.
+
+Strategy: `CASES` names, by type of request, what there is n of: elements of the request, members, topics,
+groups, producers; each makes a shard in that state and the request whose work is counted (`tests.growth`), up
+to its records as bytes and its answer. Rules: a type of request without a case fails; no clock.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from coordwire.codec import Message
+from coordwire.coordinator import (
+    Answer,
+    Append,
+    ConsumerGroupConfig,
+    CoordinatorConfig,
+    RequestContext,
+    Shard,
+    TopicImage,
+    TopicsImage,
+)
+from coordwire.coordinator.requests import REQUESTS
+from coordwire.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    ListGroupsRequest,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    SyncGroupRequest,
+    TxnOffsetCommitRequest,
+)
+from coordwire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequestTopicPartitions
+from coordwire.messages.join_group import JoinGroupRequestProtocol
+from coordwire.messages.leave_group import MemberIdentity
+from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from coordwire.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
+from coordwire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from coordwire.messages.sync_group import SyncGroupRequestAssignment
+from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
+from tests.growth import Counter, assert_increments, counting
+
+SIZES = (12, 24, 48)
+WIDE = TopicImage(UUID(int=7), "wide", 1_000)
+SUBSCRIPTION = b"\0\0\0\0\0\1\0\4wide\xff\xff\xff\xff"
+
+
+class Desk:
+    """A shard whose appends are durable at once, with n topics and one of 1,000 partitions."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        consumer = ConsumerGroupConfig(assignment_interval_ms=0)
+        self.shard = Shard(config=CoordinatorConfig(consumer=consumer, new_member_join_timeout_ms=10**9))
+        self.topics = [TopicImage(UUID(int=1_000 + one), self.name("t", one), 2) for one in range(n)]
+        self.shard.set_topics(TopicsImage([WIDE, *self.topics]))
+        self.shard.load([])
+        self.now = 0
+        self._ids = itertools.count(1)
+
+    def name(self, kind: str, number: int) -> str:
+        """All of one length, and none of another desk's, since hashes of names are cached."""
+        return f"{kind}{self.n:03}{number:04}"
+
+    def send(self, request: Any, version: int) -> list[Any]:
+        number = next(self._ids)
+        context = RequestContext(
+            client_id="c",
+            client_host="/127.0.0.1",
+            new_id=lambda: str(UUID(int=number << 64 | self.n, version=4)),
+        )
+        self.shard.handle(request, version=version, context=context)
+        return self.drain()
+
+    def drain(self) -> list[Any]:
+        found: list[Any] = []
+        while effects := list(self.shard.effects()):
+            for effect in effects:
+                if isinstance(effect, Append):
+                    effect.encoded()
+                    self.shard.appended(effect.number)
+                elif isinstance(effect, Answer):
+                    found.append(effect.response)
+        return found
+
+    def advance(self, by: int) -> list[Any]:
+        self.now += by
+        found: list[Any] = []
+        while not self.shard.advance(self.now):
+            found += self.drain()
+        return found + self.drain()
+
+    # --- requests ---
+
+    def beat(self, number: int, topics: list[str], **fields: Any) -> Any:
+        """A member of the consumer group, which joins."""
+        request = ConsumerGroupHeartbeatRequest(
+            group_id="cg", member_id=self.name("m", number), rebalance_timeout_ms=60_000,
+            subscribed_topic_names=topics, topic_partitions=[],
+        )  # fmt: skip
+        for field, value in fields.items():
+            setattr(request, field, value)
+        return request
+
+    def join(self, number: int, **fields: Any) -> JoinGroupRequest:
+        """A static member of the classic group."""
+        request = JoinGroupRequest(
+            group_id="jg", session_timeout_ms=300_000, rebalance_timeout_ms=300_000, protocol_type="consumer",
+            group_instance_id=self.name("i", number),
+            protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIPTION)],
+        )  # fmt: skip
+        for field, value in fields.items():
+            setattr(request, field, value)
+        return request
+
+    def commit(self, group_id: str, topics: list[str], partitions: int = 1) -> OffsetCommitRequest:
+        parts = [
+            OffsetCommitRequestPartition(partition_index=index, committed_offset=1)
+            for index in range(partitions)
+        ]
+        return OffsetCommitRequest(
+            group_id=group_id,
+            topics=[OffsetCommitRequestTopic(name=name, partitions=parts) for name in topics],
+        )
+
+    def commit_in_transaction(self, producer_id: int, topics: list[str]) -> TxnOffsetCommitRequest:
+        parts = [TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=1)]
+        return TxnOffsetCommitRequest(
+            group_id="g", transactional_id="x", producer_id=producer_id, producer_epoch=0,
+            topics=[TxnOffsetCommitRequestTopic(name=name, partitions=parts) for name in topics],
+        )  # fmt: skip
+
+    # --- states ---
+
+    @property
+    def names(self) -> list[str]:
+        return [topic.name for topic in self.topics]
+
+    def members(self, topics: Callable[[int], list[str]] = lambda number: ["wide"]) -> Any:
+        """n members of the consumer group; the last one's answer."""
+        answer = None
+        for number in range(self.n):
+            (answer,) = self.send(self.beat(number, topics(number)), 1)
+        return answer
+
+    def joined(self) -> list[Any]:
+        """n members of the classic group in one generation, with their answers; the leader is the first."""
+        for number in range(self.n):
+            self.send(self.join(number), 9)
+        found = self.advance(10_000)
+        assert len(found) == self.n
+        return sorted(found, key=lambda answer: answer.member_id != answer.leader)
+
+    def stable(self) -> list[Any]:
+        """The same, and each has its assignment."""
+        joined = self.joined()
+        for answer in reversed(joined):
+            self.send(self.sync(answer, joined), 5)
+        return joined
+
+    def sync(self, answer: Any, joined: list[Any]) -> SyncGroupRequest:
+        given = [SyncGroupRequestAssignment(member_id=one.member_id, assignment=b"a") for one in joined]
+        return SyncGroupRequest(
+            group_id="jg", generation_id=1, member_id=answer.member_id, protocol_type="consumer",
+            protocol_name="range", assignments=given if answer.member_id == answer.leader else [],
+        )  # fmt: skip
+
+    def committed(self) -> None:
+        """n groups with an offset, and one with an offset of each of n topics."""
+        for number in range(self.n):
+            self.send(self.commit(self.name("g", number), ["wide"]), 8)
+        self.send(self.commit("g", self.names), 8)
+
+
+Made = tuple[Any, int]
+"""A request and its version."""
+
+Case = Callable[[Desk], Made]
+
+
+def heartbeat_of_many_members(desk: Desk) -> Made:
+    last = desk.stable()[-1]
+    return HeartbeatRequest(group_id="jg", generation_id=1, member_id=last.member_id), 4
+
+
+def heartbeat_of_a_consumer_among_many(desk: Desk) -> Made:
+    last = desk.members()
+    fields = {"member_epoch": last.member_epoch, "topic_partitions": None, "subscribed_topic_names": None}
+    return desk.beat(desk.n - 1, [], **fields, rebalance_timeout_ms=-1), 1
+
+
+def consumer_joins_many(desk: Desk) -> Made:
+    desk.members()
+    return desk.beat(desk.n, ["wide"]), 1
+
+
+def consumer_joins_many_of_other_topics(desk: Desk) -> Made:
+    desk.members(lambda number: [desk.topics[number].name])
+    return desk.beat(desk.n, ["wide"]), 1
+
+
+def consumer_joins_many_with_patterns(desk: Desk) -> Made:
+    for number in range(desk.n):
+        regex = f"{desk.topics[number].name[:-1]}."
+        desk.send(desk.beat(number, [], subscribed_topic_names=None, subscribed_topic_regex=regex), 1)
+    return desk.beat(desk.n, ["wide"]), 1
+
+
+def consumer_subscribes_to_many_topics(desk: Desk) -> Made:
+    return desk.beat(0, desk.names), 1
+
+
+def consumer_subscribes_to_one_topic_many_times(desk: Desk) -> Made:
+    return desk.beat(0, ["wide"] * desk.n), 1
+
+
+def consumer_gives_up_many_topics(desk: Desk) -> Made:
+    (answer,) = desk.send(desk.beat(0, desk.names), 1)
+    owned = [
+        ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=one.topic_id, partitions=one.partitions)
+        for one in answer.assignment.topic_partitions
+    ]
+    return desk.beat(0, ["wide"], member_epoch=answer.member_epoch, topic_partitions=owned), 1
+
+
+def consumer_has_many_partitions_and_another_joins(desk: Desk) -> Made:
+    """Then gives up half of them."""
+    wide = TopicImage(UUID(int=9), "wider", 8 * desk.n)
+    desk.shard.set_topics(TopicsImage([WIDE, wide, *desk.topics]))
+    (answer,) = desk.send(desk.beat(0, ["wider"]), 1)
+    desk.send(desk.beat(1, ["wider"]), 1)
+    owned = [
+        ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=wide.id, partitions=list(range(8 * desk.n)))
+    ]
+    return desk.beat(0, ["wider"], member_epoch=answer.member_epoch, topic_partitions=owned), 1
+
+
+def consumer_leaves_many(desk: Desk) -> Made:
+    desk.members()
+    return desk.beat(0, [], member_epoch=-1), 1
+
+
+def member_joins_many(desk: Desk) -> Made:
+    desk.stable()
+    return desk.join(desk.n), 9
+
+
+def member_joins_many_that_wait(desk: Desk) -> Made:
+    for number in range(desk.n):
+        desk.send(desk.join(number), 9)
+    return desk.join(desk.n), 9
+
+
+def member_comes_back_to_many(desk: Desk) -> Made:
+    desk.stable()
+    return desk.join(0), 9
+
+
+def member_joins_with_many_protocols(desk: Desk) -> Made:
+    protocols = [JoinGroupRequestProtocol(name=desk.name("p", one), metadata=b"m") for one in range(desk.n)]
+    return desk.join(0, protocols=protocols), 9
+
+
+def member_joins_with_one_protocol_many_times(desk: Desk) -> Made:
+    return desk.join(0, protocols=[JoinGroupRequestProtocol(name="range", metadata=b"m")] * desk.n), 9
+
+
+def member_joins_with_large_metadata(desk: Desk) -> Made:
+    """A subscription to n topics."""
+    topics = b"".join(b"\0\x0b" + name.encode().ljust(11) for name in desk.names)
+    metadata = b"\0\0" + desk.n.to_bytes(4, "big") + topics + b"\xff\xff\xff\xff"
+    return desk.join(0, protocols=[JoinGroupRequestProtocol(name="range", metadata=metadata)]), 9
+
+
+def classic_member_joins_many_consumers(desk: Desk) -> Made:
+    desk.members()
+    return desk.join(0, group_id="cg"), 9
+
+
+def leader_brings_many_assignments(desk: Desk) -> Made:
+    joined = desk.joined()
+    return desk.sync(joined[0], joined), 5
+
+
+def member_waits_for_its_assignment_among_many(desk: Desk) -> Made:
+    joined = desk.joined()
+    return desk.sync(joined[-1], joined), 5
+
+
+def all_members_leave(desk: Desk) -> Made:
+    """In the order in which each of them is the leader when it goes."""
+    desk.stable()
+    group: Any = desk.shard.groups["jg"]
+    others = [one.member_id for one in group.members_in_order() if one.member_id != group.leader]
+    leaving = [MemberIdentity(member_id=one) for one in (group.leader, *others)]
+    return LeaveGroupRequest(group_id="jg", members=leaving), 5
+
+
+def one_member_leaves_many_times(desk: Desk) -> Made:
+    joined = desk.stable()
+    leaving = [MemberIdentity(member_id=joined[0].member_id)] * desk.n
+    return LeaveGroupRequest(group_id="jg", members=leaving), 5
+
+
+def all_consumers_leave(desk: Desk) -> Made:
+    desk.members()
+    leaving = [MemberIdentity(member_id=desk.name("m", one)) for one in range(desk.n)]
+    return LeaveGroupRequest(group_id="cg", members=leaving), 5
+
+
+def many_groups_described(desk: Desk) -> Made:
+    desk.committed()
+    return DescribeGroupsRequest(groups=[desk.name("g", one) for one in range(desk.n)]), 6
+
+
+def many_members_described(desk: Desk) -> Made:
+    desk.stable()
+    return DescribeGroupsRequest(groups=["jg"]), 6
+
+
+def many_groups_listed(desk: Desk) -> Made:
+    desk.committed()
+    desk.members()
+    return ListGroupsRequest(), 5
+
+
+def many_states_listed(desk: Desk) -> Made:
+    desk.committed()
+    return ListGroupsRequest(states_filter=[desk.name("s", one) for one in range(desk.n)]), 5
+
+
+def many_consumers_described(desk: Desk) -> Made:
+    desk.members()
+    return ConsumerGroupDescribeRequest(group_ids=["cg", *(desk.name("g", one) for one in range(desk.n))]), 1
+
+
+def many_topics_of_a_consumer_described(desk: Desk) -> Made:
+    desk.send(desk.beat(0, desk.names), 1)
+    return ConsumerGroupDescribeRequest(group_ids=["cg"]), 1
+
+
+def many_topics_committed(desk: Desk) -> Made:
+    desk.committed()
+    return desk.commit("g", desk.names), 8
+
+
+def many_partitions_committed(desk: Desk) -> Made:
+    desk.committed()
+    return desk.commit("g", ["wide"], desk.n), 8
+
+
+def one_topic_committed_many_times(desk: Desk) -> Made:
+    desk.committed()
+    return desk.commit("g", ["wide"] * desk.n), 8
+
+
+def many_topics_committed_in_a_transaction(desk: Desk) -> Made:
+    for producer_id in range(desk.n):
+        desk.send(desk.commit_in_transaction(producer_id, ["wide"]), 5)
+    return desk.commit_in_transaction(desk.n, desk.names), 5
+
+
+def one_topic_committed_in_a_transaction_many_times(desk: Desk) -> Made:
+    return desk.commit_in_transaction(7, ["wide"] * desk.n), 5
+
+
+def all_offsets_fetched(desk: Desk) -> Made:
+    desk.committed()
+    return OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=None)]), 9
+
+
+def many_groups_fetched(desk: Desk) -> Made:
+    desk.committed()
+    topics = [OffsetFetchRequestTopics(name="wide", partition_indexes=[0])]
+    asked = [OffsetFetchRequestGroup(group_id=desk.name("g", one), topics=topics) for one in range(desk.n)]
+    return OffsetFetchRequest(groups=asked), 9
+
+
+def one_group_fetched_many_times(desk: Desk) -> Made:
+    desk.committed()
+    topics = [OffsetFetchRequestTopics(name="wide", partition_indexes=[0])]
+    return OffsetFetchRequest(
+        groups=[OffsetFetchRequestGroup(group_id="g", topics=topics)] * desk.n, require_stable=True
+    ), 9
+
+
+def many_offsets_deleted(desk: Desk) -> Made:
+    desk.committed()
+    partitions = [OffsetDeleteRequestPartition(partition_index=0)]
+    topics = [OffsetDeleteRequestTopic(name=name, partitions=partitions) for name in desk.names]
+    return OffsetDeleteRequest(group_id="g", topics=topics), 0
+
+
+def many_groups_deleted(desk: Desk) -> Made:
+    desk.committed()
+    return DeleteGroupsRequest(groups_names=[desk.name("g", one) for one in range(desk.n)]), 2
+
+
+def a_group_of_many_offsets_deleted(desk: Desk) -> Made:
+    desk.committed()
+    return DeleteGroupsRequest(groups_names=["g"] * desk.n), 2
+
+
+CASES: dict[type[Message], list[Case]] = {
+    HeartbeatRequest: [heartbeat_of_many_members],
+    ConsumerGroupHeartbeatRequest: [
+        heartbeat_of_a_consumer_among_many,
+        consumer_joins_many,
+        consumer_joins_many_of_other_topics,
+        consumer_joins_many_with_patterns,
+        consumer_subscribes_to_many_topics,
+        consumer_subscribes_to_one_topic_many_times,
+        consumer_gives_up_many_topics,
+        consumer_has_many_partitions_and_another_joins,
+        consumer_leaves_many,
+    ],
+    JoinGroupRequest: [
+        member_joins_many,
+        member_joins_many_that_wait,
+        member_comes_back_to_many,
+        member_joins_with_many_protocols,
+        member_joins_with_one_protocol_many_times,
+        member_joins_with_large_metadata,
+        classic_member_joins_many_consumers,
+    ],
+    SyncGroupRequest: [leader_brings_many_assignments, member_waits_for_its_assignment_among_many],
+    LeaveGroupRequest: [all_members_leave, one_member_leaves_many_times, all_consumers_leave],
+    DescribeGroupsRequest: [many_groups_described, many_members_described],
+    ListGroupsRequest: [many_groups_listed, many_states_listed],
+    ConsumerGroupDescribeRequest: [many_consumers_described, many_topics_of_a_consumer_described],
+    OffsetCommitRequest: [many_topics_committed, many_partitions_committed, one_topic_committed_many_times],
+    TxnOffsetCommitRequest: [
+        many_topics_committed_in_a_transaction,
+        one_topic_committed_in_a_transaction_many_times,
+    ],
+    OffsetFetchRequest: [all_offsets_fetched, many_groups_fetched, one_group_fetched_many_times],
+    OffsetDeleteRequest: [many_offsets_deleted],
+    DeleteGroupsRequest: [many_groups_deleted, a_group_of_many_offsets_deleted],
+}
+
+
+MANY_TOPICS = 8
+"""So many times n topics are needed before work that grows with their square is seen beside the rest."""
+
+CASES_OF_TOPICS = {
+    consumer_subscribes_to_many_topics, consumer_gives_up_many_topics, many_topics_of_a_consumer_described,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def counter() -> Iterator[Counter]:
+    with counting() as counter:
+        yield counter
+
+
+@pytest.mark.parametrize(
+    "case", [case for cases in CASES.values() for case in cases], ids=lambda case: case.__name__
+)
+def test_what_a_request_costs_grows_with_n(case: Case, counter: Counter) -> None:
+    counts = []
+    for size in (3, *SIZES):  # the first for what is made at first use
+        desk = Desk(size * MANY_TOPICS if case in CASES_OF_TOPICS else size)
+        request, version = case(desk)
+        sent = type(request).decode(request.encode(version=version), version=version)
+        before = counter.count
+        desk.send(sent, version)
+        counts.append(counter.count - before)
+    assert_increments(counts[1:], noise=100)
+
+
+def test_every_request_is_here() -> None:
+    assert CASES.keys() == REQUESTS
+    assert all(CASES.values())
