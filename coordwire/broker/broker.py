@@ -13,9 +13,12 @@ deadlines; no task runs. Rules: what was started is stopped, with clients attach
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -26,15 +29,23 @@ from coordwire.broker.broker_config import BrokerConfig
 from coordwire.broker.client_link import ClientLink, Recording
 from coordwire.broker.cluster_moves import ClusterMoves
 from coordwire.broker.cluster_state import ClusterState
+from coordwire.broker.connection_memory import READ_SIZE, ConnectionMemory
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.log_cleaning import schedule
 from coordwire.broker.thread import BrokerThread
+from coordwire.broker.turns import Turns
 from coordwire.limits import limits
 
 __all__ = ["Broker"]
 
-_TURNS = 10
-"""So many turns of the loop are waited for connections to end."""
+_ITERATIONS = 10
+"""So many iterations of the loop are waited for connections to end."""
+
+_ACCEPTED = 16
+"""So many connections are accepted in one iteration of the loop."""
+
+_BACKLOG = 1024
+"""So many connections the system keeps until they are accepted."""
 
 
 class Broker:
@@ -74,6 +85,11 @@ class Broker:
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_due = 0
         self.links: set[ClientLink] = set()
+        self._joined: Counter[int] = Counter()
+        self.turns = Turns(self._call_soon)
+        self.memory = ConnectionMemory(self.config.memory, self.call_later)
+        self.read_buffer = memoryview(bytearray(READ_SIZE))
+        self._context = copy_context()
         self.sasl = SaslMechanisms({}, ())
         self.faults = Faults()
         self.moves = ClusterMoves(self, self.faults.waits)
@@ -179,11 +195,14 @@ class Broker:
         links = list(self.links)
         for link in links:
             link.abort()
-        for _ in range(_TURNS):  # a transport reports its end on the loop's next turn
+        for _ in range(_ITERATIONS):  # a transport reports its end on the loop's next turn
             if not self.links:
                 break
             await asyncio.sleep(0)
         self.links.clear()
+        self._joined.clear()
+        self.turns.clear()
+        self.memory.close()
         self._servers.clear()
         self._cluster = None
         self.faults.bind(None)
@@ -202,7 +221,11 @@ class Broker:
         """Let a node listen; its port. Raises `OSError`."""
         made = partial(ClientLink, self, number)
         with limits(frame=self.config.max_frame):  # what connections read runs in this context
-            server = await self.loop.create_server(made, self._host, port, ssl=self._tls, backlog=1024)
+            self._context = copy_context()
+            server = await self.loop.create_server(made, self._host, port, ssl=self._tls, backlog=_ACCEPTED)
+        for listener in server.sockets:  # asyncio accepts as many at once as it lets the system hold
+            with socket.fromfd(listener.fileno(), listener.family, listener.type) as same:
+                same.listen(_BACKLOG)
         self._servers[number] = server
         found: int = server.sockets[0].getsockname()[1]
         return found
@@ -213,16 +236,30 @@ class Broker:
         ended = [link for link in self.links if link.node == number]
         for link in ended:
             link.abort()
-        for _ in range(_TURNS):
+        for _ in range(_ITERATIONS):
             if self.links.isdisjoint(ended):
                 break
             await asyncio.sleep(0)
 
     # --- for the links ---
 
-    def call_soon(self, action: Callable[[], None]) -> None:
+    def _call_soon(self, action: Callable[[], None]) -> None:
         assert self._loop is not None
-        self._loop.call_soon(action)
+        self._loop.call_soon(action, context=self._context)
+
+    def join(self, link: ClientLink) -> bool:
+        """Take a connection in; False if its node has as many as it may have."""
+        most = self.config.max_connections
+        if most is not None and self._joined[link.node] >= most:
+            return False
+        self._joined[link.node] += 1
+        self.links.add(link)
+        return True
+
+    def leave(self, link: ClientLink) -> None:
+        if link in self.links:
+            self._joined[link.node] -= 1
+            self.links.discard(link)
 
     def call_later(self, seconds: float, action: Callable[[], None]) -> asyncio.TimerHandle:
         assert self._loop is not None
