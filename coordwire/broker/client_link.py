@@ -174,7 +174,13 @@ class ClientLink(asyncio.BufferedProtocol):
         self._received += len(data)
         self._connection.receive_data(data)
         if self._state is _IDLE:
-            self._work(self._hub.turns.share)
+            turns = self._hub.turns
+            if turns.may_work:
+                self._work(turns.share)
+                turns.worked(self._spent)
+            else:
+                self._go_on()
+                self._account()
         elif self._state is not _CLOSED:
             self._pause()
             self._account()
@@ -242,7 +248,7 @@ class ClientLink(asyncio.BufferedProtocol):
     def _account(self) -> None:
         """Report the bytes that are held."""
         memory, held = self._hub.memory, 0
-        if self._state is not _CLOSED:
+        if self._transport is not None and self._state is not _CLOSED:
             held = max(self._connection.buffered, self._granted)
             if self._pending is not None:
                 held += self._pending.frame.size
@@ -280,12 +286,15 @@ class ClientLink(asyncio.BufferedProtocol):
         if self._granted and self._spent:
             self._granted = 0
             self._hub.memory.finish(self)
+        is_empty = is_exhausted and not self._connection.unread
         if self._state is _RUNNING:
-            if is_exhausted and not self._congested:
-                self._wait_for_data()
-            else:
+            if self._congested or not is_exhausted:
                 self._go_on()
-        if self._state is not _CLOSED:
+            elif is_empty:
+                self._rest()
+            else:
+                self._wait_for_data()
+        if self.held or self._congested or not is_empty:
             self._account()
         self._hub.handled()
 
@@ -301,10 +310,9 @@ class ClientLink(asyncio.BufferedProtocol):
 
     def _wait_for_data(self) -> None:
         """Read on, unless a large frame has begun and there is no memory for it."""
-        if not self._connection.unread or self._granted:
-            self._rest()
-            return
-        granted = self._hub.memory.admit(self, self._connection.announced)
+        granted: int | None = self._granted
+        if not granted:
+            granted = self._hub.memory.admit(self, self._connection.announced)
         if granted is None:
             self._state = _STARVED
             self._pause()

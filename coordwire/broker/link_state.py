@@ -11,7 +11,7 @@
       +---- STARVED <-----+
                                                    CLOSED: from each state; nothing leaves it
 
-Rules: data is read in IDLE; in any other state it is kept, and reading pauses. Whether the transport reads,
+Data that comes when much was done leads from IDLE to QUEUED, or DRAINING. Rules: data is read in IDLE; in any other state it is kept, and reading pauses. Whether the transport reads,
 and whether its buffer is empty, are the transport's states and not these.
 """
 
@@ -44,7 +44,7 @@ class LinkState(Enum):
 _S = LinkState
 
 TRANSITIONS: Mapping[LinkState, frozenset[LinkState]] = {
-    _S.IDLE: frozenset({_S.RUNNING, _S.CLOSED}),
+    _S.IDLE: frozenset({_S.RUNNING, _S.QUEUED, _S.DRAINING, _S.CLOSED}),
     _S.QUEUED: frozenset({_S.RUNNING, _S.CLOSED}),
     _S.RUNNING: frozenset({_S.IDLE, _S.QUEUED, _S.HANDLING, _S.DRAINING, _S.STARVED, _S.CLOSED}),
     _S.HANDLING: frozenset({_S.RUNNING, _S.WAITING, _S.CLOSED}),

@@ -1,7 +1,8 @@
 """`Turns`: who works next, of all that have work in a broker.
 
 Strategy: what has more to do than one turn allows joins one queue, and each loop iteration gives turns from
-its head until a slice of work is done; then the loop reads its sockets. Work is counted, not timed: a request
+its head until a slice of work is done; then the loop reads its sockets. What comes while little was done
+works at once instead, for one turn. Work is counted, not timed: a request
 counts `REQUEST`, and so many bytes as it and its answer have. A turn gets smaller the more workers wait, so
 that a round over all of them stays short. Rules: a worker has one turn a round, whatever it has to do; a turn
 does at least one piece of work; connections and work in the background take turns alike.
@@ -40,29 +41,44 @@ class Worker(Protocol):
 
 
 class Turns:
-    """The queue. call_soon: runs something in the loop's next iteration. served: counts the turns."""
+    """The queue. call_soon: runs something in the loop's next iteration."""
 
     def __init__(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
-        self.served = 0
         self._call_soon = call_soon
         self._queue: deque[Worker] = deque()
+        self._left = SLICE
+        """The work that may still be done at once, before the queue's next slice."""
         self._is_scheduled = False
 
     def __len__(self) -> int:
         return len(self._queue)
-
-    def add(self, worker: Worker) -> None:
-        """Queue a worker, which is not in the queue."""
-        self._queue.append(worker)
-        if not self._is_scheduled:
-            self._is_scheduled = True
-            self._call_soon(self._run)
 
     @property
     def share(self) -> int:
         """The work of one turn now."""
         waiting = len(self._queue)
         return TURN if waiting < ROUND // TURN else max(TURN_MIN, ROUND // (waiting + 1))
+
+    @property
+    def may_work(self) -> bool:
+        """Whether who has got work now may begin at once; if not, it has to join the queue."""
+        return self._left > 0
+
+    def worked(self, work: int) -> None:
+        """Count work that was done at once."""
+        self._left -= work
+        if self._left <= 0:
+            self._schedule()
+
+    def add(self, worker: Worker) -> None:
+        """Queue a worker, which is not in the queue."""
+        self._queue.append(worker)
+        self._schedule()
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._call_soon(self._run)
 
     def clear(self) -> None:
         self._queue.clear()
@@ -73,9 +89,9 @@ class Turns:
             for _ in range(len(queue)):
                 if left <= 0 or not queue:
                     break
-                self.served += 1
                 left -= queue.popleft().take_turn(self.share)
         finally:
-            self._is_scheduled = bool(queue)
+            self._left = SLICE
+            self._is_scheduled = False
             if queue:
-                self._call_soon(self._run)
+                self._schedule()
