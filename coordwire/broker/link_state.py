@@ -11,7 +11,9 @@
       +---- STARVED <-----+
                                                    CLOSED: from each state; nothing leaves it
 
-Data that comes when much was done leads from IDLE to QUEUED, or DRAINING. Rules: data is read in IDLE; in any other state it is kept, and reading pauses. Whether the transport reads,
+Data that comes when the broker has much to do leads from IDLE to QUEUED, or DRAINING.
+
+Rules: data is read in IDLE; in any other state it is kept, and reading pauses. Whether the transport reads,
 and whether its buffer is empty, are the transport's states and not these.
 """
 

@@ -1,20 +1,17 @@
 """One client against many that send flat out, do not read, or come and go: it is answered soon.
 
-Strategy: the broker, the flood and the client share one loop. The floods are plain sockets whose kernel buffers
-are full, so that they cost nothing themselves. What is counted is the work that the broker does between the
-client's request and its handler (`turns`): a request counts `REQUEST`, and the bytes that it and its answer
-have. Rules: no clock; a flood of requests delays another client by less than one round, and memory stays
+Strategy: the broker, the flood and the client share one loop. The floods are plain sockets whose buffers in
+the system are full, so that they cost nothing themselves. What is counted is the work that the broker does
+between the client's request and its handler (`turns`): a request counts `REQUEST`, and the bytes that it and
+its answer have. Rules: no clock; a flood delays another client by less than one round, and memory stays
 bounded while it lasts.
 """
 
 from __future__ import annotations
 
 import asyncio
-import shutil
 import socket
 import ssl
-import struct
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -90,7 +87,7 @@ class WatchedLink(ClientLink):
     witness = Witness()
 
     @property
-    def _state(self) -> LinkState:  # type: ignore[override]
+    def _state(self) -> LinkState:
         return self.state
 
     @_state.setter
@@ -121,12 +118,14 @@ def witness(monkeypatch: pytest.MonkeyPatch) -> Iterator[Witness]:
     seen = WatchedLink.witness = Witness()
     monkeypatch.setattr("coordwire.broker.broker.ClientLink", WatchedLink)
     yield seen
-    assert {(before, after) for before, after in seen.transitions if after not in TRANSITIONS[before]} == set()
+    assert {
+        (before, after) for before, after in seen.transitions if after not in TRANSITIONS[before]
+    } == set()
 
 
 @contextmanager
 def flooding(broker: Broker, count: int, data: bytes) -> Iterator[list[socket.socket]]:
-    """So many connections, each with as much of the endless repetition of `data` as the system takes, up to 1 MB."""
+    """So many connections, each with `data` again and again, up to 1 MB or what the system takes."""
     with ExitStack() as stack:
         links = []
         many = data * max(1, MEGA // len(data))
@@ -244,6 +243,35 @@ def test_handshakes_of_sasl_that_fail_delay_another_by_few_of_them(witness: Witn
     run(main())
 
 
+def test_a_flood_over_tls_delays_another_by_less_than_a_round(
+    witness: Witness, certificate: tuple[Path, Path]
+) -> None:
+    """Its clients' answers are not taken: what TLS holds of them is bounded too."""
+    count = 10
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(*certificate)
+    trusting = ssl.create_default_context(cafile=str(certificate[0]))
+
+    async def main() -> None:
+        config = BrokerConfig(memory=32 * MEGA)
+        async with (
+            Broker(topics={"orders": 1}, tls=served, config=config) as broker,
+            Peer(broker, tls=trusting) as peer,
+            AsyncPeers(broker, count, trusting) as flood,
+        ):
+            await peer.ask(produced(BATCH), 9)
+            for one in flood:
+                one.writer.transport.pause_reading()  # type: ignore[attr-defined]
+                one.writer.write(frame(fetched(MEGA), 11) * 100 + HEARTBEAT * 20_000)
+            work, _ = await asked(witness, peer)
+            assert work <= allowed(count, BATCH)
+            assert any(link._congested for link in broker.links)
+            for one in flood:
+                one.writer.transport.abort()
+
+    run(main())
+
+
 # --- memory ---
 
 
@@ -283,15 +311,18 @@ def test_clients_that_do_not_finish_their_frames_are_let_go_when_others_wait(
     config = BrokerConfig(memory=2 * MEGA, max_frame=2 * MEGA)
 
     async def main() -> None:
-        async with Broker(topics={"orders": 1}, config=config) as broker, Peer(broker) as peer:
-            async with AsyncPeers(broker, 5) as flood:
-                for one in flood:
-                    one.writer.write(frame(produced(BATCH), 9)[:-1])
-                while broker.memory.used < MEGA:
-                    await asyncio.sleep(0)
-                answer = await peer.ask(produced(BATCH), 9)
-                assert not answer.responses[0].partition_responses[0].error_code
-                assert len(broker.links) < 6
+        async with (
+            Broker(topics={"orders": 1}, config=config) as broker,
+            Peer(broker) as peer,
+            AsyncPeers(broker, 5) as flood,
+        ):
+            for one in flood:
+                one.writer.write(frame(produced(BATCH), 9)[:-1])
+            while broker.memory.used < MEGA:
+                await asyncio.sleep(0)
+            answer = await peer.ask(produced(BATCH), 9)
+            assert not answer.responses[0].partition_responses[0].error_code
+            assert len(broker.links) < 6
 
     run(main())
 
@@ -308,7 +339,7 @@ def test_answers_that_are_not_taken_are_held_up_to_the_bound(witness: Witness) -
             with flooding(broker, 20, frame(fetched(8 * MEGA), 11)):
                 for _ in range(20):
                     answer = await peer.ask(fetched(4 * MEGA), 11)
-                    assert len(answer.responses[0].partitions[0].records) > BATCH
+                    assert len(answer.responses[0].partitions[0].records or b"") > BATCH
                     assert broker.memory.used <= 16 * MEGA
                 await asked(witness, peer)
             assert witness.held <= 24 * MEGA
@@ -324,7 +355,7 @@ def test_a_fetch_is_cut_to_the_memory_that_is_left(witness: Witness) -> None:
             for _ in range(4):
                 await peer.ask(produced(BATCH), 9)
             answer = await peer.ask(fetched(8 * MEGA), 11)
-            assert BATCH < len(answer.responses[0].partitions[0].records) <= 2 * MEGA
+            assert BATCH < len(answer.responses[0].partitions[0].records or b"") <= 2 * MEGA
 
     run(main())
 
@@ -335,7 +366,7 @@ def test_a_connection_that_is_read_holds_no_more_than_what_is_unread(witness: Wi
     async def main() -> None:
         async with Broker() as broker, Peer(broker) as peer:
             peer.writer.write(HEARTBEAT * 2_000 + HEARTBEAT[:10])
-            await peer.reader.readexactly(2_000 * 14)
+            await peer.reader.readexactly(2_000 * 16)
             while broker.turns:
                 await asyncio.sleep(0)
             (link,) = broker.links
@@ -366,8 +397,8 @@ def test_there_are_as_many_connections_as_max_connections_says(witness: Witness)
 class AsyncPeers:
     """So many clients."""
 
-    def __init__(self, broker: Broker, count: int) -> None:
-        self._peers = [Peer(broker) for _ in range(count)]
+    def __init__(self, broker: Broker, count: int, tls: ssl.SSLContext | None = None) -> None:
+        self._peers = [Peer(broker, tls=tls) for _ in range(count)]
 
     async def __aenter__(self) -> list[Peer]:
         for peer in self._peers:
