@@ -149,7 +149,7 @@ class ClientLink(asyncio.BufferedProtocol):
             self._host = f"/{peer[0]}"
             self._peer = f"{peer[0]}:{peer[1]}"
         if not self._hub.join(self):
-            log.info("connection from %s refused: there are as many as max_connections", self._peer)
+            self._refuse("there are max_connections already")
             self.abort()
             return
         log.debug("connection from %s", self._peer)
@@ -242,7 +242,7 @@ class ClientLink(asyncio.BufferedProtocol):
         self._rest()
 
     def evict(self, reason: str) -> None:
-        log.warning("connection from %s closed: %s", self._peer, reason)
+        log.warning("closed %s: %s", self._peer, reason)
         self.abort()
 
     def _account(self) -> None:
@@ -344,7 +344,7 @@ class ClientLink(asyncio.BufferedProtocol):
 
     def _refuse(self, reason: str) -> bool:
         """Report why the connection is to be closed; False."""
-        log.info("connection from %s closed: %s", self._peer, reason)
+        log.info("refused %s: %s", self._peer, reason)
         return False
 
     def _token(self, sasl: SaslSession, token: bytes) -> bool:
@@ -370,7 +370,7 @@ class ClientLink(asyncio.BufferedProtocol):
             return self._refuse(f"{_name(key)} version {version} is not offered")
         sasl = self._sasl
         if sasl is not None and not sasl.allows(key):
-            return self._refuse(f"{_name(key)} came before authentication")
+            return self._refuse(f"{_name(key)} before authentication")
         handler: Handler = api.handler
         if sasl is not None and key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):
             handler = self._authenticate
@@ -499,9 +499,9 @@ def _name(api_key: int) -> str:
 
 
 def _other_protocol(opening: bytes) -> str | None:
-    """Why a connection that begins so is not a Kafka client's on a plaintext port."""
+    """What a connection that begins so has instead of Kafka's frames; None if that is not known."""
     if opening[:2] == b"\x16\x03":
-        return "the client speaks TLS, which this port does not"
+        return "TLS at a plaintext port"
     if opening.startswith((b"GET ", b"POST ", b"PUT ", b"HEAD ", b"OPTIONS ")):
-        return "the client speaks HTTP"
+        return "HTTP at a Kafka port"
     return None

@@ -181,4 +181,4 @@ class ConnectionMemory:
 
     def _evict(self, holder: Holder) -> None:
         self.forget(holder)
-        holder.evict(f"the broker's memory for connections ({self.most} bytes) is used up")
+        holder.evict(f"connections hold more than memory={self.most} bytes")

@@ -25,14 +25,14 @@ class _ReportingObject(ssl.SSLObject):
             raise
         except ssl.SSLError as error:
             if self.server_side:
-                log.info("connection closed in its TLS handshake: %s", _reason(error))
+                log.info("refused in the TLS handshake: %s", _reason(error))
             raise
 
 
 def _reason(error: ssl.SSLError) -> str:
     reason = error.reason or f"{error}"
     if reason in _NOT_TLS:
-        return "the client does not speak TLS, which this port needs"
+        return "plaintext at a TLS port"
     return reason.replace("_", " ").lower()
 
 

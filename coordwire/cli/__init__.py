@@ -4,6 +4,7 @@
     decode.py encode.py explain.py pipeline.py serve.py   a module a command,
     api/ completion/ offsets/ segment/ simulate/ timeline/   or a package where it takes several files
 
+    serve_log.py serve_secrets.py  serve's standard error; its users and certificates
     inputs.py            opens files, decompressed, and shows progress; live.py: captures an interface
     coordinator_files.py the logs of coordinators among them
     standard_streams.py  standard input and output as they must be; termination.py: ending by a signal
