@@ -181,4 +181,4 @@ class ConnectionMemory:
 
     def _evict(self, holder: Holder) -> None:
         self.forget(holder)
-        holder.evict(f"connections hold more than memory={self.most} bytes")
+        holder.evict(f"it held memory that others wait for ({self.most} bytes in all)")
