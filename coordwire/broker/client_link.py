@@ -272,13 +272,14 @@ class ClientLink(asyncio.BufferedProtocol):
         self._spent = 0
         is_exhausted = False
         for event in self._connection.events():
-            self._spent += REQUEST
             if not self._take(event):
                 self._close()
                 break
             if self._gathered > _GATHERED:
                 self._flush()
-            if self._state is not _RUNNING or self._congested or self._spent >= share:
+                if self._congested:
+                    break
+            if self._state is not _RUNNING or self._spent >= share:
                 break
         else:
             is_exhausted = True
@@ -330,6 +331,7 @@ class ClientLink(asyncio.BufferedProtocol):
         """Handle one event; False if the connection is to be closed."""
         if isinstance(event, RequestReceived) and isinstance(event.frame, RequestFrame):
             return self._request(event, event.frame)
+        self._spent += REQUEST
         if isinstance(event, FrameRefused):
             if isinstance(event.error, UnsupportedVersion) and event.api_key == ApiKey.API_VERSIONS:
                 answer = unsupported_versions_response(self._release)
@@ -360,7 +362,7 @@ class ClientLink(asyncio.BufferedProtocol):
 
     def _request(self, event: RequestReceived, frame: RequestFrame) -> bool:
         key, version = frame.api_key, frame.api_version
-        self._spent += frame.size
+        self._spent += REQUEST + frame.size
         api = self._apis.get(key)
         if api is None or not api.first <= version <= api.last:
             if key == ApiKey.API_VERSIONS:
@@ -466,8 +468,9 @@ class ClientLink(asyncio.BufferedProtocol):
 
     def _write(self, data: bytes) -> None:
         self._out.append(data)
-        self._gathered += len(data)
-        self._spent += len(data)
+        size = len(data)
+        self._gathered += size
+        self._spent += size
 
     def _flush(self) -> None:
         out = self._out

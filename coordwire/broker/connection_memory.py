@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from coordwire.broker.injection.faulted_call import Timer
+
 __all__ = ["PATIENCE", "PROGRESS", "READ_SIZE", "ConnectionMemory", "Holder"]
 
 PATIENCE = 5.0
@@ -35,12 +37,6 @@ _READ_SCARCE = 1 << 12
 
 _SMALL = 1 << 16
 """A frame without a grant has at most so many bytes; `_READ_SCARCE` when memory is scarce."""
-
-
-class Timer(Protocol):
-    """What can be cancelled."""
-
-    def cancel(self) -> None: ...
 
 
 class Holder(Protocol):

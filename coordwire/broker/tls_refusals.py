@@ -1,4 +1,4 @@
-"""Why a TLS handshake with a client failed, in the log: asyncio reports it to nobody."""
+"""Why a TLS handshake with a client failed, in the log: asyncio does not report it."""
 
 from __future__ import annotations
 

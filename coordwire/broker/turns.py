@@ -19,7 +19,7 @@ __all__ = ["REQUEST", "ROUND", "SLICE", "TURN", "TURN_MIN", "Turns", "Worker"]
 REQUEST = 1 << 12
 """What a request counts, beside its bytes and those of its answer."""
 
-TURN = 64 * REQUEST
+TURN = 128 * REQUEST
 """The most work of a turn."""
 
 TURN_MIN = 4 * REQUEST

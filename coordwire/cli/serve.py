@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--advertise",
         metavar="HOST:PORT[,…]",
-        help="the address that clients are given for each node, as where a proxy stands before them",
+        help="the address that clients are given for each node, as where there is a proxy before them",
     )
     parser.add_argument("--nodes", type=int, default=1, help="how many brokers the cluster has (1)")
     parser.add_argument(
