@@ -40,6 +40,9 @@ log = logging.getLogger("coordwire.broker")
 _GATHERED = 1 << 16
 """So many bytes of answers are written at once."""
 
+_UNSENT = 1 << 18
+"""So many bytes of answers may be unsent while the next request is handled."""
+
 _TLS_WRITE = 1 << 18
 """So many bytes are given to TLS at once: it encrypts all of them before it counts what is unsent."""
 
@@ -258,6 +261,12 @@ class ClientLink(asyncio.BufferedProtocol):
         elif held != self.held:
             memory.hold(self, held)
 
+    @property
+    def _is_full(self) -> bool:
+        """Whether the client has to take answers before another request is handled."""
+        most = 0 if self._hub.memory.is_scarce else _UNSENT
+        return self._transport is not None and self._transport.get_write_buffer_size() > most
+
     # --- turns ---
 
     def take_turn(self, share: int) -> int:
@@ -277,7 +286,7 @@ class ClientLink(asyncio.BufferedProtocol):
                 break
             if self._gathered > _GATHERED:
                 self._flush()
-                if self._congested:
+                if self._congested and self._is_full:
                     break
             if self._state is not _RUNNING or self._spent >= share:
                 break
@@ -289,7 +298,7 @@ class ClientLink(asyncio.BufferedProtocol):
             self._hub.memory.finish(self)
         is_empty = is_exhausted and not self._connection.unread
         if self._state is _RUNNING:
-            if self._congested or not is_exhausted:
+            if not is_exhausted or (self._congested and self._is_full):
                 self._go_on()
             elif is_empty:
                 self._rest()
@@ -301,7 +310,7 @@ class ClientLink(asyncio.BufferedProtocol):
 
     def _go_on(self) -> None:
         """Queue for what else was received, once the client has taken its answers."""
-        if self._congested:
+        if self._congested and self._is_full:
             self._state = _DRAINING
         elif self._connection.unread:
             self._state = _QUEUED
