@@ -98,6 +98,17 @@ class Connection:
         """Bytes received that no event has given yet: not 0 while a frame has begun and not ended."""
         return len(self._endpoint.buffer)
 
+    @property
+    def buffered(self) -> int:
+        """Bytes of memory that hold what was received: at most twice the unread ones, once there are no more
+        events."""
+        return self._endpoint.buffer.buffered
+
+    @property
+    def announced(self) -> int:
+        """The size of the frame that comes next, with its prefix; 0 while that is not known."""
+        return self._endpoint.buffer.announced
+
     # --- receiving ---
 
     def receive_data(self, data: Buffer) -> None:

@@ -41,6 +41,22 @@ class ReceiveBuffer:
         """The number of unread bytes."""
         return len(self.chunk) - self.position + len(self._gathered)
 
+    @property
+    def buffered(self) -> int:
+        """The bytes of memory that hold what was received."""
+        return len(self.chunk) + len(self._gathered)
+
+    @property
+    def announced(self) -> int:
+        """The size of the next frame with its prefix, whole or not; 0 while its prefix is not whole."""
+        head = self.chunk[self.position : self.position + PREFIX]
+        if len(head) < PREFIX:
+            head += self._gathered[: PREFIX - len(head)]
+            if len(head) < PREFIX:
+                return 0
+        size: int = _SIZE(head)[0]
+        return PREFIX + max(size, 0)
+
     def append(self, data: Buffer) -> None:
         """Add received bytes; none at all end the stream."""
         if not self.chunk and self.is_idle and len(data) > 0:
@@ -78,6 +94,7 @@ class ReceiveBuffer:
             self._provide(max(self._needed, PREFIX))
         chunk, start = self.chunk, self.position + PREFIX
         if start > len(chunk):
+            self._release()
             return None
         (size,) = _SIZE(chunk, self.position)
         check_size(size)
@@ -85,6 +102,7 @@ class ReceiveBuffer:
         if end > len(chunk):
             if end - self.position > len(self):
                 self._needed = PREFIX + size
+                self._release()
                 return None
             self._provide(PREFIX + size)
             chunk, start, end = self.chunk, PREFIX, PREFIX + size
@@ -95,6 +113,12 @@ class ReceiveBuffer:
         else:
             self.position = end
         return chunk[start:end]
+
+    def _release(self) -> None:
+        """Release what was read of the chunk, if that is more than what was not."""
+        if 2 * self.position > len(self.chunk):
+            self.chunk = self.chunk[self.position :]
+            self.position = 0
 
     def _provide(self, size: int) -> None:
         """Have at least so many unread bytes in the chunk, if they were received."""

@@ -4,7 +4,9 @@
         ... broker.bootstrap ...
 
     broker.py               Broker: listeners, alarms, start and stop; thread.py: for clients that block
-    client_link.py          one client's connection; fitting.py: answers in older versions;
+    client_link.py          one client's connection; link_state.py: its states; turns.py: who works next;
+                            connection_memory.py: what all connections hold; tls_refusals.py: failed
+                            handshakes; fitting.py: answers in older versions;
                             released_versions.py: those that older releases have;
                             authentication.py: who the client is; oauth_tokens.py,
                             scram_credentials.py: how it shows that

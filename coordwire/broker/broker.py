@@ -13,9 +13,12 @@ deadlines; no task runs. Rules: what was started is stopped, with clients attach
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -26,15 +29,24 @@ from coordwire.broker.broker_config import BrokerConfig
 from coordwire.broker.client_link import ClientLink, Recording
 from coordwire.broker.cluster_moves import ClusterMoves
 from coordwire.broker.cluster_state import ClusterState
+from coordwire.broker.connection_memory import READ_SIZE, ConnectionMemory
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.log_cleaning import schedule
 from coordwire.broker.thread import BrokerThread
+from coordwire.broker.tls_refusals import reporting
+from coordwire.broker.turns import Turns
 from coordwire.limits import limits
 
 __all__ = ["Broker"]
 
-_TURNS = 10
-"""So many turns of the loop are waited for connections to end."""
+_ITERATIONS = 10
+"""So many iterations of the loop are waited for connections to end."""
+
+_ACCEPTED = 16
+"""So many connections are accepted in one iteration of the loop."""
+
+_BACKLOG = 1024
+"""So many connections the system keeps until they are accepted."""
 
 
 class Broker:
@@ -43,8 +55,9 @@ class Broker:
     topics: names with the number of their partitions, made at the start. nodes: how many, each with a port
     of its own. port: of the first node, 0 for any that is free; the others follow it, or are any too. host:
     where to listen. data: a folder for the logs; None keeps them in memory. tls: for all connections.
-    traffic: gets what goes over them. faults: what is to go wrong. watchers: called when requests were
-    handled or something was due, until they give True.
+    advertised: the addresses that clients are given, one a node in their order, where they are not those that
+    the nodes listen on. traffic: gets what goes over the connections. faults: what is to go wrong. watchers:
+    called when requests were handled or something was due, until they give True.
 
     `start` raises `OSError` where it cannot listen, `DataFolderError` for a folder that it cannot use.
     """
@@ -59,21 +72,34 @@ class Broker:
         host: str = "127.0.0.1",
         port: int = 0,
         tls: ssl.SSLContext | None = None,
+        advertised: Sequence[tuple[str, int]] = (),
         traffic: Recording | None = None,
     ) -> None:
         if nodes < 1:
             raise ValueError(f"expected at least 1 node, got {nodes}")
+        if advertised and len(advertised) != nodes:
+            raise ValueError(
+                f"expected an advertised address for each of {nodes} nodes, got {len(advertised)}"
+            )
         self.config = config or BrokerConfig()
         self._topics = dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics, 1)
         self._nodes = tuple(range(1, nodes + 1))
         self._data = None if data is None else Path(data)
-        self._host, self._port, self._tls = host, port, tls
+        self._host, self._port, self._tls = host, port, reporting(tls)
+        self._advertised = tuple(advertised)
+        self._ports: dict[int, int] = {}
+        """Where the nodes listen; a node that comes back listens there again."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._cluster: ClusterState | None = None
         self._servers: dict[int, asyncio.Server] = {}
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_due = 0
         self.links: set[ClientLink] = set()
+        self._joined: Counter[int] = Counter()
+        self.turns = Turns(self._call_soon)
+        self.memory = ConnectionMemory(self.config.memory, self.call_later)
+        self.read_buffer = memoryview(bytearray(READ_SIZE))
+        self._context = copy_context()
         self.sasl = SaslMechanisms({}, ())
         self.faults = Faults()
         self.moves = ClusterMoves(self, self.faults.waits)
@@ -91,9 +117,19 @@ class Broker:
         host: str = "127.0.0.1",
         port: int = 0,
         tls: ssl.SSLContext | None = None,
+        advertised: Sequence[tuple[str, int]] = (),
     ) -> BrokerThread:
         """The same on a thread of its own, for clients that block; a context manager."""
-        made = cls(topics=topics, nodes=nodes, config=config, data=data, host=host, port=port, tls=tls)
+        made = cls(
+            topics=topics,
+            nodes=nodes,
+            config=config,
+            data=data,
+            host=host,
+            port=port,
+            tls=tls,
+            advertised=advertised,
+        )
         return BrokerThread(made)
 
     # --- what users see ---
@@ -107,8 +143,13 @@ class Broker:
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        """Where the nodes listen."""
+        """Where clients find the nodes: where these listen, or what is advertised."""
         return [(node.host, node.port) for node in self.cluster.nodes.values()]
+
+    @property
+    def listening(self) -> list[tuple[str, int]]:
+        """Where the nodes listen."""
+        return [(self._host, port) for port in self._ports.values()]
 
     @property
     def bootstrap(self) -> str:
@@ -146,9 +187,10 @@ class Broker:
         )
         try:
             for number in self._nodes:
-                port = self._port + number - 1 if self._port else 0
-                cluster.nodes[number].host = self._host
-                cluster.nodes[number].port = await self.listen(number, port)
+                self._ports[number] = self._port + number - 1 if self._port else 0
+                await self.listen(number)
+                addresses = self._advertised or self.listening
+                cluster.nodes[number].host, cluster.nodes[number].port = addresses[number - 1]
             factor = min(self.config.default_replication_factor, len(self._nodes))
             for name, partitions in self._topics.items():
                 if name not in cluster.topics:
@@ -179,11 +221,14 @@ class Broker:
         links = list(self.links)
         for link in links:
             link.abort()
-        for _ in range(_TURNS):  # a transport reports its end on the loop's next turn
+        for _ in range(_ITERATIONS):  # a transport reports its end on the loop's next turn
             if not self.links:
                 break
             await asyncio.sleep(0)
         self.links.clear()
+        self._joined.clear()
+        self.turns.clear()
+        self.memory.close()
         self._servers.clear()
         self._cluster = None
         self.faults.bind(None)
@@ -198,14 +243,19 @@ class Broker:
             raise RuntimeError("the broker is not running")
         return self._loop
 
-    async def listen(self, number: int, port: int) -> int:
-        """Let a node listen; its port. Raises `OSError`."""
+    async def listen(self, number: int) -> None:
+        """Let a node listen, on the port that it had. Raises `OSError`."""
         made = partial(ClientLink, self, number)
         with limits(frame=self.config.max_frame):  # what connections read runs in this context
-            server = await self.loop.create_server(made, self._host, port, ssl=self._tls, backlog=1024)
+            self._context = copy_context()
+            server = await self.loop.create_server(
+                made, self._host, self._ports[number], ssl=self._tls, backlog=_ACCEPTED
+            )
+        for listener in server.sockets:  # asyncio accepts as many at once as it lets the system hold
+            with socket.fromfd(listener.fileno(), listener.family, listener.type) as same:
+                same.listen(_BACKLOG)
         self._servers[number] = server
-        found: int = server.sockets[0].getsockname()[1]
-        return found
+        self._ports[number] = server.sockets[0].getsockname()[1]
 
     async def end_node(self, number: int) -> None:
         """End a node's listener and its connections."""
@@ -213,16 +263,30 @@ class Broker:
         ended = [link for link in self.links if link.node == number]
         for link in ended:
             link.abort()
-        for _ in range(_TURNS):
+        for _ in range(_ITERATIONS):
             if self.links.isdisjoint(ended):
                 break
             await asyncio.sleep(0)
 
     # --- for the links ---
 
-    def call_soon(self, action: Callable[[], None]) -> None:
+    def _call_soon(self, action: Callable[[], None]) -> None:
         assert self._loop is not None
-        self._loop.call_soon(action)
+        self._loop.call_soon(action, context=self._context)
+
+    def join(self, link: ClientLink) -> bool:
+        """Take a connection in; False if its node has as many as it may have."""
+        most = self.config.max_connections
+        if most is not None and self._joined[link.node] >= most:
+            return False
+        self._joined[link.node] += 1
+        self.links.add(link)
+        return True
+
+    def leave(self, link: ClientLink) -> None:
+        if link in self.links:
+            self._joined[link.node] -= 1
+            self.links.discard(link)
 
     def call_later(self, seconds: float, action: Callable[[], None]) -> asyncio.TimerHandle:
         assert self._loop is not None

@@ -49,7 +49,9 @@ class BrokerConfig:
     max_session_ms: after that a client must authenticate again; 0 for never.
     topic_defaults: settings of topics that do not set them, by their names as a topic's. max_fetch_bytes:
     of one Fetch response, beyond which only its first batch goes. fetch_sessions: as many are kept.
-    max_frame: the bytes of a client's request; a connection that announces more is closed.
+    max_frame: the bytes of a client's request; a connection that announces more is closed. memory: the bytes
+    that all connections hold together (`coordwire.broker.connection_memory`); what exceeds it waits, or the
+    client that does not read is let go. max_connections: of one node, None for any number; others are closed.
     retention_check_ms: how often topics lose what their retention and compaction remove; 0 for only when a
     test asks (`moves.clean`).
     as_of: a release of Kafka, as "3.9", whose versions of APIs are offered; None for the newest.
@@ -70,6 +72,8 @@ class BrokerConfig:
     max_fetch_bytes: int = 55 << 20
     fetch_sessions: int = 1_000
     max_frame: int = 100 << 20
+    memory: int = 256 << 20
+    max_connections: int | None = None
     retention_check_ms: int = 0
     as_of: str | None = None
 

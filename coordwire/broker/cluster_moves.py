@@ -41,8 +41,8 @@ class _MovedBroker(Protocol):
     @property
     def loop(self) -> asyncio.AbstractEventLoop: ...
 
-    async def listen(self, number: int, port: int) -> int:
-        """Let a node listen; its port."""
+    async def listen(self, number: int) -> None:
+        """Let a node listen, on the port that it had."""
 
     async def end_node(self, number: int) -> None:
         """End a node's listener and its connections."""
@@ -196,7 +196,7 @@ class ClusterMoves:
             if node not in self._down:
                 raise LookupError(f"expected a node that is down, got {node}")
             back = self._down[node]
-            await self._broker.listen(node, back.port)
+            await self._broker.listen(node)
             del self._down[node]
             cluster.nodes[node] = back
             for number in sorted(cluster.nodes):  # in their order, as Metadata lists them

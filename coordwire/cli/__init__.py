@@ -4,6 +4,7 @@
     decode.py encode.py explain.py pipeline.py serve.py   a module a command,
     api/ completion/ offsets/ segment/ simulate/ timeline/   or a package where it takes several files
 
+    serve_log.py serve_secrets.py  serve's standard error; its users and certificates
     inputs.py            opens files, decompressed; live.py: captures an interface
     capture_folders.py   the captures in folders
     progress.py          how far a command has come, on a terminal

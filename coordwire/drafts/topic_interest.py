@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from coordwire.drafts.actions import DraftPartition
 from coordwire.errors import EncodeError, Malformed
-from coordwire.patterns import InvalidPattern
+from coordwire.patterns import InvalidPattern, RegularExpression
 from coordwire.zookeeper import (
     Registration,
     StaticTopics,

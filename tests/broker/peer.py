@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import ssl
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -19,7 +20,9 @@ R = TypeVar("R", bound=Response)
 T = TypeVar("T")
 
 
-def run(main: Coroutine[Any, Any, T]) -> T:
+def run(
+    main: Coroutine[Any, Any, T], loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+) -> T:
     """Run a test's coroutine; what it leaves fails the test."""
 
     async def watched() -> T:
@@ -30,20 +33,28 @@ def run(main: Coroutine[Any, Any, T]) -> T:
         assert not left
         return result
 
-    return asyncio.run(watched())
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        return runner.run(watched())
 
 
 class Peer:
     """One connection to a node."""
 
-    def __init__(self, broker: Broker, node: int = 1, client_id: str = "peer") -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        node: int = 1,
+        client_id: str = "peer",
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._address = broker.addresses[node - 1]
+        self._tls = tls
         self.connection = Connection("client", client_id=client_id)
         self.reader: asyncio.StreamReader
         self.writer: asyncio.StreamWriter
 
     async def __aenter__(self) -> Self:
-        self.reader, self.writer = await asyncio.open_connection(*self._address)
+        self.reader, self.writer = await asyncio.open_connection(*self._address, ssl=self._tls)
         return self
 
     async def __aexit__(

@@ -3,35 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import ssl
-import subprocess
 from pathlib import Path
-
-import pytest
 
 from coordwire import Connection
 from coordwire.broker import Broker
 from coordwire.events import ResponseReceived
 from coordwire.messages import MetadataRequest, MetadataResponse
 from tests.broker.peer import run
-
-
-@pytest.fixture
-def certificate(tmp_path: Path) -> tuple[Path, Path]:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl is not installed")
-    chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
-    subprocess.run(
-        [
-            openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-            "-keyout", str(key), "-out", str(chain), "-days", "2", "-subj", "/CN=localhost",
-            "-addext", "subjectAltName=IP:127.0.0.1",
-        ],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    return chain, key
 
 
 def test_clients_join_over_tls_and_plain_ones_are_let_go(certificate: tuple[Path, Path]) -> None:

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import io
+import logging
+import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from coordwire import Connection, ErrorCode
 from coordwire.capture import Capture, FrameEntry
+from coordwire.cli import Failure
 from coordwire.cli.__main__ import main
+from coordwire.cli.serve_log import PERIOD, SHOWN, Repeats
+from coordwire.cli.serve_secrets import read_users
+from coordwire.codec import Message
 from coordwire.events import ResponseReceived
-from coordwire.messages import MetadataRequest, MetadataResponse
+from coordwire.messages import (
+    MetadataRequest,
+    MetadataResponse,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
+)
+from coordwire.messages.metadata import MetadataRequestTopic
+from coordwire.sasl import PlainCredentials
+from tests.certificates import make_certificate
 
 WAIT = 30
 
@@ -58,10 +75,23 @@ def test_it_serves_until_it_is_ended(tmp_path: Path) -> None:
         (["--nodes", "0"], "expected at least 1 node"),
         (["--port", "65536"], "is not a port"),
         (["--as-of", "9.9"], "expected a release of 2.0 to 4.3, got '9.9'"),
+        (["--partitions", "0"], "--partitions: expected 1 to 10000, got 0"),
+        (
+            ["--sasl", "PLAIN,GSSAPI"],
+            "--sasl: expected some of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, got 'GSSAPI'",
+        ),
+        (["--advertise", "here"], "--advertise: expected HOST:PORT, got 'here'"),
+        (["--advertise", "a:1,b:2"], "--advertise: expected 1 addresses, one a node, got 2"),
+        (["--advertise", "a:65536"], "expected HOST:PORT"),
+        (["--tls-key", "key.pem"], "--tls-key and --tls-client-ca need --tls-cert"),
+        (["--tls-cert", "no-such.pem"], "no-such.pem"),
+        (["--users", "no-such-users"], "no-such-users"),
         (["--fault", "Fetch nth=x lose"], "expected a number for nth, got 'x', at character 11"),
     ],
 )
-def test_what_is_wrong_is_said(arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrong_is_reported(
+    arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["serve", *arguments]) == 2
     assert reason in capsys.readouterr().err
 
@@ -70,3 +100,134 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.Ca
     (tmp_path / "notes.txt").write_text("mine")
     assert main(["serve", "--port", "0", "--data", str(tmp_path)]) == 2
     assert "it is not a broker's folder" in capsys.readouterr().err
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    return make_certificate(tmp_path)
+
+
+def received(link: socket.socket, client: Connection) -> Any:
+    while (event := client.next_event()) is None:
+        client.receive_data(link.recv(1 << 16))
+    assert isinstance(event, ResponseReceived), event
+    return event.response
+
+
+def asked(link: socket.socket, client: Connection, request: Message, version: int) -> Any:
+    link.sendall(client.send(request, version=version))
+    return received(link, client)
+
+
+def ended(address: tuple[str, int], data: bytes) -> bool:
+    """Whether a connection that sends this is closed, after what it may get."""
+    with socket.create_connection(address, WAIT) as link:
+        link.sendall(data)
+        with suppress(ConnectionError):
+            while link.recv(1 << 16):
+                pass
+        return True
+
+
+def test_users_authenticate_and_what_is_refused_is_reported_once_or_twice(tmp_path: Path) -> None:
+    """Users come from the file and from the environment; a flood of refusals makes few lines."""
+    users = tmp_path / "users"
+    users.write_text("# of the tests\nann:secret:2\n")
+    command = [sys.executable, "-m", "coordwire", "serve", "--port=0", f"--users={users}", "--partitions=3"]
+    command += ["--no-auto-create", "--topic=orders", "--advertise=kafka.example:7777"]
+    environment = {**os.environ, "COORDWIRE_USERS": "bob:hidden"}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "kafka.example:7777\n"
+        host, _, port = process.stderr.readline().split()[-1].rpartition(":")
+        address = host, int(port)
+        for name, password in (("ann", "secret:2"), ("bob", "hidden")):
+            client = Connection("client")
+            with socket.create_connection(address, WAIT) as link:
+                assert not asked(link, client, SaslHandshakeRequest(mechanism="PLAIN"), 1).error_code
+                token = PlainCredentials(user=name, password=password).encode()
+                assert not asked(link, client, SaslAuthenticateRequest(auth_bytes=token), 2).error_code
+                topics = [MetadataRequestTopic(name="orders"), MetadataRequestTopic(name="other")]
+                answer = asked(link, client, MetadataRequest(topics=topics), 9)
+                assert [len(topic.partitions) for topic in answer.topics] == [3, 0]
+                assert [(node.host, node.port) for node in answer.brokers] == [("kafka.example", 7777)]
+        plain = Connection("client").send(MetadataRequest(topics=None), version=9)
+        for _ in range(20):
+            assert ended(address, plain)
+        assert ended(address, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+        assert ended(address, b"GET / HTTP/1.1\r\n\r\n")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=WAIT)
+    lines = [line.split(": ", 2)[2] for line in errors.splitlines()]
+    assert lines == [
+        *["METADATA before authentication"] * 3, "TLS at a plaintext port", "HTTP at a Kafka port"
+    ]  # fmt: skip
+    assert max(map(len, errors.splitlines())) <= 80
+    assert "secret" not in errors
+    assert "hidden" not in errors
+
+
+def test_tls_with_certificates_of_clients(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    chain, key = certificate
+    command = [sys.executable, "-m", "coordwire", "serve", "--port=0", f"--tls-cert={chain}"]
+    command += [f"--tls-key={key}", f"--tls-client-ca={chain}"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        host, _, port = process.stdout.readline().strip().rpartition(":")
+        address = host, int(port)
+        context = ssl.create_default_context(cafile=str(chain))
+        with (
+            socket.create_connection(address, WAIT) as link,
+            suppress(OSError),
+            context.wrap_socket(link, server_hostname="127.0.0.1") as stranger,
+        ):
+            assert not stranger.recv(1)  # in TLS 1.3 the server refuses after the client's handshake
+        context.load_cert_chain(chain, key)
+        with (
+            socket.create_connection(address, WAIT) as link,
+            context.wrap_socket(link, server_hostname="127.0.0.1") as known,
+        ):
+            assert asked(known, Connection("client"), MetadataRequest(topics=None), 9).brokers
+        assert ended(address, Connection("client").send(MetadataRequest(topics=None), version=9))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=WAIT)
+    assert errors.splitlines() == [
+        "coordwire: refused in the TLS handshake: peer did not return a certificate",
+        "coordwire: refused in the TLS handshake: plaintext at a TLS port",
+    ]
+
+
+def test_a_line_of_users_that_is_wrong_is_not_shown(tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    users.write_text("ann:secret\nhidden\n")
+    with pytest.raises(Failure, match="line 2: expected NAME:PASSWORD") as failure:
+        read_users(users, {})
+    assert "hidden" not in str(failure.value)
+    users.write_text("# nobody\n")
+    with pytest.raises(Failure, match="there are none"):
+        read_users(users, {})
+    assert read_users(None, {"COORDWIRE_USERS": "a:1\nb: 2"}) == {"a": "1", "b": " 2"}
+
+
+def test_repeated_messages_are_counted_and_not_shown() -> None:
+    now = 0.0
+    repeats = Repeats(lambda: now)
+
+    def shown(reason: str, level: int = logging.INFO) -> logging.LogRecord | None:
+        record = logging.LogRecord("coordwire.broker", level, "", 0, "closed: %s", (reason,), None)
+        return record if repeats.filter(record) else None
+
+    assert [bool(shown("a")) for _ in range(5)] == [True] * SHOWN + [False] * (5 - SHOWN)
+    assert shown("b")
+    assert all(shown("d", logging.DEBUG) for _ in range(20))
+    now = PERIOD
+    record = shown("a")
+    assert record is not None
+    assert getattr(record, "left_out", 0) == 5 - SHOWN

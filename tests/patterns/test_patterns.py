@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.patterns import InvalidPattern
+from coordwire.patterns import InvalidPattern, RegularExpression
 
 KEPT = Path(__file__).parents[1] / "data" / "coordinator" / "patterns.txt"
 

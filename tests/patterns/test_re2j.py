@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.patterns import InvalidPattern
+from coordwire.patterns import InvalidPattern, RegularExpression
 from tests.interop.conftest import give_up
 from tests.interop.maven import COMPLETE, Unavailable, jars
 from tests.patterns.random_patterns import random_name, random_pattern

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from coordwire.broker.cluster_state import ClusterState
 from coordwire.broker.cluster_topics import ClusterPartition
@@ -14,13 +15,20 @@ from coordwire.enums import ErrorCode
 __all__ = ["ApiCall", "Handler", "led_partition"]
 
 
+class AnswerMemory(Protocol):
+    """What is left of the memory for answers."""
+
+    @property
+    def room(self) -> int: ...
+
+
 @dataclass(slots=True)
 class ApiCall:
     """One request. node: the id of the broker that it came to; client_host: as "/192.0.2.7".
 
     reply: takes the answer, once; later than the handler returns, where that gives None. on_close: what the
     handler wants called if the client goes away before that. refused: partitions that a fault refuses, by
-    topic and index.
+    topic and index. memory: what bounds the answer.
     """
 
     cluster: ClusterState
@@ -32,6 +40,12 @@ class ApiCall:
     reply: Callable[[Message], None]
     on_close: Callable[[], None] | None = None
     refused: Mapping[tuple[str | None, int | None], ErrorCode] | None = None
+    memory: AnswerMemory | None = None
+
+    @property
+    def room(self) -> int:
+        """How many bytes the answer should have at most, where it may have fewer."""
+        return sys.maxsize if self.memory is None else self.memory.room
 
 
 Handler = Callable[[ApiCall], Message | None]

@@ -117,7 +117,7 @@ class _Attempt:
 
     def read(self, final: bool) -> FetchResponse | None:
         """The answer; None if it is to wait for more. final: answer whatever there is."""
-        budget = min(self.request.max_bytes, self.call.cluster.config.max_fetch_bytes)
+        budget = min(self.request.max_bytes, self.call.cluster.config.max_fetch_bytes, self.call.room)
         found: list[tuple[FetchKey, str, PartitionData]] = []
         total, urgent = 0, final
         for key, partition in self.wanted:

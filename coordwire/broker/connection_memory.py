@@ -1,0 +1,180 @@
+"""`ConnectionMemory`: how many bytes all connections of a broker hold together.
+
+Strategy: three kinds of bytes are counted: received and not read, answers that the client has not taken, and
+the request that waits for its answer. A frame that is not small needs a grant before more than its beginning
+is read: of its whole size, so that each frame that was let in can be finished. Those that wait for one are
+not read from, and get it in their order. Rules, which keep this from a deadlock:
+
+- one frame gets its grant, whatever else is held, if no other has one;
+- if unsent answers exceed the bound, the connection that left them longest is closed, but for the last one;
+- while frames wait, a client that held memory during all of `PATIENCE`, and neither finished its frame or
+  took its answer nor moved `PROGRESS` bytes, is closed;
+- small frames need no grant; when half of the memory is used, connections are read in small pieces.
+
+So the bound is exceeded by one frame and one answer at most, and by a small piece for each connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from coordwire.broker.injection.faulted_call import Timer
+
+__all__ = ["PATIENCE", "PROGRESS", "READ_SIZE", "ConnectionMemory", "Holder"]
+
+PATIENCE = 5.0
+"""Seconds."""
+
+PROGRESS = 1 << 20
+"""Bytes that a client must send or take in that time, to go on while others wait for its memory."""
+
+READ_SIZE = 1 << 18
+"""Bytes that are read at once."""
+
+_READ_SCARCE = 1 << 12
+"""Bytes that are read at once when memory is scarce."""
+
+_SMALL = 1 << 16
+"""A frame without a grant has at most so many bytes; `_READ_SCARCE` when memory is scarce."""
+
+
+class Holder(Protocol):
+    """A connection, as far as its memory goes. held: its bytes, which `ConnectionMemory` alone sets."""
+
+    held: int
+
+    @property
+    def progress(self) -> int:
+        """A number that grows by the bytes that the client sends or takes."""
+
+    def granted(self, size: int) -> None:
+        """The frame that waited may be read; its size."""
+
+    def evict(self, reason: str) -> None:
+        """Close the connection at once."""
+
+
+class ConnectionMemory:
+    """Bytes that are held, at most `most`. call_later: runs something after some seconds."""
+
+    def __init__(self, most: int, call_later: Callable[[float, Callable[[], None]], Timer]) -> None:
+        self.most = most
+        self.used = 0
+        self._call_later = call_later
+        self._unfinished: dict[Holder, None] = {}
+        """Those whose frames have a grant and are not whole, the oldest first."""
+        self._untaken: dict[Holder, None] = {}
+        """Those with answers that were not taken, the oldest first."""
+        self._waiting: dict[Holder, int] = {}
+        """Those whose frames wait for a grant, with their sizes, the first first."""
+        self._alarm: Timer | None = None
+
+    # --- reading ---
+
+    @property
+    def is_scarce(self) -> bool:
+        return 2 * self.used >= self.most
+
+    @property
+    def read_size(self) -> int:
+        """How many bytes may be read at once."""
+        return READ_SIZE if 2 * self.used < self.most else _READ_SCARCE
+
+    @property
+    def room(self) -> int:
+        """How many bytes an answer should have at most, where it may have fewer."""
+        return max(_SMALL, self.most - self.used)
+
+    def hold(self, holder: Holder, size: int) -> None:
+        """Count the bytes that a connection holds."""
+        before, holder.held = holder.held, size
+        self.used += size - before
+        if size < before and self._waiting:
+            self._grant()
+
+    def finish(self, holder: Holder) -> None:
+        """A connection has no frame with a grant that is not whole."""
+        if holder in self._unfinished:
+            del self._unfinished[holder]
+            self._grant()
+
+    def admit(self, holder: Holder, size: int) -> int | None:
+        """What is granted to a frame that is not whole: its size, 0 if it is small; None if it has to wait,
+        until `Holder.granted`."""
+        if size <= (_READ_SCARCE if self.is_scarce else _SMALL):
+            return 0
+        if not self._waiting and self._fits(holder, size):
+            self._let_in(holder, size)
+            return size
+        self._waiting[holder] = size
+        self._watch()
+        return None
+
+    # --- answers ---
+
+    def leave(self, holder: Holder) -> None:
+        """A connection's answers were not taken at once."""
+        self._untaken.setdefault(holder)
+        while self.used > self.most and len(self._untaken) > 1:
+            self._evict(next(iter(self._untaken)))
+
+    def take(self, holder: Holder) -> None:
+        """A connection's answers were taken."""
+        self._untaken.pop(holder, None)
+
+    def forget(self, holder: Holder) -> None:
+        """A connection has ended."""
+        self._waiting.pop(holder, None)
+        self._untaken.pop(holder, None)
+        self.hold(holder, 0)
+        self.finish(holder)
+
+    def close(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    # --- grants ---
+
+    def _fits(self, holder: Holder, size: int) -> bool:
+        return not self._unfinished or self.used - holder.held + size <= self.most
+
+    def _let_in(self, holder: Holder, size: int) -> None:
+        self._unfinished[holder] = None
+        self.used += size - holder.held
+        holder.held = size
+
+    def _grant(self) -> None:
+        """Let those in that fit now, in their order."""
+        while self._waiting:
+            holder, size = next(iter(self._waiting.items()))
+            if not self._fits(holder, size):
+                return
+            del self._waiting[holder]
+            self._let_in(holder, size)
+            holder.granted(size)
+
+    def _watch(self) -> None:
+        """Close those that hold memory and make no progress for the time of patience, while frames wait."""
+        if self._alarm is not None:
+            return
+        progress = {
+            holder: holder.progress for holders in (self._unfinished, self._untaken) for holder in holders
+        }
+
+        def ring() -> None:
+            self._alarm = None
+            for holder, before in progress.items() if self._waiting else ():
+                holds = holder in self._unfinished or holder in self._untaken
+                if holds and holder.progress - before < PROGRESS:
+                    self._evict(holder)
+            self._grant()
+            if self._waiting:
+                self._watch()
+
+        self._alarm = self._call_later(PATIENCE, ring)
+
+    def _evict(self, holder: Holder) -> None:
+        self.forget(holder)
+        holder.evict(f"it held memory that others wait for ({self.most} bytes in all)")
