@@ -7,6 +7,7 @@ done. All nodes share this object, as they are in one process.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID, uuid4
 
@@ -30,9 +31,11 @@ from coordwire.coordinator.timers import Timers
 
 __all__ = ["ClusterState"]
 
+_log = logging.getLogger("coordwire.broker")
+
 
 class ClusterState:
-    """A cluster. nodes: by id; topics: by name. now: the time of the call that runs."""
+    """A cluster. nodes: by id; topics: by name. missing_libraries: why records were stored unread."""
 
     def __init__(
         self,
@@ -65,6 +68,13 @@ class ClusterState:
         }
         self.groups = GroupCoordinators(self)
         self.transactions = TransactionCoordinators(self)
+        self.missing_libraries: set[str] = set()
+
+    def stored_unread(self, reason: str) -> None:
+        """Records were stored that a codec's library is missing for; the first time, the log says so."""
+        if reason not in self.missing_libraries:
+            self.missing_libraries.add(reason)
+            _log.warning("records are stored as they came, and not checked: %s", reason)
 
     def _session_id(self) -> int:
         return self.new_uuid().int & 0x7FFFFFFF

@@ -158,6 +158,36 @@ def test_options_and_settings_of_the_session(tmp_path: Path) -> None:
     assert f"capture: kept/{capture.name}" in output
 
 
+WITHOUT_A_CODEC = """
+import sys
+from coordwire.records import Record, encode_batch
+from tests.broker.blocking_peer import BlockingPeer
+from tests.broker.core import batch
+from coordwire.messages import ProduceRequest
+from coordwire.messages.produce import PartitionProduceData, TopicProduceData
+
+def test_stored(kafka, kafka_session, monkeypatch):
+    data = batch(b"one", codec="zstd")
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    for running in (kafka, kafka_session):
+        running.create_topic("orders")
+        with BlockingPeer(running.bootstrap) as peer:
+            part = PartitionProduceData(index=0, records=data)
+            topic = TopicProduceData(name="orders", partition_data=[part])
+            answer = peer.ask(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[topic]), 9)
+        assert answer.responses[0].partition_responses[0].error_code == 0
+    monkeypatch.undo()
+    assert [record.value for record in kafka.records("orders")] == [b"one"]
+"""
+
+
+def test_a_missing_codec_is_named_once(tmp_path: Path) -> None:
+    pytest.importorskip("zstandard")
+    output = run(tmp_path, WITHOUT_A_CODEC)
+    assert "1 passed" in output
+    assert output.count("zstd needs the package zstandard: pip install 'coordwire[compression]'") == 1
+
+
 def test_other_runs_import_nothing(tmp_path: Path) -> None:
     """A run that uses none of the fixtures loads the plugin's one module, and no other of this package."""
     (tmp_path / "conftest.py").write_text(

@@ -99,6 +99,8 @@ def _partition(
         if batch.transactional:
             _check_transaction(call, partition, batch, joined)
         appended = partition.log.append(batch, topic.rules, call.cluster.clock())
+        if appended.missing_library is not None:
+            call.cluster.stored_unread(appended.missing_library)
     except RefusedRecords as refusal:
         answer.error_code = refusal.code
         answer.error_message = refusal.message

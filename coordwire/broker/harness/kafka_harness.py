@@ -127,6 +127,11 @@ class Kafka:
         """All records of a topic. committed: without those of transactions that are open or aborted."""
         return self.broker.call(lambda broker: read_records(broker.cluster, topic, committed=committed))
 
+    @property
+    def missing_libraries(self) -> set[str]:
+        """Why records were stored that the broker could not read: codecs that are not installed."""
+        return self.broker.call(lambda broker: set(broker.cluster.missing_libraries))
+
     # --- groups ---
 
     def committed(self, group_id: str) -> dict[tuple[str, int], int]:

@@ -21,7 +21,7 @@ from coordwire.broker.log.refused_records import RefusedRecords
 from coordwire.broker.log.storage import MemoryStorage, Storage
 from coordwire.broker.log.validation import AppendRules, stamped, validated
 from coordwire.enums import ErrorCode
-from coordwire.errors import CoordwireError
+from coordwire.errors import CodecUnavailable, CoordwireError
 from coordwire.messages.control_records import EndTxnMarker
 from coordwire.records import ControlType, RecordBatch, batches, control_record, encode_batch
 from coordwire.segments import AbortedTransaction
@@ -34,12 +34,13 @@ _NO_TIMESTAMP = -1
 @dataclass(frozen=True, slots=True)
 class Appended:
     """What became of a batch. append_time: the broker's time in it, -1 where it has its producer's.
-    duplicate: it was in the log already, and is there once."""
+    duplicate: it was in the log already, and is there once. missing_library: why its records were not read."""
 
     base_offset: int
     last_offset: int
     append_time: int
     duplicate: bool = False
+    missing_library: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,8 @@ class PartitionLog:
         base = self.end_offset
         data = stamped(valid.data, base, self.epoch, valid.max_timestamp, rules.append_time)
         self._add(data)
-        return Appended(base, self.end_offset - 1, now if rules.append_time else _NO_TIMESTAMP)
+        append_time = now if rules.append_time else _NO_TIMESTAMP
+        return Appended(base, self.end_offset - 1, append_time, missing_library=valid.missing_library)
 
     def append_own(self, data: bytes) -> Appended:
         """Add a batch that the broker made itself: a coordinator's records, or a transaction's marker.
@@ -250,13 +252,28 @@ class PartitionLog:
             if place.max_timestamp < timestamp:
                 continue
             try:
-                for batch in batches(self._storage.read(later, later + 1)):
-                    for record in batch:
-                        if record.timestamp >= timestamp and record.offset >= self.start_offset:
-                            found = FoundTime(record.timestamp, record.offset, place.epoch)
-                            return found if record.offset < limit else None
-            except CoordwireError as error:  # what is on disk has changed, or a codec's library is gone
+                found = self._time_within(later, timestamp)
+            except CoordwireError as error:  # what is on disk has changed
                 raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+            if found is not None:
+                return found if found.offset < limit else None
+        return None
+
+    def _time_within(self, number: int, timestamp: int) -> FoundTime | None:
+        """The first record of a batch at or after a time. Raises `CoordwireError`.
+
+        Without the codec's library it is the batch's first record, so that no later one is passed over.
+        """
+        epoch = self._table[number].epoch
+        for batch in batches(self._storage.read(number, number + 1)):
+            try:
+                for record in batch:
+                    if record.timestamp >= timestamp and record.offset >= self.start_offset:
+                        return FoundTime(record.timestamp, record.offset, epoch)
+            except CodecUnavailable:
+                first, latest = batch.base_timestamp, batch.max_timestamp
+                stamp = first if timestamp <= first <= latest else latest
+                return FoundTime(stamp, max(batch.base_offset, self.start_offset), epoch)
         return None
 
     def latest_time(self) -> FoundTime | None:
@@ -332,7 +349,7 @@ class PartitionLog:
             old = [one for number in range(end) for one in batches(self._storage.read(number, number + 1))]
             aborted = self._aborted_within(0, old[-1].last_offset + 1)
             left = compacted(old, aborted, now=now, tombstones_ms=tombstones_ms)
-        except CoordwireError as error:  # a codec's library is not there
+        except CoordwireError as error:  # damaged since they were checked
             raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
         self._storage.rewrite(0, left)
         table = BatchTable()

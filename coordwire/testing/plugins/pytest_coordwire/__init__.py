@@ -26,6 +26,8 @@ _MARKER = (
     " started with; settings are those of coordwire.broker.Broker and BrokerConfig"
 )
 _UNFIT = re.compile(r"[^\w.-]+")
+_MISSING = pytest.StashKey[set[str]]()
+"""Why brokers stored records that they could not read."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -89,6 +91,12 @@ def _running(config: pytest.Config, settings: dict[str, Any]) -> Generator[Kafka
         settings = {"kafka_defaults": True} | settings
     with Kafka(**settings) as running:
         yield running
+        config.stash.setdefault(_MISSING, set()).update(running.missing_libraries)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for reason in sorted(config.stash.get(_MISSING, set())):
+        terminalreporter.write_line(f"kafka: records were stored as they came, and not checked: {reason}")
 
 
 def _in_use(item: pytest.Item) -> list[Kafka]:
