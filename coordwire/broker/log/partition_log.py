@@ -34,7 +34,8 @@ _NO_TIMESTAMP = -1
 @dataclass(frozen=True, slots=True)
 class Appended:
     """What became of a batch. append_time: the broker's time in it, -1 where it has its producer's.
-    duplicate: it was in the log already, and is there once. missing_library: why its records were not read."""
+    duplicate: it was in the log already, and is there once. missing_library: why its records were not
+    read."""
 
     base_offset: int
     last_offset: int

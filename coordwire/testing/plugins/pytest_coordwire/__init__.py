@@ -95,7 +95,7 @@ def _running(config: pytest.Config, settings: dict[str, Any]) -> Generator[Kafka
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    for reason in sorted(config.stash.get(_MISSING, set())):
+    for reason in sorted(config.stash.get(_MISSING, ())):
         terminalreporter.write_line(f"kafka: records were stored as they came, and not checked: {reason}")
 
 
