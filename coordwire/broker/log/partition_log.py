@@ -1,9 +1,10 @@
 """The log of one partition: it gives offsets, keeps batches, and finds them by offset, time and epoch.
 
 Strategy: the bytes are a `Storage`'s; where they are, which producers wrote them and which leaders, is in
-memory. With one replica a record is committed when it is appended: the high watermark is the log's end. The
-last stable offset is where the oldest open transaction begins. Rules: a batch is in the log whole or not at
-all; whole batches are read. `on_append` is called after the log has changed, so that parked fetches go on.
+memory. All replicas share the log, so that a record is committed when it is appended: the high watermark is
+the log's end, but while too few replicas are in sync (`hold`). The last stable offset is where the oldest
+open transaction begins. Rules: a batch is in the log whole or not at all; whole batches are read. `listeners`
+are called after the log has changed, so that parked fetches go on.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from coordwire.broker.log.batch_table import BatchPlace, BatchTable
 from coordwire.broker.log.leader_epochs import LeaderEpochs
@@ -26,7 +28,7 @@ from coordwire.messages.control_records import EndTxnMarker
 from coordwire.records import ControlType, RecordBatch, batches, control_record, encode_batch
 from coordwire.segments import AbortedTransaction
 
-__all__ = ["Appended", "FoundTime", "LoadedLog", "PartitionLog", "Read"]
+__all__ = ["Appended", "FoundTime", "LoadedLog", "LogWatch", "PartitionLog", "Read"]
 
 _NO_TIMESTAMP = -1
 
@@ -61,6 +63,16 @@ class FoundTime:
     epoch: int
 
 
+class LogWatch(Protocol):
+    """Who watches over the place that keeps a log."""
+
+    def before_append(self) -> None:
+        """Raise `OSError` if there is no room."""
+
+    def failed(self) -> None:
+        """The place has failed."""
+
+
 @dataclass(slots=True)
 class LoadedLog:
     """What was in a storage when it was opened."""
@@ -77,7 +89,8 @@ class PartitionLog:
     """A log; empty, or with what was loaded.
 
     epoch: of the leader that appends now. listeners: called with the number of new bytes after each append,
-    and with 0 after any other change of what can be read.
+    and with 0 after any other change of what can be read. watch: asked before each append, and told of what
+    fails.
     """
 
     def __init__(
@@ -95,19 +108,29 @@ class PartitionLog:
         self.epoch = max(epoch, self.epochs.latest)
         self.epochs.assign(self.epoch, self.end_offset)
         self.listeners: dict[object, Callable[[int], None]] = {}
+        self.watch: LogWatch | None = None
+        self._held: int | None = None
 
     # --- how far it goes ---
 
     @property
     def high_watermark(self) -> int:
         """The offset after the last committed record."""
-        return self.end_offset
+        return self.end_offset if self._held is None else min(self._held, self.end_offset)
+
+    def hold(self, held: bool) -> None:
+        """Whether the high watermark stays where it is, as too few replicas are in sync."""
+        if not held and self._held is not None:
+            self._held = None
+            self._changed(0)
+        elif held and self._held is None:
+            self._held = self.end_offset
 
     @property
     def last_stable_offset(self) -> int:
         """Up to here every transaction has ended."""
         first = self.producers.first_unstable_offset
-        return self.end_offset if first is None else min(first, self.end_offset)
+        return self.high_watermark if first is None else min(first, self.high_watermark)
 
     @property
     def size(self) -> int:
@@ -171,8 +194,11 @@ class PartitionLog:
             batch.base_offset, batch.last_offset, len(data), batch.max_timestamp, batch.partition_leader_epoch
         )
         try:
+            if self.watch is not None:
+                self.watch.before_append()
             self._storage.append(data, place, self.producers.entries)
         except OSError as error:
+            self.storage_failed()
             raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
         self._table.add(place)
         self.end_offset = place.last_offset + 1
@@ -181,6 +207,11 @@ class PartitionLog:
             self._aborted.append(aborted)
             self._storage.aborted(aborted)
         self._changed(len(data))
+
+    def storage_failed(self) -> None:
+        """What keeps its bytes has raised `OSError`."""
+        if self.watch is not None:
+            self.watch.failed()
 
     def _changed(self, size: int) -> None:
         for listener in list(self.listeners.values()):
