@@ -2,7 +2,7 @@
 
     broker.moves.leader("orders", 0, to=2)
     broker.moves.coordinator(group="g", to=3)
-    broker.moves.stop_node(2)                 `await` it in a coroutine
+    broker.moves.stop_node(2)                 `await` it in the broker's own loop
     broker.moves.truncate("orders", 0, 5)
     broker.moves.clean("orders")
     broker.moves.fail_log_dir(2)
@@ -212,6 +212,11 @@ class ClusterMoves:
 
         return self._settle(start, f"node {node} to be up")
 
+    def forget_nodes(self) -> dict[int, int]:
+        """Take nodes that are down for never started; their ports."""
+        down, self._down = self._down, {}
+        return {node.id: node.port for node in down.values()}
+
     # --- where it runs ---
 
     def _run(self, action: Callable[[], T]) -> T:
@@ -233,6 +238,8 @@ class ClusterMoves:
         return asyncio.run_coroutine_threadsafe(inside(), loop).result(_TIMEOUT)
 
     def _settle(self, make: Callable[[], Awaitable[None]], what: str) -> Settled[None]:
+        """Done when the call returns; to be awaited in the broker's own loop."""
+
         async def inside() -> None:
             try:
                 await make()
@@ -241,7 +248,9 @@ class ClusterMoves:
 
         loop = self._broker.loop
         future: concurrent.futures.Future[None] = asyncio.run_coroutine_threadsafe(inside(), loop)
-        return self._waits.settle(future, _TIMEOUT, what)
+        if _running_loop() is loop:
+            return self._waits.settle(future, _TIMEOUT, what)
+        return Settled(future, _TIMEOUT, what).block()
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
