@@ -90,7 +90,7 @@ class Replication:
             partition.log.hold(len(online) < topic.min_in_sync(partition))
 
     def _elect(self, partition: ClusterPartition, candidates: list[int]) -> None:
-        """Let the first candidate lead, or nobody."""
+        """Let the first candidate lead; without candidates the partition has no leader."""
         cluster = self._cluster
         try:
             if candidates:

@@ -89,8 +89,8 @@ class PartitionLog:
     """A log; empty, or with what was loaded.
 
     epoch: of the leader that appends now. listeners: called with the number of new bytes after each append,
-    and with 0 after any other change of what can be read. watch: asked before each append, and told of what
-    fails.
+    and with 0 after any other change of what can be read. watch: called before each append, and
+    after a failure of the storage.
     """
 
     def __init__(
