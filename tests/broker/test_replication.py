@@ -308,6 +308,41 @@ def test_the_only_log_directory_is_offline(monkeypatch: pytest.MonkeyPatch) -> N
     assert offsets(fetched(core)) == [0, 1]
 
 
+def test_a_log_that_cannot_be_read_takes_its_directory_offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = cluster(factor=2)
+    assert produced(core) == 0
+    log = core.cluster.topics["orders"].partitions[0].log
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(log, "read", fails)
+    assert fetched(core).error_code == STORAGE
+    monkeypatch.undo()
+    core.pass_time(0)
+    assert described(core) == (STORAGE, 0, -1)
+    assert offsets(fetched(core, node=2)) == [0]
+    assert shown(core).leader_id == 2
+
+
+def test_a_leader_that_cannot_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without another leader the partition has none, and gets one once it can be stored."""
+    core = cluster(factor=2)
+    node = moves(core, monkeypatch)
+
+    def fails(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(core.cluster.logs, "topic_changed", fails)
+        node.fail_log_dir(1)
+        part = shown(core)
+        assert (part.leader_id, part.isr_nodes, part.offline_replicas) == (-1, [1], [1])
+    node.restore_log_dir(1)
+    assert (shown(core).leader_id, shown(core).isr_nodes) == (1, [1, 2])
+    assert produced(core) == 0
+
+
 def test_topics_are_made_where_log_directories_are_online(monkeypatch: pytest.MonkeyPatch) -> None:
     core = cluster()
     moves(core, monkeypatch).fail_log_dir(2)
