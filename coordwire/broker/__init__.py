@@ -12,9 +12,10 @@
                             scram_credentials.py: how it shows that
     handlers/               what each API is answered with
     injection/              faults: errors, delays, lost answers, by rules
-    cluster_moves.py        leaders, coordinators and nodes that move
+    cluster_moves.py        leaders, coordinators and nodes that move, log directories that fail
     harness/                what tests get of a broker; its fixtures are in the package pytest_coordwire
     cluster_state.py        the state without sockets: nodes, topics, settings, producer ids
+    replication.py          replicas in sync, leaders, log directories that fail
     group_coordinators.py   the group coordinators over `__consumer_offsets`
     transaction_coordinators.py
                             the transaction coordinators over `__transaction_state`

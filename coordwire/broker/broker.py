@@ -29,6 +29,7 @@ from coordwire.broker.broker_config import BrokerConfig
 from coordwire.broker.client_link import ClientLink, Recording
 from coordwire.broker.cluster_moves import ClusterMoves
 from coordwire.broker.cluster_state import ClusterState
+from coordwire.broker.cluster_topics import bad_name
 from coordwire.broker.connection_memory import READ_SIZE, ConnectionMemory
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.log_cleaning import schedule
@@ -83,7 +84,14 @@ class Broker:
             )
         self.config = config or BrokerConfig()
         self._topics = dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics, 1)
+        for name, partitions in self._topics.items():
+            reason = bad_name(name)
+            if reason is None and partitions < 1:
+                reason = f"expected at least 1 partition of {name}, got {partitions}"
+            if reason is not None:
+                raise ValueError(reason)
         self._nodes = tuple(range(1, nodes + 1))
+        self._cluster_id: str | None = None
         self._data = None if data is None else Path(data)
         self._host, self._port, self._tls = host, port, reporting(tls)
         self._advertised = tuple(advertised)
@@ -187,7 +195,7 @@ class Broker:
         )
         try:
             for number in self._nodes:
-                self._ports[number] = self._port + number - 1 if self._port else 0
+                self._ports.setdefault(number, self._port + number - 1 if self._port else 0)
                 await self.listen(number)
                 addresses = self._advertised or self.listening
                 cluster.nodes[number].host, cluster.nodes[number].port = addresses[number - 1]
@@ -203,7 +211,9 @@ class Broker:
 
     def _made(self, clock: Callable[[], int]) -> ClusterState:
         if self._data is None:
-            return ClusterState(clock=clock, config=self.config, nodes=self._nodes)
+            return ClusterState(
+                clock=clock, config=self.config, nodes=self._nodes, cluster_id=self._cluster_id
+            )
         from coordwire.broker.disk_logs import open_cluster
 
         return open_cluster(self._data, clock=clock, config=self.config, nodes=self._nodes)
@@ -233,6 +243,19 @@ class Broker:
         self._cluster = None
         self.faults.bind(None)
         cluster.close()
+
+    async def reset(self) -> None:
+        """Begin again as it was started, at the same addresses and without faults: all connections end.
+
+        Raises `ValueError` for logs on disk, `OSError` if an address is in use meanwhile.
+        """
+        if self._data is not None:
+            raise ValueError("expected a broker with its logs in memory, got one with a data folder")
+        self._cluster_id = self.cluster.cluster_id
+        self.moves.forget_nodes()
+        self.faults.clear()
+        await self.stop()
+        await self.start()
 
     # --- for moves ---
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from coordwire.broker.released_versions import newest_versions
+from coordwire.broker.settings import TOPIC_SETTINGS, checked
 from coordwire.coordinator import ConsumerGroupConfig, CoordinatorConfig
 from coordwire.coordinator.transactions import TransactionConfig
 
@@ -28,6 +29,9 @@ _KAFKA_MARKERS_MS = 2
 """About as long as a Kafka broker takes to write markers."""
 
 _KAFKA_RETENTION_CHECK_MS = 300_000
+
+RACK_AWARE = "RackAwareReplicaSelector"
+_SELECTORS = "org.apache.kafka.common.replica."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +58,9 @@ class BrokerConfig:
     client that does not read is let go. max_connections: of one node, None for any number; others are closed.
     retention_check_ms: how often topics lose what their retention and compaction remove; 0 for only when a
     test asks (`moves.clean`).
+    racks: of the nodes in their order, as `broker.rack`; nodes without one have none. replica_selector_class:
+    "RackAwareReplicaSelector" sends consumers that name a rack to a replica in sync there (KIP-392), None to
+    leaders only; Kafka's full class names will do.
     as_of: a release of Kafka, as "3.9", whose versions of APIs are offered; None for the newest.
     """
 
@@ -75,11 +82,25 @@ class BrokerConfig:
     memory: int = 256 << 20
     max_connections: int | None = None
     retention_check_ms: int = 0
+    racks: tuple[str, ...] = ()
+    replica_selector_class: str | None = None
     as_of: str | None = None
 
     def __post_init__(self) -> None:
+        selector = self.replica_selector_class
+        if selector is not None and selector.removeprefix(_SELECTORS) not in ("LeaderSelector", RACK_AWARE):
+            raise ValueError(f"expected a replica selector LeaderSelector or {RACK_AWARE}, got {selector!r}")
+        if isinstance(self.racks, str):
+            raise ValueError(f"expected a rack for each node, got {self.racks!r}")
+        for name, value in self.topic_defaults.items():
+            checked(TOPIC_SETTINGS, name, value)
         if self.as_of is not None:
             newest_versions(self.as_of)
+
+    @property
+    def is_rack_aware(self) -> bool:
+        """Whether consumers that name a rack are sent to a replica there."""
+        return (self.replica_selector_class or "").removeprefix(_SELECTORS) == RACK_AWARE
 
     @property
     def authenticates(self) -> bool:

@@ -2,9 +2,10 @@
 
     broker.moves.leader("orders", 0, to=2)
     broker.moves.coordinator(group="g", to=3)
-    broker.moves.stop_node(2)                 `await` it in a coroutine
+    broker.moves.stop_node(2)                 `await` it in the broker's own loop
     broker.moves.truncate("orders", 0, 5)
     broker.moves.clean("orders")
+    broker.moves.fail_log_dir(2)
 
 Strategy: what a controller would decide is done to the cluster's state at once, in the broker's own loop,
 whichever thread asks. Rules: every move begins a new leader epoch, and what waited for the old leader is
@@ -19,9 +20,9 @@ import concurrent.futures
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
-from coordwire.broker.cluster_nodes import ClusterNode
+from coordwire.broker.cluster_nodes import ClusterNode, LogDirState
 from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.cluster_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, ClusterPartition
+from coordwire.broker.cluster_topics import ClusterPartition
 from coordwire.broker.injection.settled import Settled, Waits
 from coordwire.broker.log_cleaning import clean_all, clean_topic
 
@@ -101,6 +102,7 @@ class ClusterMoves:
         if node not in partition.replicas:
             partition.replicas = [node if one == partition.leader else one for one in partition.replicas]
         cluster.move_leader(partition, node)
+        cluster.replication.topic_changed(cluster.topics[partition.topic])
 
     def _partition(self, topic: str, index: int) -> ClusterPartition:
         found = self._broker.cluster.partition(topic, index)
@@ -122,7 +124,7 @@ class ClusterMoves:
             found.log.truncate(offset)
             if found.log.start_offset != start:
                 self._broker.cluster.logs.started(found)
-            self._new_epoch(found)
+            self._broker.cluster.begin_epoch(found)
             return found.log.end_offset
 
         return self._run(cut)
@@ -146,6 +148,37 @@ class ClusterMoves:
 
         self._run(clean)
 
+    # --- log directories ---
+
+    def fail_log_dir(self, node: int) -> None:
+        """Let a node's log directory go offline, as a disk that fails. Raises `LookupError`.
+
+        Its partitions get KAFKA_STORAGE_ERROR there; replicas on other nodes lead them, if there are any.
+        """
+        self._set_log_dir(node, LogDirState.OFFLINE)
+
+    def fill_log_dir(self, node: int) -> None:
+        """Let a node's log directory be full: the next append fails and takes it offline.
+
+        Raises `LookupError`.
+        """
+        self._set_log_dir(node, LogDirState.FULL)
+
+    def restore_log_dir(self, node: int) -> None:
+        """Let a node's log directory be online, with what it had. Raises `LookupError`."""
+        self._set_log_dir(node, LogDirState.ONLINE)
+
+    def _set_log_dir(self, node: int, state: LogDirState) -> None:
+        def change() -> None:
+            cluster = self._broker.cluster
+            known = cluster.nodes.get(node)
+            if known is None:
+                raise LookupError(f"expected a node that is up, got {node}")
+            known.log_dir = state
+            cluster.replication.nodes_changed()
+
+        self._run(change)
+
     # --- nodes ---
 
     def stop_node(self, node: int) -> Settled[None]:
@@ -158,35 +191,9 @@ class ClusterMoves:
             gone = self._down[node] = cluster.nodes.pop(node)
             cluster.fetch_sessions[node].clear()
             await self._broker.end_node(gone.id)
-            for topic in cluster.topics.values():
-                for partition in topic.partitions:
-                    if partition.leader == node:
-                        self._replace(partition)
+            cluster.replication.nodes_changed()
 
         return self._settle(stop, f"node {node} to be down")
-
-    def _replace(self, partition: ClusterPartition) -> None:
-        """Another replica leads, if there is one."""
-        cluster = self._broker.cluster
-        following = next((one for one in partition.replicas if one in cluster.nodes), None)
-        if following is not None:
-            cluster.move_leader(partition, following)
-            return
-        partition.leader = -1
-        self._new_epoch(partition)
-
-    def _new_epoch(self, partition: ClusterPartition) -> None:
-        """The same leader begins a new epoch, or none does."""
-        cluster = self._broker.cluster
-        partition.log.lead(partition.leader_epoch + 1)
-        cluster.logs.partition_changed(cluster.topics[partition.topic], partition)
-        self._reload(partition)
-
-    def _reload(self, partition: ClusterPartition) -> None:
-        if partition.topic == OFFSETS_TOPIC:
-            self._broker.cluster.groups.unload(partition.index)
-        elif partition.topic == TRANSACTIONS_TOPIC:
-            self._broker.cluster.transactions.reload(partition.index)
 
     def start_node(self, node: int) -> Settled[None]:
         """A node that went down comes back, on the port that it had. Raises `LookupError`, `OSError`."""
@@ -201,13 +208,13 @@ class ClusterMoves:
             cluster.nodes[node] = back
             for number in sorted(cluster.nodes):  # in their order, as Metadata lists them
                 cluster.nodes[number] = cluster.nodes.pop(number)
-            for topic in cluster.topics.values():
-                for partition in topic.partitions:
-                    if partition.leader == -1 and node in partition.replicas:
-                        partition.leader = node
-                        self._new_epoch(partition)
+            cluster.replication.nodes_changed()
 
         return self._settle(start, f"node {node} to be up")
+
+    def forget_nodes(self) -> None:
+        """Take nodes that are down for never started."""
+        self._down.clear()
 
     # --- where it runs ---
 
@@ -230,6 +237,8 @@ class ClusterMoves:
         return asyncio.run_coroutine_threadsafe(inside(), loop).result(_TIMEOUT)
 
     def _settle(self, make: Callable[[], Awaitable[None]], what: str) -> Settled[None]:
+        """Done when the call returns; to be awaited in the broker's own loop."""
+
         async def inside() -> None:
             try:
                 await make()
@@ -238,7 +247,9 @@ class ClusterMoves:
 
         loop = self._broker.loop
         future: concurrent.futures.Future[None] = asyncio.run_coroutine_threadsafe(inside(), loop)
-        return self._waits.settle(future, _TIMEOUT, what)
+        if _running_loop() is loop:
+            return self._waits.settle(future, _TIMEOUT, what)
+        return Settled(future, _TIMEOUT, what).block()
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
-__all__ = ["ClusterNode"]
+__all__ = ["ClusterNode", "LogDirState"]
+
+
+class LogDirState(Enum):
+    """The state of a node's log directory. FULL: the next append fails, and takes it offline."""
+
+    ONLINE = "online"
+    FULL = "full"
+    OFFLINE = "offline"
 
 
 @dataclass(slots=True)
@@ -15,3 +24,4 @@ class ClusterNode:
     host: str = "127.0.0.1"
     port: int = 0
     rack: str | None = None
+    log_dir: LogDirState = LogDirState.ONLINE

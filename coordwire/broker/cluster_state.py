@@ -7,6 +7,9 @@ done. All nodes share this object, as they are in one process.
 
 from __future__ import annotations
 
+import errno
+import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from uuid import UUID, uuid4
@@ -24,6 +27,7 @@ from coordwire.broker.fetch_sessions import FetchSessions
 from coordwire.broker.group_coordinators import GroupCoordinators
 from coordwire.broker.log.data_folder import short_id
 from coordwire.broker.log_places import LogPlace, MemoryLogs
+from coordwire.broker.replication import Replication
 from coordwire.broker.scram_credentials import ScramCredentials
 from coordwire.broker.settings import GROUP_SETTINGS, TOPIC_SETTINGS, Settings
 from coordwire.broker.transaction_coordinators import TransactionCoordinators
@@ -32,9 +36,11 @@ from coordwire.coordinator.timers import Timers
 
 __all__ = ["ClusterState"]
 
+_log = logging.getLogger("coordwire.broker")
+
 
 class ClusterState:
-    """A cluster. nodes: by id; topics: by name. now: the time of the call that runs."""
+    """A cluster. nodes: by id; topics: by name. missing_libraries: why records were stored unread."""
 
     def __init__(
         self,
@@ -51,7 +57,8 @@ class ClusterState:
         self.new_uuid = new_uuid
         self.logs: LogPlace = logs or MemoryLogs()
         self.cluster_id = cluster_id or short_id(new_uuid())
-        self.nodes = {node: ClusterNode(node) for node in nodes}
+        racks = dict(zip(nodes, self.config.racks, strict=False))
+        self.nodes = {node: ClusterNode(node, rack=racks.get(node)) for node in nodes}
         self.topics: dict[str, ClusterTopic] = {}
         self.topics_by_id: dict[UUID, ClusterTopic] = {}
         self.group_settings: dict[str, Settings] = {}
@@ -68,8 +75,16 @@ class ClusterState:
         self.fetch_sessions = {
             node: FetchSessions(self.config.fetch_sessions, self._session_id) for node in nodes
         }
+        self.replication = Replication(self)
         self.groups = GroupCoordinators(self)
         self.transactions = TransactionCoordinators(self)
+        self.missing_libraries: set[str] = set()
+
+    def stored_unread(self, reason: str) -> None:
+        """Records were stored that a codec's library is missing for; the first time, the log says so."""
+        if reason not in self.missing_libraries:
+            self.missing_libraries.add(reason)
+            _log.warning("records are stored as they came, and not checked: %s", reason)
 
     def _session_id(self) -> int:
         return self.new_uuid().int & 0x7FFFFFFF
@@ -127,6 +142,7 @@ class ClusterState:
         self.topics[topic.name] = topic
         self.topics_by_id[topic.id] = topic
         self._alike.setdefault(metric_name(topic.name), {})[topic.name] = None
+        self.replication.topic_changed(topic)
         self._topic_changed(topic)
 
     def topic_alike(self, name: str) -> str | None:
@@ -136,7 +152,7 @@ class ClusterState:
     def _grow(
         self, topic: ClusterTopic, count: int, factor: int, assignments: Sequence[Sequence[int]] | None = None
     ) -> None:
-        nodes = sorted(self.nodes)
+        nodes = self._places(factor)
         for index in range(len(topic.partitions), count):
             if assignments:
                 replicas = list(assignments[index])
@@ -144,8 +160,23 @@ class ClusterState:
                 first = self._placed
                 self._placed += 1
                 replicas = [nodes[(first + step) % len(nodes)] for step in range(factor)]
-            log = self.logs.create(topic, index, replicas[0])
-            topic.partitions.append(ClusterPartition(topic.name, index, replicas, replicas[0], log))
+            leader = next((node for node in replicas if self.replication.is_online(node)), None)
+            if leader is None:
+                raise OSError(errno.EIO, f"{topic.name}-{index} has no replica with a log directory")
+            log = self.logs.create(topic, index, leader)
+            topic.partitions.append(ClusterPartition(topic.name, index, replicas, leader, log))
+
+    def _places(self, factor: int) -> list[int]:
+        """The nodes in the order in which they get replicas: from rack to rack, those that are online."""
+        nodes = sorted(self.nodes)
+        online = [node for node in nodes if self.replication.is_online(node)]
+        racks: Counter[str | None] = Counter()
+        order: dict[int, int] = {}
+        for node in nodes:
+            rack = self.nodes[node].rack
+            order[node] = racks[rack] if rack is not None else 0
+            racks[rack] += 1
+        return sorted(online if len(online) >= factor else nodes, key=order.__getitem__)
 
     def add_partitions(
         self, topic: ClusterTopic, count: int, assignments: Sequence[Sequence[int]] | None = None
@@ -154,6 +185,7 @@ class ClusterState:
         factor = len(topic.partitions[0].replicas)
         known = [partition.replicas for partition in topic.partitions]
         self._grow(topic, count, factor, [*known, *assignments] if assignments else None)
+        self.replication.topic_changed(topic)
         self._topic_changed(topic)
         self.logs.topic_changed(topic)
 
@@ -248,6 +280,16 @@ class ClusterState:
         except OSError:
             partition.leader = old
             raise
+        self._reload(partition)
+
+    def begin_epoch(self, partition: ClusterPartition) -> None:
+        """The same leader begins a new epoch, or none does. Raises `OSError`."""
+        partition.log.lead(partition.leader_epoch + 1)
+        self.logs.partition_changed(self.topics[partition.topic], partition)
+        self._reload(partition)
+
+    def _reload(self, partition: ClusterPartition) -> None:
+        """Coordinators of the partition are loaded anew."""
         if partition.topic == OFFSETS_TOPIC:
             self.groups.unload(partition.index)
         elif partition.topic == TRANSACTIONS_TOPIC:

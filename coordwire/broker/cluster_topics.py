@@ -1,14 +1,13 @@
 """Topics: names, ids, partitions with their leaders and logs, settings.
 
-Rules: a name is one that Kafka allows. Replicas are spread over the nodes in turn; as all nodes are in one
-process, a partition has one log, and each of its replicas is in sync.
+Rules: a name is one that Kafka allows. As all nodes are in one process, a partition has one log.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from coordwire.broker.log.disk import DiskRules
@@ -62,13 +61,18 @@ def metric_name(name: str) -> str:
 
 @dataclass(slots=True, eq=False)
 class ClusterPartition:
-    """One partition. leader: the node's id; leader_epoch: one more each time it moves."""
+    """One partition. leader: the node's id, -1 for none; leader_epoch: one more each time it moves; isr: the
+    replicas in sync, in their order."""
 
     topic: str
     index: int
     replicas: Sequence[int]
     leader: int
     log: PartitionLog
+    isr: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.isr = self.isr or list(self.replicas)
 
     @property
     def leader_epoch(self) -> int:
@@ -92,6 +96,10 @@ class ClusterTopic:
 
     def partition(self, index: int) -> ClusterPartition | None:
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
+
+    def min_in_sync(self, partition: ClusterPartition) -> int:
+        """How many replicas must be in sync for records that all of them confirm."""
+        return min(self.settings.number("min.insync.replicas"), len(partition.replicas))
 
     def partition_for(self, key: str) -> int:
         """The number of the partition in which coordinators keep a group or a transactional id."""

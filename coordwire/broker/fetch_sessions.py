@@ -72,6 +72,7 @@ class FetchSession:
             or kept.high_watermark != data.high_watermark
             or kept.start_offset != data.log_start_offset
             or data.diverging_epoch.epoch >= 0
+            or data.preferred_read_replica >= 0
         )
         kept.high_watermark = -1 if data.error_code else data.high_watermark
         kept.start_offset = data.log_start_offset

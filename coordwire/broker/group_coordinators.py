@@ -220,6 +220,7 @@ class GroupCoordinators:
         for effect in shard.effects():
             if isinstance(effect, Append):
                 try:
+                    self._cluster.replication.check_in_sync(slot.partition)
                     slot.partition.log.append_own(self._encoded(effect))
                 except RefusedRecords as refusal:
                     shard.failed(effect.number, refusal.code)

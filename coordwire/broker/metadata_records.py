@@ -142,7 +142,7 @@ class MetadataWriter:
                     partition_id=partition.index,
                     topic_id=topic.id,
                     replicas=replicas,
-                    isr=replicas,
+                    isr=list(partition.isr),
                     leader=partition.leader,
                     leader_epoch=partition.leader_epoch,
                     partition_epoch=0,

@@ -17,7 +17,7 @@ _INT64 = (1 << 63) - 1
 _INT32 = (1 << 31) - 1
 
 
-class BadSetting(Exception):
+class BadSetting(ValueError):
     """A setting that does not exist, or a value that it cannot have."""
 
 

@@ -186,6 +186,7 @@ class TransactionCoordinators:
                 now = cluster.clock()
                 records = [Record(timestamp=now, key=key, value=value) for key, value in effect.encoded()]
                 try:
+                    cluster.replication.check_in_sync(slot.partition)
                     slot.partition.log.append_own(encode_batch(records, base_offset=0))
                 except RefusedRecords as refusal:
                     shard.failed(effect.number, refusal.code)
@@ -241,6 +242,7 @@ class TransactionCoordinators:
             return int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         try:
             if place[0] != OFFSETS_TOPIC:
+                cluster.replication.check_in_sync(partition)
                 partition.log.end_transaction(
                     producer_id,
                     producer_epoch,

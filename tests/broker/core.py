@@ -77,7 +77,7 @@ class Core:
         self.cluster.advance()
 
 
-def batch(*values: bytes, **options: Any) -> bytes:
+def batch(*values: bytes | None, **options: Any) -> bytes:
     """A producer's batch."""
     first = options.pop("timestamp", 1_700_000_000_000)
     keys = options.pop("keys", None)

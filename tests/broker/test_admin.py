@@ -130,16 +130,26 @@ def test_an_election_moves_what_is_not_led_by_the_first_replica() -> None:
     assert refused.error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_a_parked_fetch_is_answered_when_its_leader_moves() -> None:
+@pytest.mark.parametrize(
+    ("version", "epoch", "error"),
+    [
+        (10, -1, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (10, 0, ErrorCode.FENCED_LEADER_EPOCH),
+        (12, 0, ErrorCode.FENCED_LEADER_EPOCH),
+        (12, -1, ErrorCode.NONE),  # the old leader is a follower now, which may be read
+    ],
+)
+def test_a_parked_fetch_is_answered_when_its_leader_moves(version: int, epoch: int, error: ErrorCode) -> None:
     core = replicated()
-    topics = [FetchTopic(topic="orders", partitions=[FetchPartition(partition=0, partition_max_bytes=99)])]
-    answers, _ = core.begin(FetchRequest(min_bytes=1, max_wait_ms=9_999, topics=topics), 12)
+    part = FetchPartition(partition=0, partition_max_bytes=99, current_leader_epoch=epoch)
+    topics = [FetchTopic(topic="orders", partitions=[part])]
+    answers, _ = core.begin(FetchRequest(min_bytes=1, max_wait_ms=9_999, topics=topics), version)
     assert answers == []
     (partition,) = core.cluster.topics["orders"].partitions
     core.cluster.move_leader(partition, 3)
     (answer,) = answers
     (found,) = answer.responses[0].partitions  # type: ignore[attr-defined]
-    assert (found.error_code, found.current_leader.leader_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 3)
+    assert (found.error_code, found.current_leader.leader_id) == (error, 3 if error else -1)
 
 
 def test_a_coordinator_that_moves_answers_and_is_loaded_by_the_next() -> None:

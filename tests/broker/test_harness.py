@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from coordwire.broker import BrokerConfig
 from coordwire.broker.harness import GroupSnapshot, Kafka, StoredRecord
 from coordwire.broker.harness.cluster_view import read_records
 from coordwire.messages import (
@@ -42,16 +46,165 @@ def test_records_that_were_written() -> None:
 
 
 def test_what_is_not_there() -> None:
-    with Kafka(topics=["orders"]) as kafka:
-        with pytest.raises(KeyError, match="expected a topic of the broker, got 'order'; there are: orders"):
-            kafka.records("order")
-        with pytest.raises(KeyError, match="expected a partition of orders below 1, got 1"):
+    with Kafka(topics=["orders"], auto_create_topics=False) as kafka:
+        assert kafka.records("order") == []
+        missing = "expected a topic of the broker, got 'order'; there are: orders"
+        with pytest.raises(LookupError, match=missing):
+            kafka.produce("order", "one")
+        with pytest.raises(LookupError, match="expected a partition of orders below 1, got 1"):
             kafka.produce("orders", "one", partition=1)
+        with pytest.raises(TypeError, match="expected bytes, text or None, got int"):
+            kafka.produce("orders", "one", 2)  # type: ignore[arg-type]
+        assert kafka.records("orders") == []
         with pytest.raises(ValueError, match="expected a new topic, got 'orders'"):
             kafka.create_topic("orders")
         assert kafka.group("g").state == GroupSnapshot("g")
-    with pytest.raises(TypeError, match="node"):
+    with pytest.raises(
+        TypeError, match=r"expected a setting of Broker or BrokerConfig, got 'node'; .* nodes\?"
+    ):
         Kafka(node=3)
+
+
+def test_a_topic_that_a_client_would_have_made() -> None:
+    with Kafka(num_partitions=3) as kafka:
+        assert kafka.records("orders") == []
+        assert "orders" not in kafka.broker.broker.cluster.topics
+        kafka.produce("orders", "a", partition=2)
+        assert [(one.partition, one.value) for one in kafka.records("orders")] == [(2, b"a")]
+        with pytest.raises(ValueError, match="INVALID_TOPIC_EXCEPTION: Topic name is invalid: 'a b'"):
+            kafka.produce("a b", "a")
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"retention": 5}, "expected a setting of a topic, got 'retention'"),
+        ({"cleanup_polcy": "compact"}, "got 'cleanup_polcy'; did you mean cleanup_policy?"),
+        ({"retention_ms": "abc"}, "INVALID_CONFIG: Invalid value abc for configuration retention.ms"),
+        ({"retention_ms": None}, "INVALID_CONFIG: Invalid value None for configuration retention.ms"),
+        (
+            {"cleanup_policy": "compakt"},
+            "INVALID_CONFIG: Invalid value compakt for configuration cleanup.policy",
+        ),
+        ({"min_insync_replicas": 0}, "INVALID_CONFIG: Invalid value 0 for configuration min.insync.replicas"),
+        ({"preallocate": 1}, "INVALID_CONFIG: Invalid value 1 for configuration preallocate"),
+        ({"replication_factor": 2}, "INVALID_REPLICATION_FACTOR"),
+        ({"partitions": 0}, "INVALID_PARTITIONS"),
+        ({"name": "a/b"}, "INVALID_TOPIC_EXCEPTION"),
+        ({"name": "t.t"}, "INVALID_TOPIC_EXCEPTION: Topic 't.t' collides with existing topic: t_t"),
+    ],
+)
+def test_what_kafka_refuses_of_a_topic(settings: dict[str, Any], reason: str) -> None:
+    with Kafka(topics=["t_t"]) as kafka:
+        with pytest.raises(ValueError, match=re.escape(reason)):
+            kafka.create_topic(**{"name": "t"} | settings)
+        assert list(kafka.broker.broker.cluster.topics) == ["t_t"]
+        kafka.create_topic("t", preallocate=True, cleanup_policy="compact,delete", retention_ms=5)
+        own = kafka.broker.broker.cluster.topics["t"].settings.own
+        assert own == {"preallocate": "true", "cleanup.policy": "compact,delete", "retention.ms": "5"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"topics": ["a b"]}, "Topic name is invalid"),
+        ({"topics": {"t": 0}}, "expected at least 1 partition of t, got 0"),
+        ({"topic_defaults": {"cleanup.polcy": "delete"}}, "Unknown config name: cleanup.polcy"),
+        ({"topic_defaults": {"retention.ms": "x"}}, "Invalid value x for configuration retention.ms"),
+    ],
+)
+def test_what_no_broker_starts_with(settings: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Kafka(**settings)
+
+
+def test_records_that_kafka_refuses() -> None:
+    with Kafka() as kafka:
+        kafka.create_topic("small", max_message_bytes=100)
+        kafka.create_topic("keyed", cleanup_policy="compact")
+        with pytest.raises(ValueError, match="MESSAGE_TOO_LARGE: the record batch has"):
+            kafka.produce("small", "x" * 200)
+        with pytest.raises(ValueError, match=r"INVALID_RECORD: one or more .*: records\[0\]: .* needs a key"):
+            kafka.produce("keyed", "x")
+
+
+def test_a_config_of_its_own() -> None:
+    config = BrokerConfig.kafka(num_partitions=3)
+    with Kafka(config=config) as kafka:
+        assert kafka.broker.broker.config == config
+    with Kafka(config=config, num_partitions=4) as kafka:
+        assert kafka.broker.broker.config == replace(config, num_partitions=4)
+    with pytest.raises(TypeError, match="expected config or kafka_defaults, got both"):
+        Kafka(config=config, kafka_defaults=True)
+
+
+def test_a_broker_that_begins_again() -> None:
+    with Kafka(topics={"orders": 2}, nodes=2) as kafka, BlockingPeer(kafka.bootstrap, "a") as peer:
+        bootstrap, cluster_id = kafka.bootstrap, kafka.broker.broker.cluster.cluster_id
+        kafka.produce("orders", "one")
+        kafka.create_topic("later")
+        joined = peer.join("g", "orders", 2)
+        assert peer.commit(joined, "orders", 7) == 0
+        kafka.faults.add("Fetch", lose=True)
+        kafka.moves.fail_log_dir(1)
+        kafka.moves.stop_node(2)
+        for _ in range(2):
+            kafka.reset()
+            assert kafka.bootstrap == bootstrap
+            assert kafka.broker.broker.cluster.cluster_id == cluster_id
+            assert list(kafka.broker.broker.cluster.topics) == ["orders"]
+            assert kafka.records("orders") == []
+            assert kafka.exchange.all(MetadataRequest) == []
+            assert kafka.faults.all == []
+            assert kafka.committed("g") == {}
+            assert kafka.group("g").state == GroupSnapshot("g")
+            with pytest.raises(LookupError, match="expected a node that is down, got 2"):
+                kafka.moves.start_node(2)
+            with BlockingPeer(kafka.bootstrap.split(",")[1]) as other:
+                brokers = other.ask(MetadataRequest(topics=None), 12).brokers
+            assert [f"{node.host}:{node.port}" for node in brokers] == bootstrap.split(",")
+            kafka.produce("orders", "two")
+            assert [record.offset for record in kafka.records("orders")] == [0]
+
+
+def test_a_client_goes_on_after_a_new_beginning() -> None:
+    confluent_kafka = pytest.importorskip("confluent_kafka")
+
+    with Kafka(topics=["orders"]) as kafka:
+        producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap})
+        for value in (b"one", b"two"):
+            producer.produce("orders", value)
+            assert producer.flush(10) == 0
+            assert [record.value for record in kafka.records("orders")] == [value]
+            kafka.reset()
+
+
+def test_logs_on_disk_do_not_begin_again(tmp_path: Path) -> None:
+    with Kafka(topics=["orders"], data=tmp_path) as kafka:
+        kafka.produce("orders", "one")
+        with pytest.raises(ValueError, match="expected a broker with its logs in memory"):
+            kafka.reset()
+        assert len(kafka.records("orders")) == 1
+
+
+def test_what_a_coroutine_need_not_await() -> None:
+    """What the broker does is done when the call returns; `await` is allowed."""
+
+    async def main(kafka: Kafka) -> None:
+        kafka.moves.stop_node(2)
+        assert len(kafka.bootstrap.split(",")) == 1
+        await kafka.moves.start_node(2)
+        assert len(kafka.bootstrap.split(",")) == 2
+        with pytest.raises(LookupError, match="expected a node that is up, got 3"):
+            kafka.moves.stop_node(3)
+        kafka.create_topic("orders")
+        kafka.produce("orders", "one")
+        kafka.reset()
+        assert kafka.records("orders") == []
+
+    with Kafka(nodes=2) as kafka:
+        asyncio.run(main(kafka))
+        kafka.check()
 
 
 def test_topics_with_settings() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import struct
+import sys
 from dataclasses import dataclass, field
+from typing import Any
 
+import crc32c
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordwire.broker.log.partition_log import PartitionLog
+from coordwire.broker.log.partition_log import FoundTime, PartitionLog
 from coordwire.broker.log.refused_records import RefusedRecords
 from coordwire.broker.log.validation import AppendRules, one_batch
 from coordwire.enums import ErrorCode
@@ -208,6 +212,107 @@ def test_zstd_came_with_version_7() -> None:
     data = batch(b"a" * 100, codec="zstd")
     assert refused(PartitionLog(), data, version=6) is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     assert append(PartitionLog(), data, version=7) == 0
+
+
+# --- without a codec's library ---
+
+
+def compressed(*values: bytes, **options: Any) -> bytes:
+    pytest.importorskip("zstandard")
+    return batch(*values, codec="zstd", **options)
+
+
+def without_zstd(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+
+
+def changed(data: bytes, layout: str, position: int, value: int) -> bytes:
+    """A batch with another value in its header, and the checksum that fits."""
+    made = bytearray(data)
+    struct.pack_into(layout, made, position, value)
+    struct.pack_into(">I", made, 17, crc32c.crc32c(made[21:]))
+    return bytes(made)
+
+
+def test_records_are_stored_as_they_came_without_the_codec(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = compressed(b"a" * 50, b"b" * 50)
+    without_zstd(monkeypatch)
+    log = PartitionLog()
+    for rules in (RULES, AppendRules(codec="gzip"), AppendRules(compacted=True)):
+        appended = log.append(one_batch(data, 13), rules, NOW)
+        assert "zstandard" in (appended.missing_library or "")
+    appended = log.append(one_batch(batch(b"c"), 13), AppendRules(codec="zstd"), NOW)
+    assert "zstandard" in (appended.missing_library or "")
+    assert log.append(one_batch(batch(b"d"), 13), RULES, NOW).missing_library is None
+    assert log.end_offset == 8
+    monkeypatch.undo()
+    values = [value for _, value in records_of(log.read(0, 1 << 20).data)]
+    assert values == [b"a" * 50, b"b" * 50] * 3 + [b"c", b"d"]
+    assert log.read(0, 1).data[61:] == data[61:]
+
+
+def test_the_header_is_judged_without_the_codec(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = compressed(b"a" * 50, b"b" * 50)
+    without_zstd(monkeypatch)
+    log = PartitionLog()
+    assert refused(log, data[:-1] + bytes([data[-1] ^ 1])) is ErrorCode.CORRUPT_MESSAGE
+    for count in (-1, 0, 1, 3, (1 << 31) - 1):
+        assert refused(log, changed(data, ">i", 57, count)) is ErrorCode.INVALID_RECORD
+    far = changed(data, ">q", 35, NOW + 4_000_000)
+    assert refused(log, far) is ErrorCode.INVALID_TIMESTAMP
+    assert refused(log, data, AppendRules(before_max_ms=-2)) is ErrorCode.INVALID_TIMESTAMP
+    assert refused(log, changed(data, ">h", 21, 4 | 8)) is ErrorCode.INVALID_TIMESTAMP
+    assert append(log, far, AppendRules(append_time=True)) == 0
+    assert log.find_time(NOW, log.end_offset) == FoundTime(NOW, 0, 0)
+
+
+def test_times_are_found_in_what_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = compressed(b"a" * 50, b"b" * 50, b"c" * 50)
+    without_zstd(monkeypatch)
+    log = PartitionLog()
+    append(log, data)
+    append(log, batch(b"later", timestamp=NOW + 10))
+    assert log.find_time(NOW - 5, 4) == FoundTime(NOW, 0, 0)
+    assert log.find_time(NOW + 1, 4) == FoundTime(NOW + 2, 0, 0)  # no record of that time is passed over
+    assert log.find_time(NOW + 3, 4) == FoundTime(NOW + 10, 3, 0)
+    log.delete_before(1)
+    assert log.find_time(NOW, 4) == FoundTime(NOW, 1, 0)
+
+
+def test_a_batch_that_promises_too_many_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its header agrees with itself, so that only a reader with the codec finds out."""
+    most = (1 << 31) - 1
+    data = changed(changed(compressed(b"a" * 50), ">i", 57, most), ">i", 23, most - 1)
+    without_zstd(monkeypatch)
+    log = PartitionLog()
+    assert append(log, data) == 0
+    assert append(log, batch(b"next")) == most
+    assert log.find_time(NOW, log.end_offset) == FoundTime(NOW, 0, 0)
+    monkeypatch.undo()
+    with pytest.raises(RefusedRecords) as caught:
+        log.find_time(NOW, log.end_offset)
+    assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    with pytest.raises(RefusedRecords):
+        log.compact(NOW + 1, tombstones_ms=0)
+    assert log.end_offset == most + 1
+
+
+def test_compaction_keeps_what_it_cannot_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = compressed(b"old" * 50, b"other" * 50, keys=[b"k", b"k2"])
+    without_zstd(monkeypatch)
+    log = PartitionLog()
+    append(log, batch(b"1", b"2", keys=[b"a", b"a"]))
+    append(log, hidden)
+    append(log, batch(None, keys=[b"k"]))
+    append(log, batch(b"last", keys=[b"z"]))
+    for _ in range(2):
+        log.compact(NOW + 100, tombstones_ms=0)
+    monkeypatch.undo()
+    left = list(records_of(log.read(0, 1 << 20).data))
+    assert left == [(1, b"2"), (2, b"old" * 50), (3, b"other" * 50), (4, None), (5, b"last")]
+    for _ in range(2):
+        log.compact(NOW + 100, tombstones_ms=0)
+    assert [offset for offset, _ in records_of(log.read(0, 1 << 20).data)] == [1, 3, 5]
 
 
 def test_each_refused_record_is_named() -> None:

@@ -121,7 +121,7 @@ def test_a_node_goes_down_and_comes_back() -> None:
             unavailable = int(ErrorCode.LEADER_NOT_AVAILABLE)
             nodes, parts = await shown(peer)
             assert nodes == [1, 3]
-            assert sorted(parts) == [(0, 1, 0, [1], []), (0, 3, 0, [3], []), (unavailable, -1, 1, [], [2])]
+            assert sorted(parts) == [(0, 1, 0, [1], []), (0, 3, 0, [3], []), (unavailable, -1, 1, [2], [2])]
             with pytest.raises(LookupError, match="expected a node that is up, got 2"):
                 await broker.moves.stop_node(2)
             await broker.moves.start_node(2)

@@ -89,13 +89,35 @@ def kafka_settings():
 """
 
 WITH_OPTIONS = """
+import asyncio
+import pytest
+
 def test_one(kafka_session, kafka):
     assert kafka_session.bootstrap.count(",") == 1
     assert kafka_session.broker.broker.config == kafka.broker.broker.config
     assert kafka.broker.broker.config.coordinator.initial_rebalance_delay_ms == 3000
 
 def test_two(kafka):
-    assert kafka.records("none") == []
+    kafka.create_topic("none", cleanup_polcy="compact")
+
+async def waits(kafka):
+    await kafka.group("g").stable(timeout=0.05)
+
+def test_three(kafka):
+    asyncio.run(waits(kafka))
+
+@pytest.mark.kafka(nodez=3)
+def test_four(kafka):
+    pass
+
+def test_five(kafka):
+    kafka.group("g").wait(lambda group: group.nothing, "something")
+
+def test_six(kafka, monkeypatch):
+    from coordwire.broker.log.partition_log import PartitionLog
+    monkeypatch.setattr(PartitionLog, "limit", None)
+    kafka.produce("orders", "one")
+    kafka.records("orders")
 """
 
 
@@ -151,11 +173,63 @@ def test_what_a_failed_test_leaves(output: str) -> None:
 def test_options_and_settings_of_the_session(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(SETTINGS)
     output = run(tmp_path, WITH_OPTIONS, "--kafka-defaults", "--kafka-captures", "kept")
-    assert "1 failed, 1 passed in" in output
-    assert "expected a topic of the broker, got 'none'; there are: none" in output
-    (capture,) = (tmp_path / "kept").iterdir()
-    assert capture.name == "test_it.py-test_two.pcap"
-    assert f"capture: kept/{capture.name}" in output
+    assert "4 failed, 1 passed, 1 error in" in output
+    assert "expected a setting of a topic, got 'cleanup_polcy'; did you mean cleanup_policy?" in output
+    names = [f"test_it.py-test_{number}.pcap" for number in ("two", "three", "five", "six")]
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == sorted(names)
+    assert f"capture: kept/{names[0]}" in output
+
+
+def frames(output: str, test: str) -> set[str]:
+    """The files in the traceback of a test."""
+    report = re.split(r"^_+ (?:ERROR at setup of )?(\w+) _+$", output, flags=re.MULTILINE)
+    (text,) = [text for name, text in zip(report[1::2], report[2::2], strict=True) if name == test]
+    found = re.findall(r"^([\w./-]+\.py):\d+: ", text, re.MULTILINE)
+    return {Path(name).name for name in found}
+
+
+def test_a_mistake_is_shown_where_the_test_made_it(tmp_path: Path) -> None:
+    output = run(tmp_path, WITH_OPTIONS)
+    for test in ("test_two", "test_three", "test_five"):
+        assert frames(output, test) == {"test_it.py"}
+    assert frames(output, "test_four") == set()
+    wrong = "expected a setting of Broker or BrokerConfig, got 'nodez'; did you mean nodes?"
+    assert f"\nthe settings of the fixture: {wrong}\n" in output
+    assert "another exception occurred" not in output
+    # Nothing is hidden of what goes wrong in the broker, nor where all is asked for.
+    assert {"test_it.py", "cluster_view.py", "partition_log.py"} <= frames(output, "test_six")
+    full = run(tmp_path, WITH_OPTIONS, "--full-trace", "-k", "test_two")
+    assert {"test_it.py", "topic_making.py", "thread.py"} <= frames(full, "test_two")
+
+
+WITHOUT_A_CODEC = """
+import sys
+from coordwire.records import Record, encode_batch
+from tests.broker.blocking_peer import BlockingPeer
+from tests.broker.core import batch
+from coordwire.messages import ProduceRequest
+from coordwire.messages.produce import PartitionProduceData, TopicProduceData
+
+def test_stored(kafka, kafka_session, monkeypatch):
+    data = batch(b"one", codec="zstd")
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    for running in (kafka, kafka_session):
+        running.create_topic("orders")
+        with BlockingPeer(running.bootstrap) as peer:
+            part = PartitionProduceData(index=0, records=data)
+            topic = TopicProduceData(name="orders", partition_data=[part])
+            answer = peer.ask(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[topic]), 9)
+        assert answer.responses[0].partition_responses[0].error_code == 0
+    monkeypatch.undo()
+    assert [record.value for record in kafka.records("orders")] == [b"one"]
+"""
+
+
+def test_a_missing_codec_is_named_once(tmp_path: Path) -> None:
+    pytest.importorskip("zstandard")
+    output = run(tmp_path, WITHOUT_A_CODEC)
+    assert "1 passed" in output
+    assert output.count("zstd needs the package zstandard: pip install 'coordwire[compression]'") == 1
 
 
 def test_other_runs_import_nothing(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from coordwire.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from coordwire.patterns import RegularExpression
 
 from ..growth import work
 from .conftest import Run

@@ -52,16 +52,26 @@ Handler = Callable[[ApiCall], Message | None]
 """Gives the answer; None if it comes later, by `ApiCall.reply`."""
 
 
-def led_partition(call: ApiCall, topic: str, index: int, epoch: int = -1) -> ClusterPartition | ErrorCode:
-    """A partition that this node leads, in the epoch that the client knows (-1 for any); else why not."""
+def led_partition(
+    call: ApiCall, topic: str, index: int, epoch: int = -1, *, follower: bool = False
+) -> ClusterPartition | ErrorCode:
+    """A partition that this node leads, in the epoch that the client knows (-1 for any); else why not.
+
+    follower: one that it follows will do.
+    """
     if call.refused and (topic, index) in call.refused:
         return call.refused[topic, index]
     partition = call.cluster.partition(topic, index)
     if partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if partition.leader != call.node:
+    hosted = call.node in partition.replicas
+    if hosted and not call.cluster.replication.is_online(call.node):
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    if not hosted:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     if epoch >= 0 and epoch != partition.leader_epoch:
         fenced = epoch < partition.leader_epoch
         return ErrorCode.FENCED_LEADER_EPOCH if fenced else ErrorCode.UNKNOWN_LEADER_EPOCH
+    if partition.leader != call.node and not follower:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
     return partition

@@ -19,7 +19,7 @@ class BrokerSetting:
     """One setting. read_only: it cannot be changed while the broker runs. given: it is in the broker's own
     configuration, as no default would do."""
 
-    value: str
+    value: str | None
     type: ConfigType
     read_only: bool = True
     given: bool = False
@@ -59,6 +59,9 @@ def broker_settings(cluster: ClusterState, node: int) -> dict[str, BrokerSetting
     found["group.consumer.migration.policy"] = BrokerSetting(groups.migration_policy.value, ConfigType.STRING)
     found["group.consumer.assignors"] = BrokerSetting(",".join(groups.consumer_assignors), ConfigType.LIST)
     found["listeners"] = found["advertised.listeners"] = BrokerSetting(listener, ConfigType.LIST, given=True)
+    found["broker.rack"] = BrokerSetting(address.rack, ConfigType.STRING, given=address.rack is not None)
+    selector = config.replica_selector_class
+    found["replica.selector.class"] = BrokerSetting(selector, ConfigType.STRING, given=selector is not None)
     for setting in TOPIC_SETTINGS.values():
         if setting.synonym:
             value = config.topic_defaults.get(setting.name, setting.default)

@@ -3,7 +3,8 @@
 Strategy: read all partitions; if that is too little, and nothing is wrong, listen to their logs and read
 again when enough was appended, or when the client's time is over. Rules: the byte limits are Kafka's, with
 whole batches only: the first partition that has records gives at least one, whatever its size; the others
-keep to what is left.
+keep to what is left. From version 11 on followers are read too, and a leader names the follower in the
+consumer's rack, where the broker is set so.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ __all__ = ["fetch"]
 
 _TOPIC_IDS = 13
 _NODE_ENDPOINTS = 16
+_FOLLOWERS = 11
+"""The version from which on consumers may read from followers (KIP-392)."""
+
 _NO_ID = UUID(int=0)
 
 WantedPartitions = list[tuple[FetchKey, FetchPartition]]
@@ -124,7 +128,12 @@ class _Attempt:
             name = self._name(key)
             data = self._partition(name, key, partition, budget - total, total == 0)
             total += len(data.records or b"")
-            urgent = urgent or bool(data.error_code) or data.diverging_epoch.epoch >= 0
+            urgent = (
+                urgent
+                or bool(data.error_code)
+                or data.diverging_epoch.epoch >= 0
+                or data.preferred_read_replica >= 0
+            )
             found.append((key, name or "", data))
         if not urgent and total < self.request.min_bytes:
             return None
@@ -143,7 +152,8 @@ class _Attempt:
         if name is None:
             error = ErrorCode.UNKNOWN_TOPIC_ID
             return PartitionData(partition_index=index, error_code=int(error), high_watermark=-1, records=b"")
-        partition = led_partition(self.call, name, index, wanted.current_leader_epoch)
+        follower = self.call.version >= _FOLLOWERS
+        partition = led_partition(self.call, name, index, wanted.current_leader_epoch, follower=follower)
         if isinstance(partition, ErrorCode):
             data = PartitionData(
                 partition_index=index, error_code=int(partition), high_watermark=-1, records=b""
@@ -163,6 +173,12 @@ class _Attempt:
             aborted_transactions=[] if self.committed else None,
             records=b"",
         )
+        if partition.leader == self.call.node:
+            replication, rack = self.call.cluster.replication, self.request.rack_id
+            replica = replication.read_replica(partition, rack, wanted.fetch_offset)
+            if replica is not None:
+                data.preferred_read_replica = replica
+                return data
         if wanted.last_fetched_epoch >= 0:
             epoch, end = log.epoch_end(wanted.last_fetched_epoch)
             if epoch < wanted.last_fetched_epoch or end < wanted.fetch_offset:
@@ -176,6 +192,7 @@ class _Attempt:
                 partition_index=index, error_code=refusal.code, high_watermark=-1, records=b""
             )
         except OSError:
+            log.storage_failed()
             error = ErrorCode.KAFKA_STORAGE_ERROR
             return PartitionData(partition_index=index, error_code=int(error), high_watermark=-1, records=b"")
         data.records = read.data
@@ -199,7 +216,7 @@ class _Attempt:
                 topic = topics[key[:2]] = FetchableTopicResponse(topic=key[0], topic_id=key[1], partitions=[])
                 response.responses.append(topic)
             topic.partitions.append(data)
-            if data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            if data.error_code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
                 moved.add(data.current_leader.leader_id)
         if moved and self.call.version >= _NODE_ENDPOINTS:
             known = self.call.cluster.nodes

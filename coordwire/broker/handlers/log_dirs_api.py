@@ -6,6 +6,7 @@ clients expect one.
 
 from __future__ import annotations
 
+from coordwire.broker.cluster_nodes import LogDirState
 from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
@@ -44,12 +45,16 @@ def describe_log_dirs(call: ApiCall) -> DescribeLogDirsResponse:
         ]
         if partitions:
             topics.append(DescribeLogDirsTopic(name=topic.name, partitions=partitions))
-    place = cluster.logs.directory(call.node)
+    place, node = cluster.logs.directory(call.node), cluster.nodes[call.node]
     try:
         total, usable = place.space()
         error = ErrorCode.NONE
     except OSError:
-        total, usable, error = -1, -1, ErrorCode.KAFKA_STORAGE_ERROR
+        error = ErrorCode.KAFKA_STORAGE_ERROR
+    if node.log_dir is LogDirState.FULL:
+        usable = 0
+    if error or node.log_dir is LogDirState.OFFLINE:
+        topics, total, usable, error = [], -1, -1, ErrorCode.KAFKA_STORAGE_ERROR
     return DescribeLogDirsResponse(
         results=[
             DescribeLogDirsResult(
@@ -74,7 +79,9 @@ def alter_log_dirs(call: ApiCall) -> AlterReplicaLogDirsResponse:
             for index in topic.partitions:
                 known = call.cluster.partition(topic.name, index)
                 error = ErrorCode.NONE
-                if folder.path != own:
+                if call.cluster.nodes[call.node].log_dir is LogDirState.OFFLINE:
+                    error = ErrorCode.KAFKA_STORAGE_ERROR
+                elif folder.path != own:
                     error = ErrorCode.LOG_DIR_NOT_FOUND
                 elif known is None or call.node not in known.replicas:
                     error = ErrorCode.REPLICA_NOT_AVAILABLE

@@ -132,13 +132,13 @@ def _described(call: ApiCall, topic: ClusterTopic, operations: int) -> MetadataR
 
 
 def _replicas(call: ApiCall, partition: ClusterPartition) -> dict[str, Any]:
-    """What is said of a partition's replicas; those on nodes that are down are not in sync."""
-    up = [node for node in partition.replicas if node in call.cluster.nodes]
+    """What is said of a partition's replicas."""
+    online = call.cluster.replication.online(partition)
     return {
         "error_code": 0 if partition.leader >= 0 else int(ErrorCode.LEADER_NOT_AVAILABLE),
         "replica_nodes": list(partition.replicas),
-        "isr_nodes": up,
-        "offline_replicas": [node for node in partition.replicas if node not in up],
+        "isr_nodes": list(partition.isr),
+        "offline_replicas": [node for node in partition.replicas if node not in online],
     }
 
 

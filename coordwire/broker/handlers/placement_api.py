@@ -1,7 +1,6 @@
 """Where partitions are: ElectLeaders, AlterPartitionReassignments, ListPartitionReassignments.
 
-Rules: all replicas are in sync, so an election that is needed succeeds, and a reassignment is complete when
-it is answered: none is ever under way.
+Rules: replicas share a log, so that a reassignment is complete when it is answered: none is ever under way.
 """
 
 from __future__ import annotations
@@ -59,11 +58,23 @@ def _elected(call: ApiCall, topic: str, index: int, kind: int) -> PartitionResul
     partition = call.cluster.partition(topic, index)
     if partition is None:
         error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}"
+    elif kind == _UNCLEAN and partition.leader == -1:
+        error, message = _uncleanly(call, partition)
     elif kind == _UNCLEAN or partition.leader == partition.replicas[0]:
         error, message = ErrorCode.ELECTION_NOT_NEEDED, "the partition has the leader that is wanted"
+    elif partition.leader == -1 or partition.replicas[0] not in partition.isr:
+        error, message = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "the preferred leader is not in sync"
     else:
         error, message = _moved(call, partition, partition.replicas[0])
     return PartitionResult(partition_id=index, error_code=int(error), error_message=message or None)
+
+
+def _uncleanly(call: ApiCall, partition: ClusterPartition) -> tuple[ErrorCode, str]:
+    """Let any replica lead that is online."""
+    online = call.cluster.replication.online(partition)
+    if not online:
+        return ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "no replica is online"
+    return _moved(call, partition, online[0])
 
 
 def _moved(call: ApiCall, partition: ClusterPartition, node: int) -> tuple[ErrorCode, str]:
@@ -71,6 +82,7 @@ def _moved(call: ApiCall, partition: ClusterPartition, node: int) -> tuple[Error
         call.cluster.move_leader(partition, node)
     except OSError as error:
         return ErrorCode.KAFKA_STORAGE_ERROR, str(error)
+    call.cluster.replication.topic_changed(call.cluster.topics[partition.topic])
     return ErrorCode.NONE, ""
 
 
@@ -119,6 +131,7 @@ def _reassigned(
             cluster.logs.partition_changed(cluster.topics[topic], partition)
         except OSError as failure:
             return ErrorCode.KAFKA_STORAGE_ERROR, str(failure)
+        cluster.replication.topic_changed(cluster.topics[topic])
     return error, message
 
 

@@ -1,7 +1,7 @@
 """Produce: record batches to the ends of logs.
 
-Rules: each partition has its own outcome. As there is one replica, acks 1 and all (-1) are answered at once;
-acks 0 is not answered, and an error closes the connection, as it does on a Kafka broker.
+Rules: each partition has its own outcome. As all replicas share a log, acks 1 and all (-1) are answered at
+once; acks 0 is not answered, and an error closes the connection, as it does on a Kafka broker.
 """
 
 from __future__ import annotations
@@ -93,12 +93,14 @@ def _partition(
             if partition is ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 _name_leader(call, topic, answer, response)
             raise RefusedRecords(partition)
-        if request.acks == -1 and topic.settings.number("min.insync.replicas") > len(partition.replicas):
-            raise RefusedRecords(ErrorCode.NOT_ENOUGH_REPLICAS)
+        if request.acks == -1:
+            call.cluster.replication.check_in_sync(partition)
         batch = one_batch(part.records, call.version)
         if batch.transactional:
             _check_transaction(call, partition, batch, joined)
         appended = partition.log.append(batch, topic.rules, call.cluster.clock())
+        if appended.missing_library is not None:
+            call.cluster.stored_unread(appended.missing_library)
     except RefusedRecords as refusal:
         answer.error_code = refusal.code
         answer.error_message = refusal.message

@@ -308,6 +308,7 @@ def _store(cluster: ClusterState, kind: int, name: str, settings: dict[str, str]
         topic = cluster.topics[name]
         topic.settings.own = settings
         topic.apply_settings()
+        cluster.replication.topic_changed(topic)
         try:
             cluster.logs.topic_changed(topic)
         except OSError as error:

@@ -14,9 +14,12 @@ from uuid import uuid4
 
 from coordwire.broker.cluster_state import ClusterState
 from coordwire.broker.cluster_topics import ClusterPartition, ClusterTopic
+from coordwire.broker.harness.topic_making import make_topic
+from coordwire.broker.log.refused_records import RefusedRecords
 from coordwire.broker.log.validation import one_batch
 from coordwire.codec import Message
 from coordwire.coordinator import RequestContext
+from coordwire.enums import ErrorCode
 from coordwire.messages import OffsetFetchRequest
 from coordwire.messages.offset_fetch import OffsetFetchRequestGroup
 from coordwire.records import ControlType, Header, Record, batches, encode_batch
@@ -64,12 +67,14 @@ def committed_offsets(cluster: ClusterState, group_id: str) -> dict[tuple[str, i
     }
 
 
-def known_topic(cluster: ClusterState, name: str) -> ClusterTopic:
-    """A topic. Raises `KeyError`."""
+def _topic_to_write(cluster: ClusterState, name: str) -> ClusterTopic:
+    """A topic, made if a client that asks for it would get it. Raises `LookupError`, `ValueError`."""
+    if name not in cluster.topics and cluster.config.auto_create_topics:
+        make_topic(cluster, name)
     topic = cluster.topics.get(name)
     if topic is None:
         known = ", ".join(sorted(cluster.topics)) or "none"
-        raise KeyError(f"expected a topic of the broker, got {name!r}; there are: {known}")
+        raise LookupError(f"expected a topic of the broker, got {name!r}; there are: {known}")
     return topic
 
 
@@ -84,17 +89,21 @@ def produce_records(
     timestamp: int | None = None,
 ) -> list[StoredRecord]:
     """Append records to a partition, as one batch of a producer would be; what was written."""
-    topic = known_topic(cluster, name)
+    pairs = tuple((label, _bytes(value)) for label, value in (headers or {}).items())
+    content = [(_bytes(key), _bytes(value)) for value in values]
+    topic = _topic_to_write(cluster, name)
     place = topic.partition(partition)
     if place is None:
-        raise KeyError(f"expected a partition of {name} below {len(topic.partitions)}, got {partition}")
+        raise LookupError(f"expected a partition of {name} below {len(topic.partitions)}, got {partition}")
     now = cluster.clock() if timestamp is None else timestamp
-    pairs = tuple((label, _bytes(value)) for label, value in (headers or {}).items())
-    records = [Record(timestamp=now, key=_bytes(key), value=_bytes(value), headers=pairs) for value in values]
+    records = [Record(timestamp=now, key=own, value=value, headers=pairs) for own, value in content]
     if not records:
         return []
     batch = one_batch(encode_batch(records, base_offset=0), _PRODUCE_VERSION)
-    base = place.log.append(batch, topic.rules, cluster.clock()).base_offset
+    try:
+        base = place.log.append(batch, topic.rules, cluster.clock()).base_offset
+    except RefusedRecords as refusal:
+        raise ValueError(_refused_text(refusal)) from None
     return [
         StoredRecord(name, partition, base + number, now, record.key, record.value, pairs)
         for number, record in enumerate(records)
@@ -102,13 +111,22 @@ def produce_records(
 
 
 def _bytes(value: Value) -> bytes | None:
+    if value is not None and not isinstance(value, (bytes, str)):
+        raise TypeError(f"expected bytes, text or None, got {type(value).__name__}")
     return value.encode() if isinstance(value, str) else value
 
 
+def _refused_text(refusal: RefusedRecords) -> str:
+    """Why records were refused, with Kafka's name for it and the first record that is wrong."""
+    reasons = [refusal.message, *(f"records[{number}]: {reason}" for number, reason in refusal.records[:1])]
+    return ": ".join([ErrorCode(refusal.code).name, *(reason for reason in reasons if reason)])
+
+
 def read_records(cluster: ClusterState, name: str, *, committed: bool) -> list[StoredRecord]:
-    """The records of a topic, partition after partition."""
-    topic = known_topic(cluster, name)
-    return [record for place in topic.partitions for record in _records(place, committed)]
+    """The records of a topic, partition after partition; none if it is not there."""
+    topic = cluster.topics.get(name)
+    partitions = () if topic is None else topic.partitions
+    return [record for place in partitions for record in _records(place, committed)]
 
 
 def _records(place: ClusterPartition, committed: bool) -> Iterable[StoredRecord]:

@@ -6,20 +6,23 @@
         assert [record.value for record in kafka.records("orders")] == [b"one"]
 
 Strategy: the broker runs on a thread of its own, so that clients that block and coroutines of any loop reach
-it alike. What is read or written at once is a plain call; what is waited for is a `Settled`, which blocks in
-plain code and is awaited in coroutines. Rules: `check` reports what a test must not leave unseen.
+it alike. What the broker does is done when the call returns; what clients must do first (groups, faults) is
+a `Settled`, which blocks in plain code and is awaited in coroutines. Rules: `check` reports what a test must
+not leave unseen. The pytest plugin shows a mistake where the test made it, without the calls in here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from coordwire.broker.broker import Broker
 from coordwire.broker.broker_config import BrokerConfig
 from coordwire.broker.cluster_moves import ClusterMoves
+from coordwire.broker.cluster_state import ClusterState
 from coordwire.broker.harness.cluster_view import (
     StoredRecord,
     Value,
@@ -29,18 +32,25 @@ from coordwire.broker.harness.cluster_view import (
 )
 from coordwire.broker.harness.exchange_log import Exchange
 from coordwire.broker.harness.group_watch import GroupUnderTest
+from coordwire.broker.harness.topic_making import make_topic
 from coordwire.broker.harness.traffic import Traffic
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.thread import BrokerThread
+from coordwire.message_names import suggestion
 
 __all__ = ["Kafka"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Kafka:
     """A broker, or a cluster of several, for tests; a context manager. broker: it, on its thread.
 
-    kafka_defaults: with Kafka's own delays and time-outs. Other settings are those of `Broker` (nodes,
-    topics, data, tls) and of `BrokerConfig`, by their names. Raises `TypeError` for others.
+    config: the broker's settings, instead of those that fit tests. kafka_defaults: with Kafka's own delays
+    and time-outs. Other settings are those of `Broker` (nodes, topics, data, tls) and fields of
+    `BrokerConfig`, by their names; they change what `config` says. Raises `TypeError` for others,
+    `ValueError` for wrong values.
     """
 
     def __init__(
@@ -48,13 +58,21 @@ class Kafka:
         *,
         topics: Mapping[str, int] | Iterable[str] = (),
         nodes: int = 1,
+        config: BrokerConfig | None = None,
         kafka_defaults: bool = False,
         data: str | Path | None = None,
         tls: Any = None,
         **settings: Any,
     ) -> None:
-        made = BrokerConfig.kafka if kafka_defaults else BrokerConfig
-        config = made(**settings)
+        if config is not None and kafka_defaults:
+            raise TypeError("expected config or kafka_defaults, got both")
+        known = [one.name for one in fields(BrokerConfig)]
+        for name in settings:
+            if name not in known:
+                hint = suggestion(name, [*known, "topics", "nodes", "config", "data", "tls"])
+                raise TypeError(f"expected a setting of Broker or BrokerConfig, got {name!r}{hint}")
+        base = BrokerConfig.kafka() if kafka_defaults else config or BrokerConfig()
+        config = replace(base, **settings)
         self.traffic = Traffic()
         self.exchange = Exchange(self.traffic)
         broker = Broker(topics=topics, nodes=nodes, config=config, data=data, tls=tls, traffic=self.traffic)
@@ -88,18 +106,14 @@ class Kafka:
 
     # --- topics and records ---
 
-    def create_topic(self, name: str, partitions: int = 1, **settings: object) -> None:
-        """Make a topic. settings: Kafka's, with underscores for dots: `cleanup_policy="compact"`."""
-        own = {label.replace("_", "."): str(value) for label, value in settings.items()}
+    def create_topic(
+        self, name: str, partitions: int = 1, *, replication_factor: int = -1, **settings: object
+    ) -> None:
+        """Make a topic. settings: Kafka's, with underscores for dots: `cleanup_policy="compact"`.
 
-        def make(broker: Broker) -> None:
-            cluster = broker.cluster
-            if name in cluster.topics:
-                raise ValueError(f"expected a new topic, got {name!r}, which is there")
-            factor = min(cluster.config.default_replication_factor, len(cluster.nodes))
-            cluster.create_topic(name, partitions, replication_factor=factor, settings=own)
-
-        self.broker.call(make)
+        replication_factor: -1 for the broker's default. Raises `ValueError` for what a Kafka broker refuses.
+        """
+        self._call(make_topic, name, partitions, replication_factor, settings)
 
     def produce(
         self,
@@ -110,34 +124,56 @@ class Kafka:
         headers: Mapping[str, Value] | None = None,
         timestamp: int | None = None,
     ) -> list[StoredRecord]:
-        """Append records to a partition of a topic; what was written."""
-        return self.broker.call(
-            lambda broker: produce_records(
-                broker.cluster,
-                topic,
-                values,
-                key=key,
-                partition=partition,
-                headers=headers,
-                timestamp=timestamp,
-            )
+        """Append records to a partition of a topic, which is made if clients would make it; what was written.
+
+        Raises `LookupError` for a topic or a partition that is not there, `ValueError` for records that a
+        Kafka broker refuses, `TypeError` for what is neither bytes nor text nor None.
+        """
+        return self._call(
+            produce_records, topic, values, key=key, partition=partition, headers=headers, timestamp=timestamp
         )
 
     def records(self, topic: str, *, committed: bool = False) -> list[StoredRecord]:
-        """All records of a topic. committed: without those of transactions that are open or aborted."""
-        return self.broker.call(lambda broker: read_records(broker.cluster, topic, committed=committed))
+        """All records of a topic; none of one that is not there.
+
+        committed: without those of transactions that are open or aborted.
+        """
+        return self._call(read_records, topic, committed=committed)
+
+    def _call(
+        self, action: Callable[Concatenate[ClusterState, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """What an action on the cluster gives, in the broker's own thread."""
+
+        def run(broker: Broker) -> T:
+            return action(broker.cluster, *args, **kwargs)
+
+        return self.broker.call(run)
+
+    @property
+    def missing_libraries(self) -> set[str]:
+        """Why records were stored that the broker could not read: codecs that are not installed."""
+        return self.broker.call(lambda broker: set(broker.cluster.missing_libraries))
 
     # --- groups ---
 
     def committed(self, group_id: str) -> dict[tuple[str, int], int]:
         """What a group has committed, by topic and partition."""
-        return self.broker.call(lambda broker: committed_offsets(broker.cluster, group_id))
+        return self._call(committed_offsets, group_id)
 
     def group(self, group_id: str) -> GroupUnderTest:
         """A group, whether it is there yet or not."""
         return GroupUnderTest(self.broker, group_id)
 
-    # --- the end of a test ---
+    # --- between tests and at their end ---
+
+    def reset(self) -> None:
+        """Begin again as it was started: without records, groups, faults, and what a test made.
+
+        The addresses stay, connections end. Raises `ValueError` for logs on disk.
+        """
+        self.broker.wait(self.broker.broker.reset)
+        self.traffic.clear()
 
     def check(self) -> None:
         """Raise `AssertionError` if a fault never fired, or a coroutine has not awaited what it waits for."""

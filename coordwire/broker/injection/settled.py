@@ -14,11 +14,20 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 from collections.abc import Callable, Generator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 __all__ = ["Settled", "Waits"]
 
 T = TypeVar("T")
+
+
+def _has_running_loop() -> bool:
+    """Whether this thread runs a coroutine."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class Settled(Generic[T]):
@@ -54,13 +63,14 @@ class Settled(Generic[T]):
             self._give_up()
         return waiting.result()
 
-    def block(self) -> None:
+    def block(self) -> Self:
         """Wait in this thread."""
         self.awaited = True
         done, _ = concurrent.futures.wait((self._future,), self._timeout)
         if not done:
             self._give_up()
         self._future.result()
+        return self
 
     def _give_up(self) -> None:
         self._future.cancel()
@@ -87,13 +97,10 @@ class Waits:
     ) -> Settled[T]:
         """A result: there already in a thread without a running event loop, else to be awaited."""
         made = Settled(future, timeout, what, instead)
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            made.block()
-        else:
-            self._made = [one for one in self._made if not one.awaited]
-            self._made.append(made)
+        if not _has_running_loop():
+            return made.block()
+        self._made = [one for one in self._made if not one.awaited]
+        self._made.append(made)
         return made
 
     def unawaited(self) -> list[str]:

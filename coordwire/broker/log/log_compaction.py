@@ -4,7 +4,8 @@ Strategy: two passes over the batches up to a limit; the first finds the last of
 writes each batch again with the records that stay, at their offsets. Rules: records of aborted transactions
 go; a record without a key goes. A tombstone stays until the batch's delete horizon, which the first
 compaction after it sets, is over; so does the marker of a transaction that has no other record left. A batch
-that loses nothing keeps its bytes.
+that loses nothing keeps its bytes. So does a batch whose codec's library is not installed: its keys are not
+known, so the tombstones after it stay too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from coordwire.errors import CodecUnavailable
 from coordwire.records import Record, RecordBatch, encode_batch
 from coordwire.segments import AbortedTransaction
 
@@ -60,20 +62,31 @@ def compacted(
     aborted: the aborted transactions among them. tombstones_ms: how long a tombstone stays.
     """
     last: dict[bytes, int] = {}
-    for batch, state in _scan(batches, aborted):
+    unread = len(batches)
+    """The first batch that cannot be read."""
+    for number, (batch, state) in enumerate(_scan(batches, aborted)):
         if batch.is_control:
             state.end(batch)
         elif not state.drops(batch):
-            last |= {bytes(record.key): record.offset for record in batch if record.key is not None}
+            records = _records(batch)
+            if records is None:
+                unread = min(unread, number)
+            else:
+                last |= {bytes(record.key): record.offset for record in records if record.key is not None}
     left: list[bytes | None] = []
-    for batch, state in _scan(batches, aborted):
+    for number, (batch, state) in enumerate(_scan(batches, aborted)):
         over = batch.delete_horizon_ms is not None and batch.delete_horizon_ms <= now
         if batch.is_control:
             goes = not state.end(batch)
             left.append(None if goes and over else _written(batch, list(batch), goes, now + tombstones_ms))
             continue
-        records = list(batch)
-        kept = [] if state.drops(batch) else [one for one in records if _stays(one, last, over)]
+        records = [] if state.drops(batch) else _records(batch)
+        if records is None:
+            left.append(bytes(batch.raw))
+            if batch.transactional:
+                state.open.add(batch.producer_id)
+            continue
+        kept = [one for one in records if _stays(one, last, over and number < unread)]
         if not kept:
             left.append(None)
             continue
@@ -85,6 +98,14 @@ def compacted(
         else:
             left.append(_written(batch, kept, removed, now + tombstones_ms))
     return left
+
+
+def _records(batch: RecordBatch) -> list[Record] | None:
+    """Its records; None without the codec's library."""
+    try:
+        return list(batch)
+    except CodecUnavailable:
+        return None
 
 
 def _stays(record: Record, last: dict[bytes, int], over: bool) -> bool:

@@ -1,9 +1,10 @@
 """The log of one partition: it gives offsets, keeps batches, and finds them by offset, time and epoch.
 
 Strategy: the bytes are a `Storage`'s; where they are, which producers wrote them and which leaders, is in
-memory. With one replica a record is committed when it is appended: the high watermark is the log's end. The
-last stable offset is where the oldest open transaction begins. Rules: a batch is in the log whole or not at
-all; whole batches are read. `on_append` is called after the log has changed, so that parked fetches go on.
+memory. All replicas share the log, so that a record is committed when it is appended: the high watermark is
+the log's end, but while too few replicas are in sync (`hold`). The last stable offset is where the oldest
+open transaction begins. Rules: a batch is in the log whole or not at all; whole batches are read. `listeners`
+are called after the log has changed, so that parked fetches go on.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from coordwire.broker.log.batch_table import BatchPlace, BatchTable
 from coordwire.broker.log.leader_epochs import LeaderEpochs
@@ -21,12 +23,12 @@ from coordwire.broker.log.refused_records import RefusedRecords
 from coordwire.broker.log.storage import MemoryStorage, Storage
 from coordwire.broker.log.validation import AppendRules, stamped, validated
 from coordwire.enums import ErrorCode
-from coordwire.errors import CoordwireError
+from coordwire.errors import CodecUnavailable, CoordwireError
 from coordwire.messages.control_records import EndTxnMarker
 from coordwire.records import ControlType, RecordBatch, batches, control_record, encode_batch
 from coordwire.segments import AbortedTransaction
 
-__all__ = ["Appended", "FoundTime", "LoadedLog", "PartitionLog", "Read"]
+__all__ = ["Appended", "FoundTime", "LoadedLog", "LogWatch", "PartitionLog", "Read"]
 
 _NO_TIMESTAMP = -1
 
@@ -34,12 +36,14 @@ _NO_TIMESTAMP = -1
 @dataclass(frozen=True, slots=True)
 class Appended:
     """What became of a batch. append_time: the broker's time in it, -1 where it has its producer's.
-    duplicate: it was in the log already, and is there once."""
+    duplicate: it was in the log already, and is there once. missing_library: why its records were not
+    read."""
 
     base_offset: int
     last_offset: int
     append_time: int
     duplicate: bool = False
+    missing_library: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,16 @@ class FoundTime:
     epoch: int
 
 
+class LogWatch(Protocol):
+    """Who watches over the place that keeps a log."""
+
+    def before_append(self) -> None:
+        """Raise `OSError` if there is no room."""
+
+    def failed(self) -> None:
+        """The place has failed."""
+
+
 @dataclass(slots=True)
 class LoadedLog:
     """What was in a storage when it was opened."""
@@ -75,7 +89,8 @@ class PartitionLog:
     """A log; empty, or with what was loaded.
 
     epoch: of the leader that appends now. listeners: called with the number of new bytes after each append,
-    and with 0 after any other change of what can be read.
+    and with 0 after any other change of what can be read. watch: called before each append, and
+    after a failure of the storage.
     """
 
     def __init__(
@@ -93,19 +108,29 @@ class PartitionLog:
         self.epoch = max(epoch, self.epochs.latest)
         self.epochs.assign(self.epoch, self.end_offset)
         self.listeners: dict[object, Callable[[int], None]] = {}
+        self.watch: LogWatch | None = None
+        self._held: int | None = None
 
     # --- how far it goes ---
 
     @property
     def high_watermark(self) -> int:
         """The offset after the last committed record."""
-        return self.end_offset
+        return self.end_offset if self._held is None else min(self._held, self.end_offset)
+
+    def hold(self, held: bool) -> None:
+        """Whether the high watermark stays where it is, as too few replicas are in sync."""
+        if not held and self._held is not None:
+            self._held = None
+            self._changed(0)
+        elif held and self._held is None:
+            self._held = self.end_offset
 
     @property
     def last_stable_offset(self) -> int:
         """Up to here every transaction has ended."""
         first = self.producers.first_unstable_offset
-        return self.end_offset if first is None else min(first, self.end_offset)
+        return self.high_watermark if first is None else min(first, self.high_watermark)
 
     @property
     def size(self) -> int:
@@ -125,7 +150,8 @@ class PartitionLog:
         base = self.end_offset
         data = stamped(valid.data, base, self.epoch, valid.max_timestamp, rules.append_time)
         self._add(data)
-        return Appended(base, self.end_offset - 1, now if rules.append_time else _NO_TIMESTAMP)
+        append_time = now if rules.append_time else _NO_TIMESTAMP
+        return Appended(base, self.end_offset - 1, append_time, missing_library=valid.missing_library)
 
     def append_own(self, data: bytes) -> Appended:
         """Add a batch that the broker made itself: a coordinator's records, or a transaction's marker.
@@ -168,8 +194,11 @@ class PartitionLog:
             batch.base_offset, batch.last_offset, len(data), batch.max_timestamp, batch.partition_leader_epoch
         )
         try:
+            if self.watch is not None:
+                self.watch.before_append()
             self._storage.append(data, place, self.producers.entries)
         except OSError as error:
+            self.storage_failed()
             raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
         self._table.add(place)
         self.end_offset = place.last_offset + 1
@@ -178,6 +207,11 @@ class PartitionLog:
             self._aborted.append(aborted)
             self._storage.aborted(aborted)
         self._changed(len(data))
+
+    def storage_failed(self) -> None:
+        """What keeps its bytes has raised `OSError`."""
+        if self.watch is not None:
+            self.watch.failed()
 
     def _changed(self, size: int) -> None:
         for listener in list(self.listeners.values()):
@@ -257,13 +291,28 @@ class PartitionLog:
             if place.max_timestamp < timestamp:
                 continue
             try:
-                for batch in batches(self._storage.read(later, later + 1)):
-                    for record in batch:
-                        if record.timestamp >= timestamp and record.offset >= self.start_offset:
-                            found = FoundTime(record.timestamp, record.offset, place.epoch)
-                            return found if record.offset < limit else None
-            except CoordwireError as error:  # what is on disk has changed, or a codec's library is gone
+                found = self._time_within(later, timestamp)
+            except CoordwireError as error:  # what is on disk has changed
                 raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+            if found is not None:
+                return found if found.offset < limit else None
+        return None
+
+    def _time_within(self, number: int, timestamp: int) -> FoundTime | None:
+        """The first record of a batch at or after a time. Raises `CoordwireError`.
+
+        Without the codec's library it is the batch's first record, so that no later one is passed over.
+        """
+        epoch = self._table[number].epoch
+        for batch in batches(self._storage.read(number, number + 1)):
+            try:
+                for record in batch:
+                    if record.timestamp >= timestamp and record.offset >= self.start_offset:
+                        return FoundTime(record.timestamp, record.offset, epoch)
+            except CodecUnavailable:
+                first, latest = batch.base_timestamp, batch.max_timestamp
+                stamp = first if timestamp <= first <= latest else latest
+                return FoundTime(stamp, max(batch.base_offset, self.start_offset), epoch)
         return None
 
     def latest_time(self) -> FoundTime | None:
@@ -339,7 +388,7 @@ class PartitionLog:
             old = [one for number in range(end) for one in batches(self._storage.read(number, number + 1))]
             aborted = self._aborted_within(0, old[-1].last_offset + 1)
             left = compacted(old, aborted, now=now, tombstones_ms=tombstones_ms)
-        except CoordwireError as error:  # a codec's library is not there
+        except CoordwireError as error:  # damaged since they were checked
             raise RefusedRecords(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
         self._storage.rewrite(0, left)
         table = BatchTable()

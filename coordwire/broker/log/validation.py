@@ -5,6 +5,8 @@ checksum, offsets that count from 0, timestamps in their range, keys where the t
 offsets, leader epoch and largest timestamp are written over the producer's; the bytes of the records stay as
 they came, but where the topic has a codec of its own. Rules: nothing is believed before the checksum; one
 copy is made. The records' offsets are checked without compression too, where Kafka does not look at them.
+Where a codec's library is not installed, the batch's header is checked alone, and the bytes stay as they
+came: a Kafka broker has all codecs, so that no client expects a refusal.
 """
 
 from __future__ import annotations
@@ -49,11 +51,13 @@ class AppendRules:
 
 @dataclass(slots=True)
 class ValidBatch:
-    """A batch that may be appended. data: its bytes, still with the producer's offsets."""
+    """A batch that may be appended. data: its bytes, still with the producer's offsets. missing_library: why
+    its records were not read, or not compressed by the topic's codec; None where nothing is missing."""
 
     batch: RecordBatch
     data: bytes | memoryview
     max_timestamp: int
+    missing_library: str | None = None
 
 
 def one_batch(data: bytes | None, version: int) -> RecordBatch:
@@ -112,17 +116,21 @@ def validated(batch: RecordBatch, rules: AppendRules, now: int) -> ValidBatch:
         raise _invalid("clients may not write control records")
     if batch.producer_id >= 0 and batch.base_sequence < 0:
         raise _invalid(f"producer {batch.producer_id} sends the sequence number {batch.base_sequence}")
-    codec = _codec(batch)
+    _codec(batch)
+    data: bytes | memoryview = batch.raw
+    missing: str | None = None
     try:
         latest, kept = _judged(batch, rules, now)
     except CodecUnavailable as error:
-        raise RefusedRecords(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, error.reason) from None
+        latest, kept, missing = _judged_by_header(batch, rules, now), [], error.reason
     except DecodeError as error:
         raise _invalid(str(error)) from None
-    data: bytes | memoryview = batch.raw
-    if rules.codec is not None and rules.codec != codec:
-        data = _recompressed(batch, kept, rules.codec)
-    return ValidBatch(batch, data, now if rules.append_time else latest)
+    if kept and rules.codec is not None:
+        try:
+            data = _recompressed(batch, kept, rules.codec)
+        except CodecUnavailable as error:
+            missing = error.reason
+    return ValidBatch(batch, data, now if rules.append_time else latest, missing)
 
 
 def _invalid(message: str) -> RefusedRecords:
@@ -160,20 +168,32 @@ def _judged(batch: RecordBatch, rules: AppendRules, now: int) -> tuple[int, list
     return latest, kept
 
 
+def _judged_by_header(batch: RecordBatch, rules: AppendRules, now: int) -> int:
+    """The largest timestamp that the header states, by the rules for records."""
+    latest = batch.max_timestamp
+    earliest, last = now - rules.before_max_ms, now + rules.after_max_ms
+    if rules.append_time:
+        return latest
+    if batch.timestamp_type == LOG_APPEND_TIME:
+        reason = "a producer may not set the timestamp type LogAppendTime"
+        raise RefusedRecords(ErrorCode.INVALID_TIMESTAMP, reason)
+    if latest != _NO_TIMESTAMP and not earliest <= latest <= last:
+        reason = f"the largest timestamp {latest} is not within [{earliest}, {last}]"
+        raise RefusedRecords(ErrorCode.INVALID_TIMESTAMP, reason)
+    return latest
+
+
 def _recompressed(batch: RecordBatch, records: list[Record], codec: Codec) -> bytes:
-    """The same records in a batch of the topic's codec."""
-    try:
-        return encode_batch(
-            records,
-            base_offset=0,
-            codec=codec,
-            producer_id=batch.producer_id,
-            producer_epoch=batch.producer_epoch,
-            base_sequence=batch.base_sequence,
-            transactional=batch.transactional,
-        )
-    except CodecUnavailable as error:
-        raise RefusedRecords(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, error.reason) from None
+    """The same records in a batch of the topic's codec. Raises `CodecUnavailable`."""
+    return encode_batch(
+        records,
+        base_offset=0,
+        codec=codec,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        transactional=batch.transactional,
+    )
 
 
 def stamped(

@@ -6,13 +6,17 @@
 Strategy: nothing but pytest is imported until a test asks for one of the fixtures. Rules: a test fails if one
 of its faults never fired, or if it has not awaited what it waits for. When a test fails, its report has the
 groups' timeline, and a capture is written: beside the test's other files, or into `--kafka-captures`.
+A test's mistake is shown at its own line, unless `--full-trace` asks for all calls.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
 import re
+import sys
 from collections.abc import Generator
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,10 +26,12 @@ if TYPE_CHECKING:
 
 _FIXTURES = ("kafka", "kafka_session")
 _MARKER = (
-    "kafka(topics={name: partitions}, nodes=1, kafka_defaults=False, **settings): what the fixture kafka is"
-    " started with; settings are those of coordwire.broker.Broker and BrokerConfig"
+    "kafka(topics={name: partitions}, nodes=1, config=None, kafka_defaults=False, **settings): what the"
+    " fixture kafka is started with; settings are those of coordwire.broker.Broker and BrokerConfig"
 )
 _UNFIT = re.compile(r"[^\w.-]+")
+_MISSING = pytest.StashKey[set[str]]()
+"""Why brokers stored records that they could not read."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -65,7 +71,7 @@ def kafka(request: pytest.FixtureRequest) -> Generator[Kafka]:
     settings: dict[str, Any] = {}
     for marker in reversed(list(request.node.iter_markers("kafka"))):  # the nearest last
         if marker.args:
-            raise pytest.UsageError(f"the marker kafka takes names only, got {marker.args!r}")
+            pytest.fail(f"the marker kafka takes names only, got {marker.args!r}", pytrace=False)
         settings |= marker.kwargs
     yield from _running(request.config, settings)
 
@@ -85,10 +91,23 @@ def kafka_session(request: pytest.FixtureRequest, kafka_settings: dict[str, Any]
 def _running(config: pytest.Config, settings: dict[str, Any]) -> Generator[Kafka]:
     from coordwire.broker.harness import Kafka
 
-    if config.getoption("--kafka-defaults"):
+    if config.getoption("--kafka-defaults") and "config" not in settings:
         settings = {"kafka_defaults": True} | settings
-    with Kafka(**settings) as running:
+    problem = ""
+    try:
+        made = Kafka(**settings)
+    except (TypeError, ValueError) as error:
+        problem = str(error)
+    if problem:  # outside of `except`, so that the report has it once
+        pytest.fail(f"the settings of the fixture: {problem}", pytrace=False)
+    with made as running:
         yield running
+        config.stash.setdefault(_MISSING, set()).update(running.missing_libraries)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for reason in sorted(config.stash.get(_MISSING, ())):
+        terminalreporter.write_line(f"kafka: records were stored as they came, and not checked: {reason}")
 
 
 def _in_use(item: pytest.Item) -> list[Kafka]:
@@ -116,10 +135,41 @@ def _problem(running: Kafka) -> str | None:
     return None
 
 
+def _shorten(error: BaseException) -> None:
+    """Leave only a test's own calls of an error that came through the broker's face for tests.
+
+    One that other modules of the package raised is a fault in there, and stays whole.
+    """
+    broker = sys.modules.get("coordwire.broker")
+    if broker is None:
+        return
+    inside, library = Path(broker.__path__[0]), Path(concurrent.futures.__file__).parents[2]
+    faces = tuple(str(inside / name) for name in ("harness", "injection", "cluster_moves.py", "thread.py"))
+    hidden = tuple(str(place) for place in (inside, library / "concurrent", library / "asyncio"))
+    calls: list[tuple[TracebackType, str]] = []
+    call = error.__traceback__
+    while call is not None:
+        calls.append((call, call.tb_frame.f_code.co_filename))
+        call = call.tb_next
+    if not any(name.startswith(faces) for _, name in calls):
+        return
+    raised = calls[-1][1]
+    if raised.startswith(str(inside.parent)) and not raised.startswith(faces):
+        return
+    left: TracebackType | None = None
+    for call, name in reversed(calls):
+        if not name.startswith(hidden):
+            left = TracebackType(left, call.tb_frame, call.tb_lasti, call.tb_lineno)
+    error.__traceback__ = left
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    if call.excinfo is not None and not item.config.getoption("fulltrace"):
+        _shorten(call.excinfo.value)
+        call.excinfo = pytest.ExceptionInfo.from_exception(call.excinfo.value)
     report = yield
     if report.failed and report.when == "call":
         for running in _in_use(item):
