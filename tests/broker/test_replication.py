@@ -334,7 +334,7 @@ def test_a_leader_that_cannot_be_stored(monkeypatch: pytest.MonkeyPatch) -> None
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(core.cluster.logs, "topic_changed", fails)
+        patched.setattr(core.cluster.logs, "partition_changed", fails)
         node.fail_log_dir(1)
         part = shown(core)
         assert (part.leader_id, part.isr_nodes, part.offline_replicas) == (-1, [1], [1])
