@@ -11,12 +11,16 @@ import pytest
 
 from coordwire.broker import BrokerConfig
 from coordwire.broker.disk_logs import open_cluster
+from coordwire.broker.handlers import InvalidRequest
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     AlterClientQuotasRequest,
     AlterPartitionReassignmentsRequest,
     AlterReplicaLogDirsRequest,
     AlterUserScramCredentialsRequest,
+    CreateAclsRequest,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
     DescribeClientQuotasRequest,
     DescribeLogDirsRequest,
     DescribeQuorumRequest,
@@ -40,6 +44,8 @@ from coordwire.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from coordwire.messages.create_acls import AclCreation
+from coordwire.messages.delete_acls import DeleteAclsFilter
 from coordwire.messages.describe_client_quotas import ComponentData
 from coordwire.messages.describe_log_dirs import DescribableLogDirTopic
 from coordwire.messages.describe_quorum import (
@@ -357,3 +363,36 @@ def test_no_metric_is_asked_for() -> None:
     assert pushed(client_instance_id=UUID(int=0)) == ErrorCode.INVALID_REQUEST
     assert pushed(subscription_id=5) == ErrorCode.UNKNOWN_SUBSCRIPTION_ID
     assert pushed(metrics=bytes((1 << 20) + 1)) == ErrorCode.TELEMETRY_TOO_LARGE
+
+
+_RULE: dict[str, Any] = {
+    "resource_type": 2,
+    "principal": "User:ann",
+    "host": "*",
+    "operation": 3,
+    "permission_type": 3,
+}
+_FILTER: dict[str, Any] = {"resource_type_filter": 2, "operation": 1, "permission_type": 1}
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_without_an_authorizer_there_are_no_acls(version: int) -> None:
+    core = Core()
+    described = core.ask(DescribeAclsRequest(**_FILTER), version)
+    assert (described.error_code, described.resources) == (ErrorCode.SECURITY_DISABLED, [])
+    created = core.ask(CreateAclsRequest(creations=[AclCreation(**_RULE)] * 2), version)
+    assert [one.error_code for one in created.results] == [ErrorCode.SECURITY_DISABLED] * 2
+    deleted = core.ask(DeleteAclsRequest(filters=[DeleteAclsFilter(**_FILTER)] * 2), version)
+    assert [one.error_code for one in deleted.filter_results] == [ErrorCode.SECURITY_DISABLED] * 2
+
+
+@pytest.mark.parametrize("part", ["resource_type", "operation", "permission_type"])
+def test_an_acl_with_an_unknown_part_is_not_a_request(part: str) -> None:
+    in_filter = "resource_type_filter" if part == "resource_type" else part
+    for request in (
+        CreateAclsRequest(creations=[AclCreation(**_RULE | {part: 0})]),
+        DescribeAclsRequest(**_FILTER | {in_filter: 0}),
+        DeleteAclsRequest(filters=[DeleteAclsFilter(**_FILTER | {in_filter: 0})]),
+    ):
+        with pytest.raises(InvalidRequest, match="unknown parts"):
+            Core().ask(request, 3)

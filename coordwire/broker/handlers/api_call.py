@@ -11,7 +11,11 @@ from coordwire.broker.cluster_topics import ClusterPartition
 from coordwire.codec import Message
 from coordwire.enums import ErrorCode
 
-__all__ = ["ApiCall", "Handler", "led_partition"]
+__all__ = ["ApiCall", "Handler", "InvalidRequest", "led_partition"]
+
+
+class InvalidRequest(Exception):
+    """A request that a Kafka broker does not answer: it closes the connection."""
 
 
 @dataclass(slots=True)
