@@ -94,6 +94,11 @@ class ClusterState:
         found = self.topics.get(topic)
         return None if found is None else found.partition(index)
 
+    def collides(self, name: str) -> str | None:
+        """The topic whose metrics would have the same name; None if there is none."""
+        alike = name.replace(".", "_")
+        return next((one for one in self.topics if one.replace(".", "_") == alike), None)
+
     def create_topic(
         self,
         name: str,

@@ -140,12 +140,17 @@ def test_a_parked_fetch_is_answered_when_its_leader_moves() -> None:
     core = replicated()
     topics = [FetchTopic(topic="orders", partitions=[FetchPartition(partition=0, partition_max_bytes=99)])]
     answers, _ = core.begin(FetchRequest(min_bytes=1, max_wait_ms=9_999, topics=topics), 12)
-    assert answers == []
+    topics[0].topic_id = core.cluster.topics["orders"].id
+    later, _ = core.begin(FetchRequest(min_bytes=1, max_wait_ms=9_999, topics=topics), 16)
+    assert answers == later == []
     (partition,) = core.cluster.topics["orders"].partitions
     core.cluster.move_leader(partition, 3)
-    (answer,) = answers
-    (found,) = answer.responses[0].partitions  # type: ignore[attr-defined]
-    assert (found.error_code, found.current_leader.leader_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 3)
+    for (answer,), leader in ((answers, -1), (later, 3)):  # it is named since version 16 (KIP-951)
+        (found,) = answer.responses[0].partitions  # type: ignore[attr-defined]
+        assert (found.error_code, found.current_leader.leader_id) == (
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            leader,
+        )
 
 
 def test_a_coordinator_that_moves_answers_and_is_loaded_by_the_next() -> None:
@@ -252,7 +257,9 @@ def described(core: Core, *users: str) -> dict[str, tuple[int, list[tuple[int, i
 
 def test_users_are_made_described_and_deleted() -> None:
     core = Core(users={"ann": "secret"})
-    assert altered(core, ("bob", 1, 4096), ("bob", 2, 8192), ("eve", 1, 4096)) == {"bob": 0, "eve": 0}
+    assert altered(core, ("bob", 1, 4096), ("eve", 1, 4096)) == {"bob": 0, "eve": 0}
+    assert altered(core, ("bob", 1, 9000), ("bob", 2, 8192)) == {"bob": ErrorCode.DUPLICATE_RESOURCE}
+    assert altered(core, ("bob", 2, 8192)) == {"bob": 0}
     assert described(core) == {"bob": (0, [(1, 4096), (2, 8192)]), "eve": (0, [(1, 4096)])}
     assert described(core, "ann") == {"ann": (ErrorCode.RESOURCE_NOT_FOUND, [])}
     assert described(core, "bob", "bob")["bob"][0] == ErrorCode.DUPLICATE_RESOURCE

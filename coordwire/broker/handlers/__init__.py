@@ -111,7 +111,8 @@ def no_handshake(call: ApiCall) -> SaslHandshakeResponse:
 
 def no_authentication(call: ApiCall) -> SaslAuthenticateResponse:
     return SaslAuthenticateResponse(
-        error_code=int(ErrorCode.ILLEGAL_SASL_STATE), error_message="this broker does not authenticate"
+        error_code=int(ErrorCode.ILLEGAL_SASL_STATE),
+        error_message="SaslAuthenticate request received after successful authentication",
     )
 
 

@@ -14,6 +14,9 @@ from coordwire.enums import ErrorCode
 __all__ = ["ApiCall", "Handler", "InvalidRequest", "led_partition"]
 
 
+_ANY_EPOCH = -1
+
+
 class InvalidRequest(Exception):
     """A request that a Kafka broker does not answer: it closes the connection."""
 
@@ -51,7 +54,7 @@ def led_partition(call: ApiCall, topic: str, index: int, epoch: int = -1) -> Clu
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if partition.leader != call.node:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if epoch >= 0 and epoch != partition.leader_epoch:
+    if epoch != _ANY_EPOCH and epoch != partition.leader_epoch:
         fenced = epoch < partition.leader_epoch
         return ErrorCode.FENCED_LEADER_EPOCH if fenced else ErrorCode.UNKNOWN_LEADER_EPOCH
     return partition

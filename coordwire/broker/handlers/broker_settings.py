@@ -19,7 +19,7 @@ class BrokerSetting:
     """One setting. read_only: it cannot be changed while the broker runs. given: it is in the broker's own
     configuration, as no default would do."""
 
-    value: str
+    value: str | None
     type: ConfigType
     read_only: bool = True
     given: bool = False
@@ -61,6 +61,7 @@ def broker_settings(cluster: ClusterState, node: int) -> dict[str, BrokerSetting
     found["listeners"] = found["advertised.listeners"] = BrokerSetting(listener, ConfigType.LIST, given=True)
     for setting in TOPIC_SETTINGS.values():
         if setting.synonym:
-            value = config.topic_defaults.get(setting.name, setting.default)
+            default = None if setting.unset_synonym else setting.default
+            value = config.topic_defaults.get(setting.name, default)
             found[setting.synonym] = BrokerSetting(value, setting.type, read_only=False)
     return found
