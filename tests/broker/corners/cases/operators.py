@@ -1,4 +1,4 @@
-"""What operators' tools ask: quotas, users, log directories, elections, reassignments, the quorum, metrics."""
+"""What operators' tools ask: quotas, users, log directories, elections, reassignments, quorum, metrics."""
 
 from __future__ import annotations
 
