@@ -52,6 +52,7 @@ class ClusterState:
         self.nodes = {node: ClusterNode(node) for node in nodes}
         self.topics: dict[str, ClusterTopic] = {}
         self.topics_by_id: dict[UUID, ClusterTopic] = {}
+        self._by_metric: dict[str, str] = {}
         self.group_settings: dict[str, Settings] = {}
         self.broker_settings: dict[str, dict[str, str]] = {}
         self.timers: Timers[None] = Timers()
@@ -96,8 +97,7 @@ class ClusterState:
 
     def collides(self, name: str) -> str | None:
         """The topic whose metrics would have the same name; None if there is none."""
-        alike = name.replace(".", "_")
-        return next((one for one in self.topics if one.replace(".", "_") == alike), None)
+        return self._by_metric.get(_metric(name))
 
     def create_topic(
         self,
@@ -126,6 +126,7 @@ class ClusterState:
         """Take up a topic with its logs."""
         self.topics[topic.name] = topic
         self.topics_by_id[topic.id] = topic
+        self._by_metric.setdefault(_metric(topic.name), topic.name)
         self.topics_changed()
 
     def _grow(
@@ -154,6 +155,8 @@ class ClusterState:
 
     def delete_topic(self, topic: ClusterTopic) -> None:
         del self.topics[topic.name], self.topics_by_id[topic.id]
+        if self.collides(topic.name) == topic.name:
+            del self._by_metric[_metric(topic.name)]
         for partition in topic.partitions:
             partition.log.delete()
         self.logs.topic_removed(topic)
@@ -261,3 +264,8 @@ class ClusterState:
             for partition in topic.partitions:
                 partition.log.close()
         self.logs.close(self)
+
+
+def _metric(name: str) -> str:
+    """What a topic is called in the names of metrics, where a dot is an underscore."""
+    return name.replace(".", "_")

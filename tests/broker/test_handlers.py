@@ -259,6 +259,22 @@ def test_a_topic_is_made_when_a_client_asks_for_it(at_once: bool) -> None:
     assert len(core.ask(asked, 12).topics[0].partitions) == 3
 
 
+def test_names_that_would_share_metrics_collide() -> None:
+    core = Core(shows_created_topics=True)
+
+    def codes(*names: str) -> list[int]:
+        topics = [CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in names]
+        return [one.error_code for one in core.ask(CreateTopicsRequest(topics=topics), 7).topics]
+
+    bad = ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert codes("a.b_c", "a_b.c", "a.b", "a.b_d") == [0, bad, 0, 0]
+    asked = MetadataRequest(topics=[MetadataRequestTopic(name="a_b_c")], allow_auto_topic_creation=True)
+    assert core.ask(asked, 12).topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    core.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name="a.b_c")]), 6)
+    assert len(core.ask(asked, 12).topics[0].partitions) == 1
+    assert codes("a_b.c", "a_b") == [bad, bad]
+
+
 # --- groups ---
 
 
