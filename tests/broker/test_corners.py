@@ -71,5 +71,7 @@ def test_every_api_has_a_case() -> None:
 
 def test_the_reference_lists_the_differences() -> None:
     page = Path(__file__).parents[2] / "docs" / "reference" / "broker-differences.md"
-    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    text = page.read_text(encoding="utf-8")
+    assert f" {len(CASES)} corner cases " in text
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
     assert rows == [f"| `{name}` | {reason} |" for name, reason in REASONS.items()]
