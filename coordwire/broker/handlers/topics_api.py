@@ -154,9 +154,11 @@ def check_replicas(cluster: ClusterState, replicas: Sequence[int]) -> str | None
     """Why a partition cannot be placed on these nodes; None if it can."""
     if not replicas:
         return "The manual partition assignment includes an empty replica list."
-    for number, replica in enumerate(replicas):
-        if replica in replicas[:number]:
+    seen: set[int] = set()
+    for replica in replicas:
+        if replica in seen:
             return f"The manual partition assignment includes the broker {replica} more than once."
+        seen.add(replica)
     for replica in replicas:
         if replica not in cluster.nodes:
             return (
