@@ -43,7 +43,9 @@ class BrokerConfig:
     any session timeout; a transaction that is over its time is aborted at once, the markers of one that ends
     are written before EndTxn is answered, and no record goes unless a test asks.
 
-    auto_create_topics: make a topic that a client asks for, with num_partitions. default_replication_factor:
+    auto_create_topics: make a topic that a client asks for, with num_partitions. shows_created_topics: the
+    Metadata that makes a topic has it; else, as with a Kafka broker, it answers UNKNOWN_TOPIC_OR_PARTITION,
+    and the client asks again. default_replication_factor:
     of topics that do not say. offsets_partitions: of `__consumer_offsets`. coordinator: of the groups.
     transactions_partitions: of `__transaction_state`. transactions: of their coordinator. marker_delay_ms:
     how long after the decision markers are written; until then a transaction is in PREPARE_COMMIT or
@@ -65,6 +67,7 @@ class BrokerConfig:
     """
 
     auto_create_topics: bool = True
+    shows_created_topics: bool = False
     num_partitions: int = 1
     default_replication_factor: int = 1
     offsets_partitions: int = 50

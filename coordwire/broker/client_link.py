@@ -19,7 +19,7 @@ from coordwire.broker.authentication import AuthenticationFailed, SaslMechanisms
 from coordwire.broker.cluster_state import ClusterState
 from coordwire.broker.connection_memory import ConnectionMemory
 from coordwire.broker.fitting import fit
-from coordwire.broker.handlers import ApiCall, Handler, offered, unsupported_versions_response
+from coordwire.broker.handlers import ApiCall, Handler, InvalidRequest, offered, unsupported_versions_response
 from coordwire.broker.handlers.produce_api import has_error
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.injection.faulted_call import Timer, faulted
@@ -401,6 +401,9 @@ class ClientLink(asyncio.BufferedProtocol):
         try:
             faults = hub.faults
             response = faulted(faults, call, key, handler, self) if faults.active else handler(call)
+        except InvalidRequest as error:
+            log.info("connection from %s closed: %s", self._host[1:], error)
+            return False
         except Exception:
             log.exception("%s version %d from %s failed", type(frame.message).__name__, version, self._peer)
             return False

@@ -50,10 +50,6 @@ class ScramCredentials:
             users.setdefault(user, []).append((mechanism, self._known[user, mechanism].iterations))
         return users
 
-    def is_upserted(self, user: str, mechanism: str) -> bool:
-        """Whether a client has made such a credential."""
-        return (user, mechanism) in self._upserted
-
     def upsert(self, user: str, mechanism: str, credential: ScramCredential) -> None:
         self._known[user, mechanism] = credential
         self._upserted.add((user, mechanism))

@@ -10,6 +10,9 @@ from coordwire.messages import (
     AlterPartitionReassignmentsRequest,
     AlterReplicaLogDirsRequest,
     AlterUserScramCredentialsRequest,
+    CreateAclsRequest,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
     DescribeClientQuotasRequest,
     DescribeLogDirsRequest,
     DescribeQuorumRequest,
@@ -27,6 +30,8 @@ from coordwire.messages.alter_client_quotas import (
 from coordwire.messages.alter_partition_reassignments import ReassignablePartition, ReassignableTopic
 from coordwire.messages.alter_replica_log_dirs import AlterReplicaLogDir, AlterReplicaLogDirTopic
 from coordwire.messages.alter_user_scram_credentials import ScramCredentialDeletion
+from coordwire.messages.create_acls import AclCreation
+from coordwire.messages.delete_acls import DeleteAclsFilter
 from coordwire.messages.describe_client_quotas import ComponentData
 from coordwire.messages.describe_user_scram_credentials import UserName
 from coordwire.messages.elect_leaders import TopicPartitions
@@ -73,4 +78,18 @@ def operators_requests(topic: str) -> list[Message]:
         AlterUserScramCredentialsRequest(deletions=[ScramCredentialDeletion(name="missing", mechanism=1)]),
         GetTelemetrySubscriptionsRequest(client_instance_id=UUID(int=5)),
         PushTelemetryRequest(client_instance_id=UUID(int=5), subscription_id=7),
+        DescribeAclsRequest(resource_type_filter=2, operation=1, permission_type=1),
+        CreateAclsRequest(
+            creations=[
+                AclCreation(
+                    resource_type=2,
+                    resource_name=topic,
+                    principal="User:ann",
+                    host="*",
+                    operation=3,
+                    permission_type=3,
+                )
+            ]
+        ),
+        DeleteAclsRequest(filters=[DeleteAclsFilter(resource_type_filter=2, operation=1, permission_type=1)]),
     ]

@@ -11,12 +11,16 @@ import pytest
 
 from coordwire.broker import BrokerConfig
 from coordwire.broker.disk_logs import open_cluster
+from coordwire.broker.handlers import InvalidRequest
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     AlterClientQuotasRequest,
     AlterPartitionReassignmentsRequest,
     AlterReplicaLogDirsRequest,
     AlterUserScramCredentialsRequest,
+    CreateAclsRequest,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
     DescribeClientQuotasRequest,
     DescribeLogDirsRequest,
     DescribeQuorumRequest,
@@ -40,6 +44,8 @@ from coordwire.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from coordwire.messages.create_acls import AclCreation
+from coordwire.messages.delete_acls import DeleteAclsFilter
 from coordwire.messages.describe_client_quotas import ComponentData
 from coordwire.messages.describe_log_dirs import DescribableLogDirTopic
 from coordwire.messages.describe_quorum import (
@@ -136,20 +142,23 @@ def test_an_election_moves_what_is_not_led_by_the_first_replica() -> None:
         (10, -1, ErrorCode.NOT_LEADER_OR_FOLLOWER),
         (10, 0, ErrorCode.FENCED_LEADER_EPOCH),
         (12, 0, ErrorCode.FENCED_LEADER_EPOCH),
+        (16, 0, ErrorCode.FENCED_LEADER_EPOCH),
         (12, -1, ErrorCode.NONE),  # the old leader is a follower now, which may be read
     ],
 )
 def test_a_parked_fetch_is_answered_when_its_leader_moves(version: int, epoch: int, error: ErrorCode) -> None:
     core = replicated()
     part = FetchPartition(partition=0, partition_max_bytes=99, current_leader_epoch=epoch)
-    topics = [FetchTopic(topic="orders", partitions=[part])]
+    topic_id = core.cluster.topics["orders"].id
+    topics = [FetchTopic(topic="orders", topic_id=topic_id, partitions=[part])]
     answers, _ = core.begin(FetchRequest(min_bytes=1, max_wait_ms=9_999, topics=topics), version)
     assert answers == []
     (partition,) = core.cluster.topics["orders"].partitions
     core.cluster.move_leader(partition, 3)
     (answer,) = answers
     (found,) = answer.responses[0].partitions  # type: ignore[attr-defined]
-    assert (found.error_code, found.current_leader.leader_id) == (error, 3 if error else -1)
+    leader = 3 if error and version >= 16 else -1  # it is named since version 16 (KIP-951)
+    assert (found.error_code, found.current_leader.leader_id) == (error, leader)
 
 
 def test_a_coordinator_that_moves_answers_and_is_loaded_by_the_next() -> None:
@@ -256,7 +265,9 @@ def described(core: Core, *users: str) -> dict[str, tuple[int, list[tuple[int, i
 
 def test_users_are_made_described_and_deleted() -> None:
     core = Core(users={"ann": "secret"})
-    assert altered(core, ("bob", 1, 4096), ("bob", 2, 8192), ("eve", 1, 4096)) == {"bob": 0, "eve": 0}
+    assert altered(core, ("bob", 1, 4096), ("eve", 1, 4096)) == {"bob": 0, "eve": 0}
+    assert altered(core, ("bob", 1, 9000), ("bob", 2, 8192)) == {"bob": ErrorCode.DUPLICATE_RESOURCE}
+    assert altered(core, ("bob", 2, 8192)) == {"bob": 0}
     assert described(core) == {"bob": (0, [(1, 4096), (2, 8192)]), "eve": (0, [(1, 4096)])}
     assert described(core, "ann") == {"ann": (ErrorCode.RESOURCE_NOT_FOUND, [])}
     assert described(core, "bob", "bob")["bob"][0] == ErrorCode.DUPLICATE_RESOURCE
@@ -367,3 +378,36 @@ def test_no_metric_is_asked_for() -> None:
     assert pushed(client_instance_id=UUID(int=0)) == ErrorCode.INVALID_REQUEST
     assert pushed(subscription_id=5) == ErrorCode.UNKNOWN_SUBSCRIPTION_ID
     assert pushed(metrics=bytes((1 << 20) + 1)) == ErrorCode.TELEMETRY_TOO_LARGE
+
+
+_RULE: dict[str, Any] = {
+    "resource_type": 2,
+    "principal": "User:ann",
+    "host": "*",
+    "operation": 3,
+    "permission_type": 3,
+}
+_FILTER: dict[str, Any] = {"resource_type_filter": 2, "operation": 1, "permission_type": 1}
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_without_an_authorizer_there_are_no_acls(version: int) -> None:
+    core = Core()
+    described = core.ask(DescribeAclsRequest(**_FILTER), version)
+    assert (described.error_code, described.resources) == (ErrorCode.SECURITY_DISABLED, [])
+    created = core.ask(CreateAclsRequest(creations=[AclCreation(**_RULE)] * 2), version)
+    assert [one.error_code for one in created.results] == [ErrorCode.SECURITY_DISABLED] * 2
+    deleted = core.ask(DeleteAclsRequest(filters=[DeleteAclsFilter(**_FILTER)] * 2), version)
+    assert [one.error_code for one in deleted.filter_results] == [ErrorCode.SECURITY_DISABLED] * 2
+
+
+@pytest.mark.parametrize("part", ["resource_type", "operation", "permission_type"])
+def test_an_acl_with_an_unknown_part_is_not_a_request(part: str) -> None:
+    in_filter = "resource_type_filter" if part == "resource_type" else part
+    for request in (
+        CreateAclsRequest(creations=[AclCreation(**_RULE | {part: 0})]),
+        DescribeAclsRequest(**_FILTER | {in_filter: 0}),
+        DeleteAclsRequest(filters=[DeleteAclsFilter(**_FILTER | {in_filter: 0})]),
+    ):
+        with pytest.raises(InvalidRequest, match="unknown parts"):
+            Core().ask(request, 3)

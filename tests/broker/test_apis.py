@@ -290,6 +290,6 @@ def test_errors_are_kafkas() -> None:
     errors = [[part.error_code for part in topic.partition_responses] for topic in answer.responses]
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert errors == [
-        [0, ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD, unknown],
+        [0, ErrorCode.INVALID_RECORD, ErrorCode.INVALID_RECORD, unknown],
         *[[unknown] * 4] * 3,
     ]

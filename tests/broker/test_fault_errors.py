@@ -104,6 +104,11 @@ NAMES = {
     "resource_name": ("one", "two"),
 }  # fmt: skip
 
+ACL_PARTS = (
+    "resource_type_filter", "resource_pattern_type", "pattern_type_filter", "operation", "permission_type",
+)  # fmt: skip
+"""No broker answers a request in which one of these is 0."""
+
 
 def _filled(cls: Any, version: int, core: Core, suffix: str, number: int = 0) -> Any:
     values: dict[str, Any] = {}
@@ -128,7 +133,7 @@ def _value(field: Any, core: Core, suffix: str, number: int) -> Any:
         return -1
     if field.name == "response_partition_limit":
         return 100
-    if field.name == "resource_type":
+    if field.name == "resource_type" or field.name in ACL_PARTS:
         return 2
     if field.name in ("records", "metadata") and field.type in ("records", "bytes"):
         return batch(b"value") if field.name == "records" else b""
@@ -199,6 +204,10 @@ def places(api_key: int, version: int) -> list[str]:
             return ["entries[*].error_code"]
         case ApiKey.ALTER_USER_SCRAM_CREDENTIALS:
             return ["results[*].error_code"]
+        case ApiKey.CREATE_ACLS:
+            return ["results[*].error_code"]
+        case ApiKey.DELETE_ACLS:
+            return ["filter_results[*].error_code"]
         case ApiKey.DESCRIBE_TRANSACTIONS:
             return ["transaction_states[*].error_code"]
         case _:

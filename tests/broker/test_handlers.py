@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     CreatePartitionsRequest,
@@ -201,7 +203,11 @@ def test_topics_are_made_grown_and_deleted() -> None:
         ),
         6,
     )
-    assert [one.error_code for one in gone.responses] == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert [(one.name, one.error_code) for one in gone.responses] == [("a", ErrorCode.INVALID_REQUEST)]
+    for error in (0, ErrorCode.UNKNOWN_TOPIC_ID):
+        by_id = DeleteTopicState(name=None, topic_id=made.topics[0].topic_id)
+        (one,) = core.ask(DeleteTopicsRequest(topics=[by_id]), 6).responses
+        assert one.error_code == error
 
 
 def test_validate_only_makes_nothing() -> None:
@@ -239,12 +245,34 @@ def test_a_setting_changes_what_is_appended() -> None:
     assert [(one.value, one.source) for one in config.synonyms] == [("compact", 1), ("delete", 5)]
 
 
-def test_a_topic_is_made_when_a_client_asks_for_it() -> None:
-    core = Core(num_partitions=3)
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_topic_is_made_when_a_client_asks_for_it(at_once: bool) -> None:
+    core = Core(num_partitions=3, shows_created_topics=at_once)
     asked = MetadataRequest(topics=[MetadataRequestTopic(name="new")], allow_auto_topic_creation=False)
     assert core.ask(asked, 12).topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     asked.allow_auto_topic_creation = True
+    if not at_once:
+        (first,) = core.ask(asked, 12).topics
+        assert (first.error_code, first.topic_id.int) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0)
+        assert first.partitions == []
+        asked.allow_auto_topic_creation = False
     assert len(core.ask(asked, 12).topics[0].partitions) == 3
+
+
+def test_names_that_would_share_metrics_collide() -> None:
+    core = Core(shows_created_topics=True)
+
+    def codes(*names: str) -> list[int]:
+        topics = [CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in names]
+        return [one.error_code for one in core.ask(CreateTopicsRequest(topics=topics), 7).topics]
+
+    bad = ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert codes("a.b_c", "a_b.c", "a.b", "a.b_d") == [0, bad, 0, 0]
+    asked = MetadataRequest(topics=[MetadataRequestTopic(name="a_b_c")], allow_auto_topic_creation=True)
+    assert core.ask(asked, 12).topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    core.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name="a.b_c")]), 6)
+    assert len(core.ask(asked, 12).topics[0].partitions) == 1
+    assert codes("a_b.c", "a_b") == [bad, bad]
 
 
 # --- groups ---

@@ -181,7 +181,7 @@ def counted_wrong() -> bytes:
     ("data", "rules", "version", "error"),
     [
         (b"", RULES, 13, ErrorCode.INVALID_RECORD),
-        (batch(b"a")[:-1], RULES, 13, ErrorCode.CORRUPT_MESSAGE),
+        (batch(b"a")[:-1], RULES, 13, ErrorCode.INVALID_RECORD),
         (b"\0" * 40, RULES, 13, ErrorCode.CORRUPT_MESSAGE),
         (damaged(), RULES, 13, ErrorCode.CORRUPT_MESSAGE),
         (batch(b"a") + batch(b"b"), RULES, 13, ErrorCode.INVALID_RECORD),
@@ -193,7 +193,7 @@ def counted_wrong() -> bytes:
         (batch(b"a", timestamp=NOW + 3_600_001), RULES, 13, ErrorCode.INVALID_TIMESTAMP),
         (batch(b"a", timestamp=NOW - 6), AppendRules(before_max_ms=5), 13, ErrorCode.INVALID_TIMESTAMP),
         (
-            batch(b"a", timestamp_type="LogAppendTime", max_timestamp=NOW),
+            batch(b"a", timestamp_type="LogAppendTime", max_timestamp=-1),
             RULES,
             13,
             ErrorCode.INVALID_TIMESTAMP,

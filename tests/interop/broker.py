@@ -88,11 +88,18 @@ class Broker:
     """A broker whose logs are in `folder`; a context manager, and can be entered again after it was left.
 
     settings: lines of server.properties, over the defaults. That file, and what the broker says, stand beside
-    the folder. voters: the quorum is in the settings, not in the folder.
+    the folder. voters: the quorum is in the settings, not in the folder. features: levels that a new folder
+    is formatted with, where they are not the release's own.
     """
 
     def __init__(
-        self, java: Java, folder: Path, settings: Mapping[str, str] | None = None, *, voters: bool = False
+        self,
+        java: Java,
+        folder: Path,
+        settings: Mapping[str, str] | None = None,
+        *,
+        voters: bool = False,
+        features: Mapping[str, int] | None = None,
     ) -> None:
         self.java = java
         self.folder = folder
@@ -119,8 +126,10 @@ class Broker:
         self._properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
         if not (folder / "meta.properties").exists():
             uuid = java.run("kafka.tools.StorageTool", "random-uuid").strip()
+            levels = [f"--feature={name}={level}" for name, level in (features or {}).items()]
             java.run(
-                "kafka.tools.StorageTool", "format", "--standalone", "-t", uuid, "-c", str(self._properties)
+                "kafka.tools.StorageTool",
+                *("format", "--standalone", "-t", uuid, "-c", str(self._properties), *levels),
             )
 
     @property

@@ -12,7 +12,8 @@ from functools import cache
 from typing import NamedTuple
 
 from coordwire.broker.features import FEATURES
-from coordwire.broker.handlers.api_call import ApiCall, Handler
+from coordwire.broker.handlers.acls_api import create_acls, delete_acls, describe_acls
+from coordwire.broker.handlers.api_call import ApiCall, Handler, InvalidRequest
 from coordwire.broker.handlers.coordinators_api import find_coordinator
 from coordwire.broker.handlers.fetch_api import fetch
 from coordwire.broker.handlers.groups_api import groups
@@ -56,6 +57,7 @@ __all__ = [
     "Api",
     "ApiCall",
     "Handler",
+    "InvalidRequest",
     "api_versions",
     "offered",
     "unsupported_versions_response",
@@ -109,7 +111,8 @@ def no_handshake(call: ApiCall) -> SaslHandshakeResponse:
 
 def no_authentication(call: ApiCall) -> SaslAuthenticateResponse:
     return SaslAuthenticateResponse(
-        error_code=int(ErrorCode.ILLEGAL_SASL_STATE), error_message="this broker does not authenticate"
+        error_code=int(ErrorCode.ILLEGAL_SASL_STATE),
+        error_message="SaslAuthenticate request received after successful authentication",
     )
 
 
@@ -171,6 +174,9 @@ APIS: Mapping[int, Api] = {
     ApiKey.END_TXN: Api(0, 5, end_transaction),
     ApiKey.WRITE_TXN_MARKERS: Api(1, 2, write_markers),
     ApiKey.TXN_OFFSET_COMMIT: Api(0, 5, commit_offsets),
+    ApiKey.DESCRIBE_ACLS: Api(1, 3, describe_acls),
+    ApiKey.CREATE_ACLS: Api(1, 3, create_acls),
+    ApiKey.DELETE_ACLS: Api(1, 3, delete_acls),
     ApiKey.DESCRIBE_CONFIGS: Api(1, 4, describe_settings),
     ApiKey.ALTER_CONFIGS: Api(0, 2, alter_settings),
     ApiKey.ALTER_REPLICA_LOG_DIRS: Api(1, 2, alter_log_dirs),

@@ -12,7 +12,14 @@ from coordwire.broker.cluster_topics import ClusterPartition
 from coordwire.codec import Message
 from coordwire.enums import ErrorCode
 
-__all__ = ["ApiCall", "Handler", "led_partition"]
+__all__ = ["ApiCall", "Handler", "InvalidRequest", "led_partition"]
+
+
+_ANY_EPOCH = -1
+
+
+class InvalidRequest(Exception):
+    """A request that a Kafka broker does not answer: it closes the connection."""
 
 
 class AnswerMemory(Protocol):
@@ -69,7 +76,7 @@ def led_partition(
         return ErrorCode.KAFKA_STORAGE_ERROR
     if not hosted:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if epoch >= 0 and epoch != partition.leader_epoch:
+    if epoch != _ANY_EPOCH and epoch != partition.leader_epoch:
         fenced = epoch < partition.leader_epoch
         return ErrorCode.FENCED_LEADER_EPOCH if fenced else ErrorCode.UNKNOWN_LEADER_EPOCH
     if partition.leader != call.node and not follower:

@@ -64,6 +64,7 @@ def broker_settings(cluster: ClusterState, node: int) -> dict[str, BrokerSetting
     found["replica.selector.class"] = BrokerSetting(selector, ConfigType.STRING, given=selector is not None)
     for setting in TOPIC_SETTINGS.values():
         if setting.synonym:
-            value = config.topic_defaults.get(setting.name, setting.default)
+            default = None if setting.unset_synonym else setting.default
+            value = config.topic_defaults.get(setting.name, default)
             found[setting.synonym] = BrokerSetting(value, setting.type, read_only=False)
     return found

@@ -24,7 +24,7 @@ def find_coordinator(call: ApiCall) -> FindCoordinatorResponse:
     found = _coordinator(call, request.key_type, request.key)
     return FindCoordinatorResponse(
         error_code=found.error_code,
-        error_message=found.error_message,
+        error_message=found.error_message or ErrorCode(found.error_code).name,
         node_id=found.node_id,
         host=found.host,
         port=found.port,
@@ -48,6 +48,4 @@ def _coordinator(call: ApiCall, key_type: int, key: str) -> Coordinator:
         refused.error_code = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         refused.error_message = str(error)
         return refused
-    return Coordinator(
-        key=key, node_id=node.id, host=node.host, port=node.port, error_code=0, error_message=None
-    )
+    return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port)

@@ -33,17 +33,22 @@ from coordwire.messages.fetch import (
 __all__ = ["fetch"]
 
 _TOPIC_IDS = 13
+_REPLICA_STATE = 15
 _NODE_ENDPOINTS = 16
 _FOLLOWERS = 11
 """The version from which on consumers may read from followers (KIP-392)."""
 
 _NO_ID = UUID(int=0)
+_MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
+"""Errors beside which the leader is named (KIP-951)."""
 
 WantedPartitions = list[tuple[FetchKey, FetchPartition]]
 
 
 def fetch(call: ApiCall) -> Message | None:
     request: FetchRequest = call.request
+    if request.isolation_level not in (IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED):
+        return _failed(request, call.version)
     # A partition that is named twice counts once, as last named: Kafka puts them into a map.
     wanted: WantedPartitions = list(dict(_wanted(request, call.version)).items())
     session, error = _session(call, request, wanted)
@@ -84,7 +89,7 @@ def _session(
             sessions.remove(request.session_id)
         if request.session_epoch == FINAL_EPOCH:
             return None, None
-        session = sessions.create(uses_ids, now) if wanted else None
+        session = sessions.create(uses_ids, now)
         if session is not None:
             session.update(wanted, ())
         return session, None
@@ -102,6 +107,31 @@ def _session(
     return session, None
 
 
+def _refused(index: int, error: ErrorCode) -> PartitionData:
+    return PartitionData(partition_index=index, error_code=int(error), high_watermark=-1, records=b"")
+
+
+def _refused_read(index: int, error: int) -> PartitionData:
+    """A partition that is there and cannot be read so; it has no list of aborted transactions."""
+    return PartitionData(
+        partition_index=index,
+        error_code=int(error),
+        high_watermark=-1,
+        aborted_transactions=None,
+        records=b"",
+    )
+
+
+def _failed(request: FetchRequest, version: int) -> FetchResponse:
+    """What Kafka answers to a request that its code throws an error for."""
+    response = FetchResponse(error_code=int(ErrorCode.UNKNOWN_SERVER_ERROR), responses=[])
+    for topic in request.topics:
+        named = {"topic": topic.topic} if version < _TOPIC_IDS else {"topic_id": topic.topic_id}
+        partitions = [_refused(one.partition, ErrorCode.UNKNOWN_SERVER_ERROR) for one in topic.partitions]
+        response.responses.append(FetchableTopicResponse(**named, partitions=partitions))
+    return response
+
+
 class _Attempt:
     """One request, read once or more."""
 
@@ -113,6 +143,9 @@ class _Attempt:
         self.session = session
         self.incremental = session is not None and request.session_epoch > 0
         self.wanted = wanted
+        self.replica = (
+            request.replica_id if call.version < _REPLICA_STATE else request.replica_state.replica_id
+        )
         self.committed = request.isolation_level == IsolationLevel.READ_COMMITTED
         self._available: dict[PartitionLog, int] = {}
         self._total = 0
@@ -150,21 +183,25 @@ class _Attempt:
     ) -> PartitionData:
         index = wanted.partition
         if name is None:
-            error = ErrorCode.UNKNOWN_TOPIC_ID
-            return PartitionData(partition_index=index, error_code=int(error), high_watermark=-1, records=b"")
+            return _refused(index, ErrorCode.UNKNOWN_TOPIC_ID)
         follower = self.call.version >= _FOLLOWERS
-        partition = led_partition(self.call, name, index, wanted.current_leader_epoch, follower=follower)
+        epoch = max(wanted.current_leader_epoch, -1)
+        partition = led_partition(self.call, name, index, epoch, follower=follower)
         if isinstance(partition, ErrorCode):
-            data = PartitionData(
-                partition_index=index, error_code=int(partition), high_watermark=-1, records=b""
-            )
+            if partition is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                return _refused(index, partition)
+            data = _refused_read(index, partition)
             known = self.call.cluster.partition(name, index)
-            if known is not None:
+            if known is not None and partition in _MOVED and self.call.version >= _NODE_ENDPOINTS:
                 data.current_leader = LeaderIdAndEpoch(
                     leader_id=known.leader, leader_epoch=known.leader_epoch
                 )
             return data
         log = partition.log
+        if self.replica >= 0 and self.replica not in partition.replicas:
+            return _refused_read(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if min(wanted.partition_max_bytes, self.request.max_bytes) < 0:
+            return _refused_read(index, ErrorCode.UNKNOWN_SERVER_ERROR)
         data = PartitionData(
             partition_index=index,
             high_watermark=log.high_watermark,
@@ -181,6 +218,8 @@ class _Attempt:
                 return data
         if wanted.last_fetched_epoch >= 0:
             epoch, end = log.epoch_end(wanted.last_fetched_epoch)
+            if epoch < 0:  # a later epoch than any here
+                return _refused_read(index, ErrorCode.OFFSET_OUT_OF_RANGE)
             if epoch < wanted.last_fetched_epoch or end < wanted.fetch_offset:
                 data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end)
                 return data
@@ -188,13 +227,10 @@ class _Attempt:
         try:
             read = log.read(wanted.fetch_offset, most, committed=self.committed, at_least_one=first)
         except RefusedRecords as refusal:
-            return PartitionData(
-                partition_index=index, error_code=refusal.code, high_watermark=-1, records=b""
-            )
+            return _refused_read(index, refusal.code)
         except OSError:
             log.storage_failed()
-            error = ErrorCode.KAFKA_STORAGE_ERROR
-            return PartitionData(partition_index=index, error_code=int(error), high_watermark=-1, records=b"")
+            return _refused(index, ErrorCode.KAFKA_STORAGE_ERROR)
         data.records = read.data
         if read.aborted is not None:
             data.aborted_transactions = [
@@ -205,7 +241,8 @@ class _Attempt:
 
     def _response(self, found: list[tuple[FetchKey, str, PartitionData]]) -> FetchResponse:
         session = self.session
-        response = FetchResponse(session_id=0 if session is None else session.id, responses=[])
+        ended = session is None or (self.incremental and not len(session))
+        response = FetchResponse(session_id=0 if session is None or ended else session.id, responses=[])
         topics: dict[tuple[str, UUID], FetchableTopicResponse] = {}
         moved: set[int] = set()
         for key, _, data in found:

@@ -6,6 +6,7 @@ Rule: without an authorizer a client may do everything; where it asks, the opera
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from coordwire.broker.cluster_topics import (
     OFFSETS_TOPIC,
@@ -31,7 +32,6 @@ from coordwire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 from coordwire.messages.metadata import (
-    MetadataRequestTopic,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
@@ -46,7 +46,7 @@ _TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 1
 _CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
 """Create, Alter, Describe, ClusterAction, DescribeConfigs, AlterConfigs, IdempotentWrite."""
 
-_ALLOWS_CREATION, _NULLABLE_NAME = 4, 12
+_ALLOWS_CREATION, _TOPIC_IDS, _NULLABLE_NAME = 4, 10, 12
 _MOST_PARTITIONS = 2_000
 
 
@@ -68,38 +68,66 @@ def metadata(call: ApiCall) -> MetadataResponse:
     if request.topics is None or (call.version == 0 and not request.topics):
         response.topics = [_described(call, topic, operations) for topic in list(cluster.topics.values())]
         return response
+    refusal = _refusal(request, call.version)
+    if refusal is not None:
+        return _refused(request, refusal)
     may_create = call.version < _ALLOWS_CREATION or request.allow_auto_topic_creation
     with cluster.topics_changing():
-        for asked in {(topic.name, topic.topic_id): topic for topic in request.topics}.values():
-            response.topics.append(_asked(call, asked, may_create, operations))
+        by_id = call.version >= _TOPIC_IDS and any(asked.topic_id.int for asked in request.topics)
+        if by_id:  # names beside ids do not count
+            for topic_id in dict.fromkeys(asked.topic_id for asked in request.topics if asked.topic_id.int):
+                response.topics.append(_asked_by_id(call, topic_id, operations))
+        else:
+            for name in dict.fromkeys(asked.name or "" for asked in request.topics):
+                response.topics.append(_asked(call, name, may_create, operations))
     return response
 
 
-def _asked(
-    call: ApiCall, asked: MetadataRequestTopic, may_create: bool, operations: int
-) -> MetadataResponseTopic:
-    cluster, name = call.cluster, asked.name
-    if name is None or (call.version >= _NULLABLE_NAME - 2 and asked.topic_id.int):
-        topic = cluster.topics_by_id.get(asked.topic_id)
-        if topic is None:
-            error = ErrorCode.UNKNOWN_TOPIC_ID
-            unknown = None if call.version >= _NULLABLE_NAME else ""
-            return MetadataResponseTopic(error_code=int(error), name=unknown, topic_id=asked.topic_id)
-        return _described(call, topic, operations)
+def _refusal(request: MetadataRequest, version: int) -> ErrorCode | None:
+    """Why Kafka does not answer about these topics at all; None if it does."""
+    assert request.topics is not None
+    for asked in request.topics:
+        if _TOPIC_IDS <= version < _NULLABLE_NAME and (asked.topic_id.int or asked.name is None):
+            return ErrorCode.INVALID_REQUEST
+    by_id = any(asked.topic_id.int for asked in request.topics)
+    if not by_id and any(asked.name is None for asked in request.topics):
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+    return None
+
+
+def _refused(request: MetadataRequest, error: ErrorCode) -> MetadataResponse:
+    return MetadataResponse(
+        topics=[
+            MetadataResponseTopic(error_code=int(error), name=asked.name or "", topic_id=asked.topic_id)
+            for asked in request.topics or ()
+        ]
+    )
+
+
+def _asked_by_id(call: ApiCall, topic_id: UUID, operations: int) -> MetadataResponseTopic:
+    topic = call.cluster.topics_by_id.get(topic_id)
+    if topic is None:
+        error = int(ErrorCode.UNKNOWN_TOPIC_ID)
+        return MetadataResponseTopic(error_code=error, name=None, topic_id=topic_id)
+    return _described(call, topic, operations)
+
+
+def _asked(call: ApiCall, name: str, may_create: bool, operations: int) -> MetadataResponseTopic:
+    cluster = call.cluster
     topic = cluster.topics.get(name)
-    error = ErrorCode.NONE
-    if topic is None and bad_name(name) is not None:
+    if topic is not None:
+        return _described(call, topic, operations)
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if bad_name(name) is not None:
         error = ErrorCode.INVALID_TOPIC_EXCEPTION
-    elif topic is None and not (may_create and cluster.config.auto_create_topics):
-        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    elif topic is None:
+    elif may_create and cluster.config.auto_create_topics and not cluster.topic_alike(name):
         try:
             topic = _created(call, name)
         except OSError:
-            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if topic is None:
-        return MetadataResponseTopic(error_code=int(error), name=name)
-    return _described(call, topic, operations)
+            topic = None
+        if topic is not None and cluster.config.shows_created_topics:
+            return _described(call, topic, operations)
+    return MetadataResponseTopic(error_code=int(error), name=name)
 
 
 def _created(call: ApiCall, name: str) -> ClusterTopic:
@@ -150,7 +178,12 @@ def describe_cluster(call: ApiCall) -> DescribeClusterResponse:
         error = ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
         return DescribeClusterResponse(
             error_code=int(error),
-            error_message=f"expected endpoint type {int(EndpointType.BROKER)}, got {request.endpoint_type}",
+            error_message=(
+                "The request was sent to an endpoint of type BROKER,"
+                " but we wanted an endpoint of type CONTROLLER"
+                if known
+                else f"Unsupported endpoint type {request.endpoint_type}"
+            ),
             endpoint_type=int(EndpointType.BROKER),
         )
     asked = request.include_cluster_authorized_operations
@@ -168,7 +201,20 @@ def describe_cluster(call: ApiCall) -> DescribeClusterResponse:
 def describe_topic_partitions(call: ApiCall) -> DescribeTopicPartitionsResponse:
     request: DescribeTopicPartitionsRequest = call.request
     cluster, cursor = call.cluster, request.cursor
-    names = sorted({topic.name for topic in request.topics} or cluster.topics)
+    asked = {topic.name for topic in request.topics}
+    refusal = None
+    if "" in asked:
+        refusal = ErrorCode.UNKNOWN_SERVER_ERROR
+    elif cursor is not None and (cursor.partition_index < 0 or (asked and cursor.topic_name not in asked)):
+        refusal = ErrorCode.INVALID_REQUEST
+    if refusal is not None:
+        return DescribeTopicPartitionsResponse(
+            topics=[
+                DescribeTopicPartitionsResponseTopic(error_code=int(refusal), name=topic.name)
+                for topic in request.topics
+            ]
+        )
+    names = sorted(asked or cluster.topics)
     response = DescribeTopicPartitionsResponse(topics=[])
     room = max(1, min(request.response_partition_limit, _MOST_PARTITIONS))
     for name in names:
@@ -178,7 +224,11 @@ def describe_topic_partitions(call: ApiCall) -> DescribeTopicPartitionsResponse:
         if topic is None:
             invalid = bad_name(name) is not None
             error = ErrorCode.INVALID_TOPIC_EXCEPTION if invalid else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            response.topics.append(DescribeTopicPartitionsResponseTopic(error_code=int(error), name=name))
+            response.topics.append(
+                DescribeTopicPartitionsResponseTopic(
+                    error_code=int(error), name=name, topic_authorized_operations=_TOPIC_OPERATIONS
+                )
+            )
             continue
         first = max(cursor.partition_index, 0) if cursor is not None and name == cursor.topic_name else 0
         if room == 0:

@@ -44,8 +44,13 @@ def list_offsets(call: ApiCall) -> ListOffsetsResponse:
     for topic in request.topics:
         answer = ListOffsetsTopicResponse(name=topic.name, partitions=[])
         times = Counter(part.partition_index for part in topic.partitions)
-        for part in topic.partitions:
-            if times[part.partition_index] > 1:
+        for part in {one.partition_index: one for one in topic.partitions}.values():
+            if request.isolation_level not in (
+                IsolationLevel.READ_UNCOMMITTED,
+                IsolationLevel.READ_COMMITTED,
+            ):
+                answer.partitions.append(_refused(part, ErrorCode.UNKNOWN_SERVER_ERROR))
+            elif times[part.partition_index] > 1:
                 answer.partitions.append(_refused(part, ErrorCode.INVALID_REQUEST))
             else:
                 answer.partitions.append(_list(call, topic.name, part, request.isolation_level))
@@ -84,10 +89,10 @@ def _found(partition: ClusterPartition, timestamp: int, committed: bool) -> tupl
     log = partition.log
     if timestamp == _LATEST:
         return -1, log.limit(committed), log.epoch
-    if timestamp in (_EARLIEST, _EARLIEST_LOCAL, _EARLIEST_PENDING):
+    if timestamp in (_EARLIEST, _EARLIEST_LOCAL):
         epoch = log.epochs.at(log.start_offset)
         return -1, log.start_offset, epoch
-    if timestamp == _LATEST_TIERED:
+    if timestamp in (_LATEST_TIERED, _EARLIEST_PENDING):  # nothing is in tiered storage
         return -1, -1, -1
     limit = log.limit(committed)
     found = log.latest_time() if timestamp == _MAX_TIMESTAMP else log.find_time(timestamp, limit)

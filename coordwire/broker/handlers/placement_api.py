@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from coordwire.broker.cluster_topics import ClusterPartition
 from coordwire.broker.handlers.api_call import ApiCall
+from coordwire.broker.handlers.topics_api import check_replicas
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     AlterPartitionReassignmentsRequest,
@@ -31,18 +32,19 @@ _PREFERRED, _UNCLEAN = 0, 1
 
 def elect_leaders(call: ApiCall) -> ElectLeadersResponse:
     request: ElectLeadersRequest = call.request
-    if request.election_type not in (_PREFERRED, _UNCLEAN):
-        return ElectLeadersResponse(error_code=int(ErrorCode.INVALID_REQUEST), replica_election_results=[])
     results: dict[str, ReplicaElectionResult] = {}
     everything = request.topic_partitions is None
     for topic, index in _asked(call, request):
         result = _elected(call, topic, index, request.election_type)
-        if everything and result.error_code == ErrorCode.ELECTION_NOT_NEEDED:
-            continue
         if topic not in results:
             results[topic] = ReplicaElectionResult(topic=topic, partition_result=[])
-        results[topic].partition_result.append(result)
-    return ElectLeadersResponse(replica_election_results=list(results.values()))
+        if not everything or result.error_code != ErrorCode.ELECTION_NOT_NEEDED:
+            results[topic].partition_result.append(result)
+    known = request.election_type in (_PREFERRED, _UNCLEAN)
+    return ElectLeadersResponse(
+        error_code=int(ErrorCode.NONE if known else ErrorCode.INVALID_REQUEST),
+        replica_election_results=list(results.values()),
+    )
 
 
 def _asked(call: ApiCall, request: ElectLeadersRequest) -> Iterator[tuple[str, int]]:
@@ -56,12 +58,16 @@ def _asked(call: ApiCall, request: ElectLeadersRequest) -> Iterator[tuple[str, i
 
 def _elected(call: ApiCall, topic: str, index: int, kind: int) -> PartitionResult:
     partition = call.cluster.partition(topic, index)
-    if partition is None:
-        error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}"
+    if kind not in (_PREFERRED, _UNCLEAN):
+        error, message = ErrorCode.INVALID_REQUEST, f"Unknown election type {kind}"
+    elif partition is None:
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        known = topic in call.cluster.topics
+        message = f"No such partition as {topic}-{index}" if known else f"No such topic as {topic}"
     elif kind == _UNCLEAN and partition.leader == -1:
         error, message = _uncleanly(call, partition)
     elif kind == _UNCLEAN or partition.leader == partition.replicas[0]:
-        error, message = ErrorCode.ELECTION_NOT_NEEDED, "the partition has the leader that is wanted"
+        error, message = ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
     elif partition.leader == -1 or partition.replicas[0] not in partition.isr:
         error, message = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "the preferred leader is not in sync"
     else:
@@ -89,7 +95,9 @@ def _moved(call: ApiCall, partition: ClusterPartition, node: int) -> tuple[Error
 def alter_reassignments(call: ApiCall) -> AlterPartitionReassignmentsResponse:
     request: AlterPartitionReassignmentsRequest = call.request
     response = AlterPartitionReassignmentsResponse(
-        responses=[], allow_replication_factor_change=request.allow_replication_factor_change
+        error_message=None if request.topics else "",
+        responses=[],
+        allow_replication_factor_change=request.allow_replication_factor_change,
     )
     for topic in request.topics:
         answer = ReassignableTopicResponse(name=topic.name, partitions=[])
@@ -111,13 +119,16 @@ def _reassigned(
 ) -> tuple[ErrorCode, str]:
     cluster, replicas = call.cluster, wanted.replicas
     partition = cluster.partition(topic, wanted.partition_index)
+    if topic not in cluster.topics:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {topic}."
     if partition is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist."
+        message = f"Unable to find partition {topic}:{wanted.partition_index}."
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message
     if replicas is None:
-        return ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No reassignment is under way."
-    if not replicas or len(set(replicas)) != len(replicas) or not cluster.nodes.keys() >= set(replicas):
-        nodes = sorted(cluster.nodes)
-        return ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"expected different nodes of {nodes}, got {replicas}"
+        return ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, ""
+    reason = check_replicas(cluster, replicas)
+    if reason is not None:
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason
     if not request.allow_replication_factor_change and len(replicas) != len(partition.replicas):
         return ErrorCode.INVALID_REPLICATION_FACTOR, "The replication factor is changed."
     known, partition.replicas = partition.replicas, list(replicas)

@@ -41,6 +41,12 @@ _NOT_VERIFIED = (
 )  # fmt: skip
 """What a producer cannot know, which gets an error that makes it try again."""
 
+_NOT_ADDED = "Partition was not added to the transaction"
+_NO_LOG_START = frozenset(
+    {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR}
+)
+"""Errors of a log beside which Kafka does not say where it begins."""
+
 _ADMIN = "__admin_client"
 """The client id with which Kafka's own tools may write to internal topics."""
 
@@ -48,14 +54,46 @@ _ADMIN = "__admin_client"
 def produce(call: ApiCall) -> ProduceResponse:
     request: ProduceRequest = call.request
     response = ProduceResponse(responses=[])
+    if request.transactional_id is None and _has_transactional(call, request):
+        return _refused(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     joined = _join(call, request) if request.transactional_id else {}
     for data in request.topic_data:
         answer = TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=[])
         topic = _topic(call, data)
-        for part in data.partition_data:
+        for part in {one.index: one for one in data.partition_data}.values():
             answer.partition_responses.append(_partition(call, request, topic, part, response, joined))
-        response.responses.append(answer)
+        if answer.partition_responses:
+            response.responses.append(answer)
     return response
+
+
+def _has_transactional(call: ApiCall, request: ProduceRequest) -> bool:
+    """Whether a batch of the request is part of a transaction."""
+    for data in request.topic_data:
+        for part in data.partition_data:
+            try:
+                if one_batch(part.records, call.version).transactional:
+                    return True
+            except RefusedRecords:
+                continue
+    return False
+
+
+def _refused(request: ProduceRequest, error: ErrorCode) -> ProduceResponse:
+    """An error for each partition."""
+    return ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=data.name,
+                topic_id=data.topic_id,
+                partition_responses=[
+                    PartitionProduceResponse(index=part.index, error_code=int(error), base_offset=-1)
+                    for part in data.partition_data
+                ],
+            )
+            for data in request.topic_data
+        ]
+    )
 
 
 def has_error(response: ProduceResponse) -> bool:
@@ -79,6 +117,7 @@ def _partition(
     joined: Joined,
 ) -> PartitionProduceResponse:
     answer = PartitionProduceResponse(index=part.index, base_offset=-1)
+    start = begins = -1
     try:
         if request.acks not in (-1, 0, 1):
             raise RefusedRecords(ErrorCode.INVALID_REQUIRED_ACKS)
@@ -93,17 +132,23 @@ def _partition(
             if partition is ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 _name_leader(call, topic, answer, response)
             raise RefusedRecords(partition)
+        begins = partition.log.start_offset
         if request.acks == -1:
             call.cluster.replication.check_in_sync(partition)
         batch = one_batch(part.records, call.version)
         if batch.transactional:
             _check_transaction(call, partition, batch, joined)
+        start = begins
         appended = partition.log.append(batch, topic.rules, call.cluster.clock())
         if appended.missing_library is not None:
             call.cluster.stored_unread(appended.missing_library)
     except RefusedRecords as refusal:
         answer.error_code = refusal.code
         answer.error_message = refusal.message
+        if refusal.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            answer.log_start_offset = begins
+        elif refusal.code not in _NO_LOG_START:
+            answer.log_start_offset = start
         answer.record_errors = [
             BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
             for index, message in refusal.records
@@ -167,7 +212,9 @@ def _check_transaction(
         )
     if error:
         who = f"producer {producer_id} with epoch {epoch}"
-        raise RefusedRecords(error, f"the partition is not in a transaction of {who}")
+        not_added = error is ErrorCode.INVALID_TXN_STATE and not by_leader
+        reason = _NOT_ADDED if not_added else f"the partition is not in a transaction of {who}"
+        raise RefusedRecords(error, reason)
     if by_leader and batch.base_sequence and not producers.knows(producer_id):
         raise RefusedRecords(
             ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,

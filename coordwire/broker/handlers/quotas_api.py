@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import ip_address
 
 from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.enums import ErrorCode
@@ -14,15 +15,16 @@ from coordwire.messages import (
     DescribeClientQuotasResponse,
 )
 from coordwire.messages.alter_client_quotas import (
-    AlterClientQuotasRequestEntryData,
     AlterClientQuotasResponseEntityData,
     AlterClientQuotasResponseEntryData,
+    OpData,
 )
 from coordwire.messages.describe_client_quotas import ComponentData, EntityData, EntryData, ValueData
 
 __all__ = ["alter_quotas", "describe_quotas"]
 
 _EXACT, _DEFAULT, _ANY = 0, 1, 2
+_MATCHES = {_EXACT: "EXACT", _DEFAULT: "DEFAULT", _ANY: "SPECIFIED"}
 _CLIENT_KEYS = frozenset(
     {"producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"}
 )
@@ -43,17 +45,30 @@ def describe_quotas(call: ApiCall) -> DescribeClientQuotasResponse:
     asked: dict[str, ComponentData] = {}
     for component in request.components:
         kind, exact = component.entity_type, component.match_type == _EXACT
-        if not kind or kind in asked or component.match_type not in (_EXACT, _DEFAULT, _ANY):
-            return _refused(ErrorCode.INVALID_REQUEST, f"Unexpected component {kind!r}")
-        if exact != (component.match is not None):
-            return _refused(ErrorCode.INVALID_REQUEST, f"Unexpected match of component {kind!r}")
+        match_name = _MATCHES.get(component.match_type)
+        if match_name is None:
+            return _refused(ErrorCode.INVALID_REQUEST, f"Unknown match type {component.match_type}")
+        if exact and component.match is None:
+            message = f"Request specified MATCH_TYPE_{match_name}, but set match string to null."
+            return _refused(ErrorCode.INVALID_REQUEST, message)
+        if not exact and component.match is not None:
+            message = f"Request specified MATCH_TYPE_{match_name}, but also specified a match string."
+            return _refused(ErrorCode.INVALID_REQUEST, message)
+        if not kind:
+            return _refused(ErrorCode.INVALID_REQUEST, "Invalid empty entity type.")
+        if kind in asked:
+            message = f"Entity type {kind} cannot appear more than once in the filter."
+            return _refused(ErrorCode.INVALID_REQUEST, message)
         if kind not in _KINDS:
-            return _refused(ErrorCode.UNSUPPORTED_VERSION, f"Custom entity type {kind!r} not supported")
+            return _refused(ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}")
         asked[kind] = component
     if "ip" in asked and len(asked) > 1:
-        return _refused(ErrorCode.INVALID_REQUEST, "ip does not go with other entity types")
+        return _refused(
+            ErrorCode.INVALID_REQUEST,
+            "Invalid entity filter component combination. IP filter component should not be used with user"
+            " or clientId filter component.",
+        )
     return DescribeClientQuotasResponse(
-        error_message=None,
         entries=[
             EntryData(
                 entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
@@ -82,9 +97,10 @@ def alter_quotas(call: ApiCall) -> AlterClientQuotasResponse:
     request: AlterClientQuotasRequest = call.request
     entries = []
     for entry in request.entries:
-        bad = _bad(entry)
+        parts = {part.entity_type: part.entity_name for part in entry.entity}
+        bad = _bad(parts, entry.ops)
         if bad is None and not request.validate_only:
-            entity = tuple(sorted((part.entity_type, part.entity_name) for part in entry.entity))
+            entity = tuple(sorted(parts.items()))
             quotas = call.cluster.quotas.setdefault(entity, {})
             for change in entry.ops:
                 quotas.pop(change.key, None)
@@ -97,33 +113,52 @@ def alter_quotas(call: ApiCall) -> AlterClientQuotasResponse:
                 error_code=int(ErrorCode.NONE if bad is None else ErrorCode.INVALID_REQUEST),
                 error_message=bad,
                 entity=[
-                    AlterClientQuotasResponseEntityData(
-                        entity_type=part.entity_type, entity_name=part.entity_name
-                    )
-                    for part in entry.entity
+                    AlterClientQuotasResponseEntityData(entity_type=kind, entity_name=name)
+                    for kind, name in parts.items()
                 ],
             )
         )
     return AlterClientQuotasResponse(entries=entries)
 
 
-def _bad(entry: AlterClientQuotasRequestEntryData) -> str | None:
-    """Why Kafka does not take such a change; None if it does."""
-    kinds = [part.entity_type for part in entry.entity]
-    keys = _KEYS.get(frozenset(kinds))
-    if keys is None or len(set(kinds)) != len(kinds):
-        return f"Invalid client quota entity: {', '.join(kinds) or 'empty'}"
-    if any(part.entity_name == "" for part in entry.entity):
-        return "Empty entity name not supported"
-    return _bad_changes(keys, [(change.key, change.value) for change in entry.ops if not change.remove])
+def _bad(parts: Mapping[str, str | None], changes: Sequence[OpData]) -> str | None:
+    """Why Kafka does not take such changes of an entity; None if it does."""
+    if not parts:
+        return "Invalid empty client quota entity"
+    for kind, name in parts.items():
+        if kind not in _KINDS:
+            return f"Unhandled client quota entity type: {kind}"
+        if name == "":
+            return f"Empty {kind} not supported"
+    keys = _KEYS.get(frozenset(parts))
+    if keys is None:
+        return "Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId"
+    address = parts.get("ip")
+    if address is not None and not _is_host(address):
+        return f"{address} is not a valid IP or resolvable host."
+    if len({change.key for change in changes}) != len(changes):
+        named = ", ".join(f"{kind}={name}" for kind, name in parts.items())
+        return f"Ignoring duplicate entity ClientQuotaEntity(entries={{{named}}})"
+    return _bad_changes(keys, [(change.key, change.value) for change in changes if not change.remove])
+
+
+def _is_host(text: str) -> bool:
+    """Whether a text is an address; of names only that of the own host is resolved."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return text == "localhost"
+    return True
 
 
 def _bad_changes(keys: Iterable[str], changes: list[tuple[str, float]]) -> str | None:
     for key, value in changes:
         if key not in keys:
             return f"Invalid configuration key {key}"
-        if not value > 0 or not math.isfinite(value):
+        if not math.isfinite(value):
+            return f"Quota {key} must be a finite number"
+        if not value > 0:
             return f"Quota {key} must be greater than 0"
         if key not in ("request_percentage", "controller_mutation_rate") and value != int(value):
-            return f"Quota {key} must be an integral value"
+            return f"{key} cannot be a fractional value."
     return None

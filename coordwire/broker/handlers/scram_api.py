@@ -7,6 +7,7 @@ not; what clients make lives as long as the broker.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.broker.scram_credentials import ScramCredential
@@ -17,7 +18,11 @@ from coordwire.messages import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
 )
-from coordwire.messages.alter_user_scram_credentials import AlterUserScramCredentialsResult
+from coordwire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsResult,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
 from coordwire.messages.describe_user_scram_credentials import (
     CredentialInfo,
     DescribeUserScramCredentialsResult,
@@ -28,6 +33,7 @@ __all__ = ["alter_users", "describe_users"]
 _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 _NUMBERS = {name: number for number, name in _MECHANISMS.items()}
 _FEWEST, _MOST = 4_096, 16_384
+_TWICE = "A user credential cannot be altered twice in the same request"
 
 
 def describe_users(call: ApiCall) -> DescribeUserScramCredentialsResponse:
@@ -39,7 +45,9 @@ def describe_users(call: ApiCall) -> DescribeUserScramCredentialsResponse:
         result = DescribeUserScramCredentialsResult(user=name, error_message=None, credential_infos=[])
         if count > 1:
             result.error_code = int(ErrorCode.DUPLICATE_RESOURCE)
-            result.error_message = f"Cannot describe SCRAM credentials for the same user twice: {name}"
+            result.error_message = (
+                f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"
+            )
         elif name not in known:
             result.error_code = int(ErrorCode.RESOURCE_NOT_FOUND)
             result.error_message = f"Attempt to describe a user credential that does not exist: {name}"
@@ -49,31 +57,24 @@ def describe_users(call: ApiCall) -> DescribeUserScramCredentialsResponse:
                 for mechanism, iterations in known[name]
             ]
         results.append(result)
-    return DescribeUserScramCredentialsResponse(error_message=None, results=results)
+    return DescribeUserScramCredentialsResponse(results=results)
 
 
 def alter_users(call: ApiCall) -> AlterUserScramCredentialsResponse:
     request: AlterUserScramCredentialsRequest = call.request
+    scram, present = call.cluster.scram, call.cluster.scram.upserted()
     users: dict[str, tuple[ErrorCode, str]] = {}
-    asked = [(gone.name, gone.mechanism) for gone in request.deletions]
-    asked += [(one.name, one.mechanism) for one in request.upsertions]
-    for (user, mechanism), count in Counter(asked).items():
-        if count > 1:
-            users[user] = ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice"
-        elif not user:
-            users[user] = ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty"
-        elif mechanism not in _MECHANISMS:
-            users[user] = ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism"
-    for one in request.upsertions:
-        if one.name not in users and not _FEWEST <= one.iterations <= _MOST:
-            few = "few" if one.iterations < _FEWEST else "many"
-            users[one.name] = ErrorCode.UNACCEPTABLE_CREDENTIAL, f"Too {few} iterations"
-    scram = call.cluster.scram
-    for gone in request.deletions:
-        name = _MECHANISMS.get(gone.mechanism, "")
-        if gone.name not in users and not scram.is_upserted(gone.name, name):
-            message = "Attempt to delete a user credential that does not exist"
-            users[gone.name] = ErrorCode.RESOURCE_NOT_FOUND, message
+    changes: list[ScramCredentialDeletion | ScramCredentialUpsertion]
+    changes = [*request.deletions, *request.upsertions]
+    seen: set[str] = set()
+    for change in changes:
+        refusal = _refusal(change, present)
+        if change.name in seen:
+            refusal = ErrorCode.DUPLICATE_RESOURCE, _TWICE
+        elif refusal is None:
+            seen.add(change.name)
+        if refusal is not None:
+            users.setdefault(change.name, refusal)
     for gone in request.deletions:
         if gone.name not in users:
             scram.delete(gone.name, _MECHANISMS[gone.mechanism])
@@ -88,6 +89,26 @@ def alter_users(call: ApiCall) -> AlterUserScramCredentialsResponse:
                 error_code=int(users.get(user, (ErrorCode.NONE, ""))[0]),
                 error_message=users.get(user, (ErrorCode.NONE, ""))[1] or None,
             )
-            for user in dict.fromkeys(user for user, _ in asked)
+            for user in dict.fromkeys(change.name for change in changes)
         ]
     )
+
+
+def _refusal(
+    change: ScramCredentialDeletion | ScramCredentialUpsertion,
+    present: Mapping[str, Sequence[tuple[str, int]]],
+) -> tuple[ErrorCode, str] | None:
+    """Why Kafka does not make a change; None if it does."""
+    if not change.name:
+        return ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty"
+    mechanism = _MECHANISMS.get(change.mechanism)
+    if mechanism is None:
+        return ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism"
+    if isinstance(change, ScramCredentialUpsertion):
+        if _FEWEST <= change.iterations <= _MOST:
+            return None
+        few = "few" if change.iterations < _FEWEST else "many"
+        return ErrorCode.UNACCEPTABLE_CREDENTIAL, f"Too {few} iterations"
+    if mechanism in dict(present.get(change.name, ())):
+        return None
+    return ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"

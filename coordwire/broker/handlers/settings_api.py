@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 from coordwire.broker.cluster_state import ClusterState
+from coordwire.broker.cluster_topics import bad_name
 from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.broker.handlers.broker_settings import broker_settings
 from coordwire.broker.settings import (
     GROUP_SETTINGS,
+    METRICS_SETTINGS,
     TOPIC_SETTINGS,
     BadSetting,
     Settings,
@@ -26,6 +29,7 @@ from coordwire.messages import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
+from coordwire.messages.alter_configs import AlterConfigsResource as ReplacedResource
 from coordwire.messages.alter_configs import AlterConfigsResourceResponse as AlteredResource
 from coordwire.messages.describe_configs import (
     DescribeConfigsResource,
@@ -33,7 +37,11 @@ from coordwire.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from coordwire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResourceResponse
+from coordwire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+)
 from coordwire.messages.list_config_resources import ConfigResource
 
 __all__ = [
@@ -44,7 +52,19 @@ __all__ = [
     "list_resources",
 ]
 
-_NO_SYNONYMS = ()
+_LISTED = frozenset(
+    {
+        ConfigResourceType.TOPIC,
+        ConfigResourceType.BROKER,
+        ConfigResourceType.BROKER_LOGGER,
+        ConfigResourceType.CLIENT_METRICS,
+        ConfigResourceType.GROUP,
+    }
+)
+"""The types of resources that ListConfigResources knows."""
+
+
+_Altered = AlterConfigsResource | ReplacedResource
 
 
 class _Refused(Exception):
@@ -61,7 +81,7 @@ def describe_settings(call: ApiCall) -> DescribeConfigsResponse:
     response = DescribeConfigsResponse(results=[])
     for resource in request.resources:
         result = DescribeConfigsResult(
-            resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=None
+            resource_type=resource.resource_type, resource_name=resource.resource_name
         )
         try:
             found = _described(call, resource, request.include_synonyms)
@@ -80,27 +100,48 @@ def _described(
     if resource.resource_type == ConfigResourceType.TOPIC:
         topic = cluster.topics.get(name)
         if topic is None:
+            reason = bad_name(name)
+            if reason is not None:
+                raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
             raise _Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
         return described_settings(topic.settings, own_source=ConfigSource.TOPIC_CONFIG, synonyms=synonyms)
     if resource.resource_type == ConfigResourceType.GROUP:
         if not name:
-            raise _Refused(ErrorCode.INVALID_REQUEST, "a group needs a name")
+            raise _Refused(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
         return described_settings(
             cluster.settings_of_group(name), own_source=ConfigSource.GROUP_CONFIG, synonyms=synonyms
         )
     if resource.resource_type == ConfigResourceType.BROKER:
-        if name:
-            _check_node(call, name)
+        if name and name != str(call.node):
+            _check_number(name, "Broker id")
+            raise _Refused(
+                ErrorCode.INVALID_REQUEST,
+                f"Unexpected broker id, expected {call.node} or empty string, but received {name}",
+            )
         return _described_broker(call, name, synonyms)
+    if resource.resource_type == ConfigResourceType.BROKER_LOGGER:
+        if not name:
+            raise _Refused(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+        _check_number(name, "Broker id")
+        if name != str(call.node):
+            message = f"Unexpected broker id, expected {call.node} but received {name}"
+            raise _Refused(ErrorCode.INVALID_REQUEST, message)
+        return []
+    if resource.resource_type == ConfigResourceType.CLIENT_METRICS:
+        if not name:
+            raise _Refused(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
+        return described_settings(
+            Settings(METRICS_SETTINGS), own_source=ConfigSource.CLIENT_METRICS_CONFIG, synonyms=synonyms
+        )
     raise _Refused(ErrorCode.INVALID_REQUEST, f"resource type {resource.resource_type} has no settings here")
 
 
-def _check_node(call: ApiCall, name: str) -> None:
-    if name != str(call.node):
-        raise _Refused(
-            ErrorCode.INVALID_REQUEST,
-            f"Unexpected broker id, expected {call.node} or empty string, but received {name}",
-        )
+def _check_number(name: str, what: str) -> None:
+    try:
+        int(name)
+    except ValueError:
+        message = f"{what} must be an integer, but it is: {name}"
+        raise _Refused(ErrorCode.INVALID_REQUEST, message) from None
 
 
 def described_settings(
@@ -110,6 +151,8 @@ def described_settings(
     results = []
     for setting in settings.table.values():
         own, fixed = settings.own.get(setting.name), settings.defaults.get(setting.name)
+        if fixed == setting.default:
+            fixed = None
         source = (
             own_source
             if own is not None
@@ -134,7 +177,9 @@ def described_settings(
                     (setting.synonym, fixed, ConfigSource.STATIC_BROKER_CONFIG),
                     (setting.synonym, setting.default, ConfigSource.DEFAULT_CONFIG),
                 )
-                if value is not None and name
+                if value is not None
+                and name
+                and not (setting.unset_synonym and origin is ConfigSource.DEFAULT_CONFIG)
             ]
         results.append(result)
     return results
@@ -173,11 +218,14 @@ def list_resources(call: ApiCall) -> ListConfigResourcesResponse:
     """Which resources have settings: those that were given some, and each topic and broker."""
     request: ListConfigResourcesRequest = call.request
     cluster = call.cluster
+    if not _LISTED.issuperset(request.resource_types):
+        return ListConfigResourcesResponse(error_code=int(ErrorCode.UNSUPPORTED_VERSION))
     wanted = set(request.resource_types) if call.version > 0 else {ConfigResourceType.CLIENT_METRICS}
     everything = not wanted
     names: dict[ConfigResourceType, list[str]] = {
         ConfigResourceType.TOPIC: sorted(cluster.topics),
         ConfigResourceType.BROKER: [str(node) for node in cluster.nodes],
+        ConfigResourceType.BROKER_LOGGER: [str(node) for node in cluster.nodes],
         ConfigResourceType.GROUP: sorted(cluster.group_settings),
     }
     return ListConfigResourcesResponse(
@@ -196,20 +244,17 @@ def list_resources(call: ApiCall) -> ListConfigResourcesResponse:
 def incrementally_alter_settings(call: ApiCall) -> IncrementalAlterConfigsResponse:
     request: IncrementalAlterConfigsRequest = call.request
     response = IncrementalAlterConfigsResponse(responses=[])
-    times = Counter((one.resource_type, one.resource_name) for one in request.resources)
+    times = _times(request.resources)
     for resource in request.resources:
         result = AlterConfigsResourceResponse(
             resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=None
         )
         try:
-            _check_once(times[resource.resource_type, resource.resource_name])
-            names = [config.name for config in resource.configs]
-            if len(set(names)) != len(names):
-                raise _Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+            _check_once(times, resource)
             known = _own(call, resource.resource_type, resource.resource_name)
             changed = dict(known)
             for config in resource.configs:
-                _change(call.cluster, resource.resource_type, changed, config)
+                _change(call, resource.resource_type, changed, config)
             if not request.validate_only:
                 _store(call.cluster, resource.resource_type, resource.resource_name, changed)
         except _Refused as refusal:
@@ -222,16 +267,16 @@ def alter_settings(call: ApiCall) -> AlterConfigsResponse:
     """All settings of a resource at once: what is not named has its default again."""
     request: AlterConfigsRequest = call.request
     response = AlterConfigsResponse(responses=[])
-    times = Counter((one.resource_type, one.resource_name) for one in request.resources)
+    times = _times(request.resources)
     for resource in request.resources:
         result = AlteredResource(
             resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=None
         )
         try:
-            _check_once(times[resource.resource_type, resource.resource_name])
+            _check_once(times, resource)
             _own(call, resource.resource_type, resource.resource_name)
             changed = {
-                config.name: _checked(resource.resource_type, config.name, config.value)
+                config.name: _checked(call, resource.resource_type, config.name, config.value)
                 for config in resource.configs
             }
             if not request.validate_only:
@@ -242,9 +287,16 @@ def alter_settings(call: ApiCall) -> AlterConfigsResponse:
     return response
 
 
-def _check_once(times: int) -> None:
-    if times > 1:
+def _times(resources: Iterable[_Altered]) -> Counter[tuple[int, str]]:
+    return Counter((resource.resource_type, resource.resource_name) for resource in resources)
+
+
+def _check_once(times: Counter[tuple[int, str]], resource: _Altered) -> None:
+    """See that a resource and each of its settings are named once. Raises `_Refused`."""
+    if times[resource.resource_type, resource.resource_name] > 1:
         raise _Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+    if len({config.name for config in resource.configs}) != len(resource.configs):
+        raise _Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
 
 
 def _own(call: ApiCall, kind: int, name: str) -> dict[str, str]:
@@ -252,8 +304,10 @@ def _own(call: ApiCall, kind: int, name: str) -> dict[str, str]:
     cluster = call.cluster
     if kind == ConfigResourceType.TOPIC:
         topic = cluster.topics.get(name)
+        if not name:
+            raise _Refused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
         if topic is None:
-            raise _Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic does not exist.")
+            raise _Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
         return topic.settings.own
     if kind == ConfigResourceType.GROUP:
         if not name:
@@ -261,46 +315,63 @@ def _own(call: ApiCall, kind: int, name: str) -> dict[str, str]:
         known = cluster.group_settings.get(name)
         return {} if known is None else known.own
     if kind == ConfigResourceType.BROKER:
-        if name:
-            _check_node(call, name)
+        if name and name != str(call.node):
+            _check_number(name, "Node id")
+            message = f"Unexpected broker id, expected {call.node}, but received {name}"
+            raise _Refused(ErrorCode.INVALID_REQUEST, message)
         return cluster.broker_settings.get(name, {})
-    raise _Refused(ErrorCode.INVALID_REQUEST, f"resource type {kind} has no settings here")
+    raise _Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
 
 
-def _checked(kind: int, name: str, value: str | None) -> str:
-    if kind == ConfigResourceType.BROKER:
-        if value is None:
-            raise _Refused(ErrorCode.INVALID_CONFIG, f"Null value not supported for: {name}")
-        return value
+def _checked(call: ApiCall, kind: int, name: str, value: str | None) -> str:
+    if value is None:
+        raise _Refused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {name}")
+    code = ErrorCode.INVALID_CONFIG
     try:
-        return checked(TOPIC_SETTINGS if kind == ConfigResourceType.TOPIC else GROUP_SETTINGS, name, value)
+        if kind == ConfigResourceType.TOPIC:
+            return checked(TOPIC_SETTINGS, name, value)
+        if kind == ConfigResourceType.GROUP:
+            return checked(GROUP_SETTINGS, name, value, of="group")
+        code = ErrorCode.INVALID_REQUEST
+        return _checked_of_broker(call, name, value)
     except BadSetting as refusal:
-        raise _Refused(ErrorCode.INVALID_CONFIG, str(refusal)) from None
+        raise _Refused(code, str(refusal)) from None
 
 
-def _change(cluster: ClusterState, kind: int, settings: dict[str, str], config: AlterableConfig) -> None:
+def _checked_of_broker(call: ApiCall, name: str, value: str) -> str:
+    """A broker's setting; one that is not known here is kept as it is."""
+    known = broker_settings(call.cluster, call.node).get(name)
+    if known is not None and known.read_only:
+        raise BadSetting(f"Cannot update these configs dynamically: [{name}]")
+    setting = next((one for one in TOPIC_SETTINGS.values() if one.synonym == name), None)
+    return value if setting is None else checked({name: replace(setting, name=name)}, name, value)
+
+
+def _change(call: ApiCall, kind: int, settings: dict[str, str], config: AlterableConfig) -> None:
     name, operation = config.name, config.config_operation
     if operation == AlterConfigOperation.DELETE:
         settings.pop(name, None)
         return
     if operation == AlterConfigOperation.SET:
-        settings[name] = _checked(kind, name, config.value)
+        settings[name] = _checked(call, kind, name, config.value)
         return
     table = TOPIC_SETTINGS if kind == ConfigResourceType.TOPIC else {}
     if operation not in (AlterConfigOperation.APPEND, AlterConfigOperation.SUBTRACT):
-        raise _Refused(ErrorCode.INVALID_REQUEST, f"unknown operation {operation} on {name}")
+        raise _Refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"unknown operation {operation} on {name}")
+    if config.value is None:
+        raise _Refused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {name}")
     if name not in table or table[name].type is not ConfigType.LIST:
         verb = AlterConfigOperation(operation).name
         raise _Refused(ErrorCode.INVALID_CONFIG, f"Can't {verb} to key {name} because its type is not LIST.")
-    given = settings.get(name, cluster.config.topic_defaults.get(name, table[name].default))
+    given = settings.get(name, call.cluster.config.topic_defaults.get(name, table[name].default))
     now = [one for one in given.split(",") if one]
-    named = [one.strip() for one in (config.value or "").split(",") if one.strip()]
+    named = [one.strip() for one in config.value.split(",")]
     known, listed = frozenset(now), frozenset(named)
     if operation == AlterConfigOperation.APPEND:
         now += [one for one in named if one not in known]
     else:
         now = [one for one in now if one not in listed]
-    settings[name] = _checked(kind, name, ",".join(now)) if now else ""
+    settings[name] = _checked(call, kind, name, ",".join(now)) if now else ""
 
 
 def _store(cluster: ClusterState, kind: int, name: str, settings: dict[str, str]) -> None:

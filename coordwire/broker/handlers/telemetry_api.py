@@ -13,7 +13,7 @@ from coordwire.messages import (
 
 __all__ = ["push_telemetry", "telemetry_subscriptions"]
 
-_SUBSCRIPTION = 0
+_SUBSCRIPTION = 1
 _PUSH_INTERVAL_MS = 300_000
 _LARGEST = 1 << 20
 _COMPRESSIONS = (4, 3, 1, 2)

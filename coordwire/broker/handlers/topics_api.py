@@ -23,7 +23,7 @@ from coordwire.messages.create_partitions import CreatePartitionsTopic, CreatePa
 from coordwire.messages.create_topics import CreatableTopic, CreatableTopicConfigs, CreatableTopicResult
 from coordwire.messages.delete_topics import DeletableTopicResult, DeleteTopicState
 
-__all__ = ["create_partitions", "create_topics", "delete_topics"]
+__all__ = ["check_replicas", "create_partitions", "create_topics", "delete_topics"]
 
 _DEFAULT = -1
 _MOST_PARTITIONS = 10_000
@@ -74,6 +74,8 @@ def _create(cluster: ClusterState, wanted: CreatableTopic, validate_only: bool) 
     settings: dict[str, str] = {}
     for config in wanted.configs:
         try:
+            if config.value is None:
+                raise BadSetting(f"Null value not supported for topic configs: {config.name}")
             settings[config.name] = checked(TOPIC_SETTINGS, config.name, config.value)
         except BadSetting as refusal:
             raise _Refused(ErrorCode.INVALID_CONFIG, str(refusal)) from None
@@ -91,8 +93,7 @@ def _create(cluster: ClusterState, wanted: CreatableTopic, validate_only: bool) 
     result = CreatableTopicResult(
         name=name, error_message=None, num_partitions=count, replication_factor=factor
     )
-    if topic is not None:
-        result.topic_id = topic.id
+    result.topic_id = cluster.new_uuid() if topic is None else topic.id
     result.configs = [
         CreatableTopicConfigs(
             name=one.name, value=one.value, read_only=one.read_only, config_source=one.config_source
@@ -111,13 +112,18 @@ def _shape(cluster: ClusterState, wanted: CreatableTopic) -> tuple[int, int, lis
         if wanted.replication_factor != _DEFAULT:
             message = "A manual partition assignment was specified, but replication factor was not set to -1."
             raise _Refused(ErrorCode.INVALID_REQUEST, message)
-        placed = {one.partition_index: list(one.broker_ids) for one in wanted.assignments}
+        placed: dict[int, list[int]] = {}
+        for one in wanted.assignments:
+            if one.partition_index in placed:
+                message = f"Found multiple manual partition assignments for partition {one.partition_index}"
+                raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+            placed[one.partition_index] = list(one.broker_ids)
         if sorted(placed) != list(range(len(wanted.assignments))):
             message = "partitions should be a consecutive 0-based integer sequence"
             raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
         assignments: list[Sequence[int]] = [placed[index] for index in range(len(placed))]
         for replicas in assignments:
-            _check_replicas(cluster, replicas, len(assignments[0]))
+            _check_placed(cluster, replicas, len(assignments[0]))
         return len(assignments), len(assignments[0]), assignments
     count = cluster.config.num_partitions if wanted.num_partitions == _DEFAULT else wanted.num_partitions
     factor = wanted.replication_factor
@@ -134,56 +140,95 @@ def _shape(cluster: ClusterState, wanted: CreatableTopic) -> tuple[int, int, lis
             "Number of partitions was set to an invalid non-positive value.",
         )
     if count > _MOST_PARTITIONS:
-        message = f"Excessively large number of partitions per request: {count}"
-        raise _Refused(ErrorCode.POLICY_VIOLATION, message)
+        raise _Refused(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     if factor > len(cluster.nodes):
         raise _Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"Unable to replicate the partition {factor} time(s): The target replication factor of {factor}"
-            f" cannot be reached because only {len(cluster.nodes)} broker(s) are registered.",
+            f" cannot be reached because only {len(cluster.nodes)} broker(s) are registered or some brokers"
+            " have all their log directories cordoned.",
         )
     return count, factor, None
 
 
-def _check_replicas(cluster: ClusterState, replicas: Sequence[int], expected: int) -> None:
-    if not replicas or len(replicas) != expected:
-        message = "The manual partition assignment includes partitions with different numbers of replicas."
-        raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
-    if len(set(replicas)) != len(replicas):
-        message = "The manual partition assignment includes a broker more than once."
-        raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+def check_replicas(cluster: ClusterState, replicas: Sequence[int]) -> str | None:
+    """Why a partition cannot be placed on these nodes; None if it can."""
+    if not replicas:
+        return "The manual partition assignment includes an empty replica list."
+    seen: set[int] = set()
+    for replica in replicas:
+        if replica in seen:
+            return f"The manual partition assignment includes the broker {replica} more than once."
+        seen.add(replica)
     for replica in replicas:
         if replica not in cluster.nodes:
-            message = (
+            return (
                 f"The manual partition assignment includes broker {replica},"
                 " but no such broker is registered."
             )
-            raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+    return None
+
+
+def _check_placed(cluster: ClusterState, replicas: Sequence[int], expected: int) -> None:
+    reason = check_replicas(cluster, replicas)
+    if reason is None and len(replicas) != expected:
+        reason = "The manual partition assignment includes partitions with different numbers of replicas."
+    if reason is not None:
+        raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
 
 
 def delete_topics(call: ApiCall) -> DeleteTopicsResponse:
     request: DeleteTopicsRequest = call.request
+    cluster = call.cluster
     if call.version >= _TOPIC_STATES:
         states = list(request.topics)
     else:
         states = [DeleteTopicState(name=name) for name in request.topic_names]
-    with call.cluster.topics_changing():
-        return DeleteTopicsResponse(responses=[_delete(call.cluster, state) for state in states])
+    names = Counter(state.name for state in states if state.name is not None)
+    ids = Counter(state.topic_id for state in states if state.name is None)
+    by_id = {topic.name for topic in map(cluster.topics_by_id.get, ids) if topic is not None}
+    responses: list[DeletableTopicResult] = []
+    done: set[object] = set()
+    with cluster.topics_changing():
+        for state in states:
+            known = cluster.topics.get(state.name) if state.name is not None else None
+            key = state.topic_id if state.name is None else state.name
+            if key in done:
+                continue
+            done.add(key)
+            if state.name is None and not state.topic_id.int:
+                reason = "Neither topic name nor id were specified."
+            elif state.name is not None and state.topic_id.int:
+                reason = "You may not specify both topic name and topic id."
+            elif state.name is not None and names[state.name] > 1:
+                reason = "Duplicate topic name."
+            elif state.name is None and ids[state.topic_id] > 1:
+                reason = "Duplicate topic id."
+            elif state.name in by_id:
+                reason = "The provided topic name maps to an ID that was already supplied."
+            else:
+                topic = known or (cluster.topics_by_id.get(state.topic_id) if state.name is None else None)
+                if topic is None or topic.name not in names or topic is known:
+                    responses.append(_delete(cluster, state, topic))
+                continue  # a topic that is named too is refused by its name
+            response = DeletableTopicResult(name=state.name, topic_id=state.topic_id)
+            if known is not None and state.name in by_id:
+                response.topic_id = known.id
+            response.error_code, response.error_message = int(ErrorCode.INVALID_REQUEST), reason
+            responses.append(response)
+    return DeleteTopicsResponse(responses=responses)
 
 
-def _delete(cluster: ClusterState, state: DeleteTopicState) -> DeletableTopicResult:
+def _delete(
+    cluster: ClusterState, state: DeleteTopicState, topic: ClusterTopic | None
+) -> DeletableTopicResult:
     result = DeletableTopicResult(name=state.name, topic_id=state.topic_id)
-    topic: ClusterTopic | None
-    if state.name is None:
-        topic, unknown = cluster.topics_by_id.get(state.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
-    else:
-        topic, unknown = cluster.topics.get(state.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if state.name is not None and state.topic_id.int:
-        result.error_code = int(ErrorCode.INVALID_REQUEST)
-        result.error_message = "You may not specify both topic name and topic id."
+    if topic is None and state.name is None:
+        result.error_code = int(ErrorCode.UNKNOWN_TOPIC_ID)
+        result.error_message = "This server does not host this topic ID."
     elif topic is None:
-        result.error_code = int(unknown)
-        result.error_message = "This server does not host this topic."
+        result.error_code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        result.error_message = "This server does not host this topic-partition."
     elif topic.is_internal:
         result.error_code = int(ErrorCode.INVALID_REQUEST)
         result.error_message = f"the internal topic {topic.name} holds the state of this broker"
@@ -228,8 +273,8 @@ def _add_partitions(cluster: ClusterState, wanted: CreatePartitionsTopic, valida
         )
         raise _Refused(ErrorCode.INVALID_PARTITIONS, message)
     if wanted.count - now > _MOST_PARTITIONS:
-        message = f"Excessively large number of partitions per request: {wanted.count - now}"
-        raise _Refused(ErrorCode.INVALID_PARTITIONS, message)
+        message = "Excessively large number of additional partitions per request."
+        raise _Refused(ErrorCode.POLICY_VIOLATION, message)
     assignments = None
     if wanted.assignments is not None:
         assignments = [list(one.broker_ids) for one in wanted.assignments]
@@ -240,7 +285,7 @@ def _add_partitions(cluster: ClusterState, wanted: CreatePartitionsTopic, valida
             )
             raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
         for replicas in assignments:
-            _check_replicas(cluster, replicas, len(topic.partitions[0].replicas))
+            _check_placed(cluster, replicas, len(topic.partitions[0].replicas))
     if not validate_only:
         try:
             cluster.add_partitions(topic, wanted.count, assignments)

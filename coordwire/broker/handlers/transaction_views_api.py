@@ -157,7 +157,12 @@ def _producers(call: ApiCall, topic: str, index: int) -> PartitionResponse:
         return PartitionResponse(partition_index=index, error_code=int(error), error_message=bad)
     partition = led_partition(call, topic, index)
     if isinstance(partition, ErrorCode):
-        return PartitionResponse(partition_index=index, error_code=int(partition))
+        unknown = partition is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return PartitionResponse(
+            partition_index=index,
+            error_code=int(partition),
+            error_message="This server does not host this topic-partition." if unknown else None,
+        )
     return PartitionResponse(
         partition_index=index,
         active_producers=[

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from coordwire.broker.cluster_topics import OFFSETS_TOPIC
+from coordwire.broker.cluster_topics import INTERNAL_TOPICS, OFFSETS_TOPIC
 from coordwire.broker.handlers.api_call import ApiCall, led_partition
 from coordwire.broker.handlers.groups_api import groups
 from coordwire.codec import Message
@@ -156,12 +156,15 @@ def _add(
     name, who = transaction.transactional_id, (transaction.producer_id, transaction.producer_epoch)
     places = frozenset((topic.name, index) for topic in transaction.topics for index in topic.partitions)
     missing = {place for place in places if call.cluster.partition(*place) is None}
+    internal = {place for place in places - missing if place[0] in INTERNAL_TOPICS}
 
     def answered(outcome: TransactionOutcome) -> None:
         code = _code(outcome, call.version, _KNOWS_FENCED)
         taken(_added(name, transaction.topics, lambda place: code or outcome.places.get(place, 0)))
 
     def unknown(place: Place) -> int:
+        if place in internal:
+            return int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         return int(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if place in missing else ErrorCode.OPERATION_NOT_ATTEMPTED
         )
@@ -171,7 +174,7 @@ def _add(
             return shard.verify_partitions(name, *who, places)
         return shard.add_partitions(name, *who, places, version=2 if call.version >= _BY_BROKERS else 0)
 
-    if missing:
+    if missing or internal:
         taken(_added(name, transaction.topics, unknown))
     else:
         call.cluster.transactions.submit(name, operation, answered, node=call.node)
@@ -306,6 +309,8 @@ def write_markers(call: ApiCall) -> WriteTxnMarkersResponse:
             found = WritableTxnMarkerTopicResult(name=topic.name, partitions=[])
             for index in topic.partition_indexes:
                 led = led_partition(call, topic.name, index)
+                if marker.producer_epoch < 0:
+                    led = ErrorCode.UNKNOWN_SERVER_ERROR
                 error = int(led) if isinstance(led, ErrorCode) else call.cluster.transactions.write_marker(
                     (topic.name, index),
                     marker.producer_id,

@@ -11,6 +11,8 @@ from coordwire.segments import EpochEntry
 
 __all__ = ["LeaderEpochs"]
 
+_NO_EPOCH = -1
+
 
 class LeaderEpochs:
     """The epochs of one log, the oldest first."""
@@ -52,7 +54,7 @@ class LeaderEpochs:
 
         end_offset: of the log, where the newest epoch ends.
         """
-        if epoch < 0:
+        if epoch == _NO_EPOCH:
             return -1, -1
         if epoch == self.latest:
             return epoch, end_offset

@@ -145,8 +145,7 @@ class PartitionLog:
         kept = self.producers.check(batch)
         if kept is not None:
             last = kept.base_offset + (kept.last_sequence - kept.first_sequence & 0x7FFFFFFF)
-            stamp = kept.timestamp if rules.append_time else _NO_TIMESTAMP
-            return Appended(kept.base_offset, last, stamp, duplicate=True)
+            return Appended(kept.base_offset, last, kept.timestamp, duplicate=True)
         base = self.end_offset
         data = stamped(valid.data, base, self.epoch, valid.max_timestamp, rules.append_time)
         self._add(data)

@@ -24,6 +24,7 @@ from coordwire.records.compression.codecs import Codec
 __all__ = ["AppendRules", "ValidBatch", "one_batch", "stamped", "validated"]
 
 _OFFSET, _INT, _SHORT = Struct(">q"), Struct(">i"), Struct(">h")
+_MAGIC_AT, _NEWEST_MAGIC = 16, 2
 _EPOCH_AT, _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT = 12, 21, 35
 _CRC = Struct(">I")
 _NO_TIMESTAMP = -1
@@ -64,6 +65,8 @@ def one_batch(data: bytes | None, version: int) -> RecordBatch:
     """The batch that a partition of a Produce request holds. Raises `RefusedRecords`."""
     if not data:
         raise RefusedRecords(ErrorCode.INVALID_RECORD, "expected a record batch, got no bytes")
+    if len(data) > _MAGIC_AT and data[_MAGIC_AT] > _NEWEST_MAGIC:
+        raise RefusedRecords(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {data[_MAGIC_AT]}")
     try:
         found = batches(data)
         batch = next(found, None)
@@ -71,7 +74,7 @@ def one_batch(data: bytes | None, version: int) -> RecordBatch:
     except DecodeError as error:
         raise RefusedRecords(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
     if batch is None or (another is None and len(found.remainder)):
-        raise RefusedRecords(ErrorCode.CORRUPT_MESSAGE, "the bytes end before the record batch does")
+        raise RefusedRecords(ErrorCode.INVALID_RECORD, "the bytes end before the record batch does")
     if batch.magic != 2:
         raise RefusedRecords(
             ErrorCode.INVALID_RECORD, f"expected a record batch of magic 2, got magic {batch.magic}"
@@ -144,27 +147,35 @@ def _judged(batch: RecordBatch, rules: AppendRules, now: int) -> tuple[int, list
     bad_time = False
     kept: list[Record] = []
     keep = rules.codec is not None and rules.codec != batch.codec
-    wrong_type = not rules.append_time and batch.timestamp_type == LOG_APPEND_TIME
     earliest, last = now - rules.before_max_ms, now + rules.after_max_ms
+    wrong_type = batch.timestamp_type == LOG_APPEND_TIME
     for number, record in enumerate(batch.records(create_time=True)):
         if record.offset != number:
             raise _invalid(f"records[{number}] has the offset delta {record.offset}, expected {number}")
-        stamp = record.timestamp
+        stamp = batch.max_timestamp if wrong_type else record.timestamp
         if stamp > latest:
             latest = stamp
         if rules.compacted and record.key is None:
             refused.append((number, "a record of a compacted topic needs a key"))
+        elif not rules.append_time and stamp != _NO_TIMESTAMP:
+            if not earliest <= stamp <= last:
+                bad_time = True
+                reason = (
+                    f"Timestamp {stamp} of message with offset {number} is out of range."
+                    f" The timestamp should be within [{earliest}, {last}]"
+                )
+                refused.append((number, reason))
         elif wrong_type:
             bad_time = True
             refused.append((number, "a producer may not set the timestamp type LogAppendTime"))
-        elif not rules.append_time and stamp != _NO_TIMESTAMP and not earliest <= stamp <= last:
-            bad_time = True
-            refused.append((number, f"timestamp {stamp} is not within [{earliest}, {last}]"))
         if keep:
             kept.append(record)
     if refused:
-        code = ErrorCode.INVALID_TIMESTAMP if bad_time else ErrorCode.INVALID_RECORD
-        raise RefusedRecords(code, "one or more records were refused", tuple(refused[:_MOST_REFUSED]))
+        code, reason = ErrorCode.INVALID_RECORD, "one or more records were refused"
+        if bad_time:
+            code = ErrorCode.INVALID_TIMESTAMP
+            reason = "One or more records have been rejected due to invalid timestamp"
+        raise RefusedRecords(code, reason, tuple(refused[:_MOST_REFUSED]))
     return latest, kept
 
 

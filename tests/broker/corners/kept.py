@@ -1,0 +1,36 @@
+"""What is kept of the cases in tests/data/corners: Kafka's answers, and why this broker's differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.broker.corners.brokers import RELEASE
+from tests.broker.corners.runner import Outcome
+
+__all__ = ["DIFFERENCES", "FOLDER", "kafkas_answers", "keep", "reasons"]
+
+FOLDER = Path(__file__).parents[2] / "data" / "corners"
+_ANSWERS = FOLDER / f"kafka-{RELEASE}.jsonl"
+DIFFERENCES = FOLDER / "differences.json"
+
+
+def kafkas_answers() -> dict[str, list[Outcome]]:
+    """By case, what the real broker did."""
+    lines = _ANSWERS.read_text(encoding="utf-8").splitlines() if _ANSWERS.exists() else []
+    return {one["case"]: one["outcomes"] for one in map(json.loads, lines)}
+
+
+def keep(answers: Mapping[str, list[Outcome]]) -> None:
+    """Write what the real broker did."""
+    lines = (
+        json.dumps({"case": name, "outcomes": found}, ensure_ascii=False) for name, found in answers.items()
+    )
+    _ANSWERS.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def reasons() -> dict[str, str]:
+    """By case, why this broker answers it otherwise."""
+    found: dict[str, str] = json.loads(DIFFERENCES.read_text(encoding="utf-8"))
+    return found
