@@ -66,7 +66,7 @@ def find(message: Message | None) -> list[str]:
     if paths is None:
         return []
     found = [place for steps in paths for place in _places(message, steps, "", False)]
-    return [*found, *_unknown_tags(message, "")]
+    return [*found, *unknown_tags(message)]
 
 
 def may_hide(log: Log, record_type: int | None) -> bool:
@@ -144,16 +144,17 @@ def is_secret_name(name: str) -> bool:
     return bool(NAMES.search(name) or _DAMAGED.search(name) or _ODD_NAME.search(name))
 
 
-def _unknown_tags(value: Any, path: str) -> Iterator[str]:
-    """The paths of tagged fields that aren't known, at any depth."""
-    for tag in value.tags or ():
-        yield f"{path}tags[{tag}]"
+def unknown_tags(value: Any, path: str = "", *, least: int = 0) -> Iterator[str]:
+    """The paths of tagged fields that aren't known, at any depth, and have at least so many bytes."""
+    for tag, data in (value.tags or {}).items():
+        if len(data) >= least:
+            yield f"{path}tags[{tag}]"
     for field in type(value)._layout_.fields:
         inside = None if field.struct is None else getattr(value, field.name)
         if inside is None:
             continue
         if not field.array:
-            yield from _unknown_tags(inside, f"{path}{field.name}.")
+            yield from unknown_tags(inside, f"{path}{field.name}.", least=least)
             continue
         for index, element in enumerate(inside):
-            yield from _unknown_tags(element, f"{path}{field.name}[{index}].")
+            yield from unknown_tags(element, f"{path}{field.name}[{index}].", least=least)
