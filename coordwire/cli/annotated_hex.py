@@ -18,6 +18,9 @@ from coordwire.errors import UnreadableRange, counted
 from coordwire.frames import PREFIX
 from coordwire.spans import Show, Span, annotated, show_body, show_message
 
+WIDE = frozenset(("int32", "uint32", "int64", "float64"))
+"""Numbers beside a secret, whose bytes aren't shown: they are a piece of it where its length was damaged."""
+
 
 class HexFormat:
     """Writes one dump a frame to standard output."""
@@ -57,6 +60,8 @@ class HexFormat:
             )
             if (span.path in paths or header) and span.sort == "value":
                 _write([_withheld(span.position, span.length, span.path)])
+            elif paths and span.sort == "value" and span.kind in WIDE:
+                _write([f"{span.position:>8}  {'**':<23}  {span.path} = {span.value}"])
             else:
                 _write(annotated(entry.body, [span]))
 

@@ -139,7 +139,8 @@ class TreeFormat:
             inside: dict[str, message_lines.Inside] = {}
             if self._deep:
                 inside |= open_embedded(entry.message)
-                inside |= recordsets.layouts(entry.message, show_secrets=self._show_secrets)
+                shown = self._show_secrets
+                inside |= recordsets.layouts(entry.message, show_secrets=shown, hidden=hidden.paths)
             yield from message_lines.MessageLines(
                 entry.message, entry.body_version, set(hidden.paths), self._width, entry.error, inside,
                 self._show_secrets,

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
+from operator import eq, ne
 from typing import Any
 from uuid import UUID
 
@@ -33,6 +35,9 @@ FETCH = 1
 METADATA_TOPIC = TOPICS["metadata"]
 METADATA_TOPIC_ID = UUID(int=1)
 """Kafka's fixed id of it (KIP-631)."""
+
+MOST_DAMAGED = 3
+"""So many bytes of its name or its id may be others."""
 
 _WORDS = (
     "passw", "passphrase", "secret", "jaas", "credential", "token.*key",
@@ -79,8 +84,31 @@ def may_hide(log: Log, record_type: int | None) -> bool:
 
 
 def is_metadata(topic: Any) -> bool:
-    """Whether a topic of a Fetch is the metadata log."""
-    return bool(topic.topic == METADATA_TOPIC or topic.topic_id == METADATA_TOPIC_ID)
+    """Whether a topic of a Fetch is the metadata log, or may be since its name or its id was damaged."""
+    number = topic.topic_id
+    return is_metadata_name(topic.topic) or (number.int != 0 and is_metadata_id(number.bytes))
+
+
+def is_metadata_id(number: bytes) -> bool:
+    """Whether a topic's id is that of the metadata log, but for some bytes."""
+    return len(number) - number.count(0) <= MOST_DAMAGED
+
+
+def is_metadata_name(name: str) -> bool:
+    """Whether a topic's name is that of the metadata log, but for some characters: others in their place, or
+    more or fewer in one place."""
+    size, expected = len(name), len(METADATA_TOPIC)
+    if abs(size - expected) > MOST_DAMAGED:
+        return False
+    if size == expected:
+        return sum(map(ne, name, METADATA_TOPIC)) <= MOST_DAMAGED
+    head, tail = _common(name, METADATA_TOPIC), _common(name[::-1], METADATA_TOPIC[::-1])
+    return head + tail >= min(size, expected)
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters they begin with in common."""
+    return sum(takewhile(bool, map(eq, one, other)))
 
 
 def _metadata_records(message: Any) -> list[str]:

@@ -32,6 +32,12 @@ from coordwire.messages.keys import FACTS
 from coordwire.versions import API_VERSIONS
 
 _METADATA_NAME = secret_fields.METADATA_TOPIC.encode()
+_PARTS = tuple(_METADATA_NAME[at : at + 6] for at in range(0, len(_METADATA_NAME), 6))
+_HEAD = 128
+"""Bytes of a Fetch in which its first topic is named."""
+
+_ID = slice(16, 32)
+"""Where an answer to a Fetch has the id of its first topic."""
 
 LEAST = 4
 """Fewer bytes than that aren't a secret, nor a piece of one that helps."""
@@ -98,8 +104,12 @@ def is_harmless(entry: FrameEntry) -> bool:
 
 
 def _names_metadata(body: bytes) -> bool:
-    """Whether the metadata log's name or id may be in a message."""
-    return _METADATA_NAME in body or secret_fields.METADATA_TOPIC_ID.bytes in body
+    """Whether the metadata log's name or id may be in a message, or at its beginning, where a fetch of it has
+    them, a name or id that was damaged."""
+    if _METADATA_NAME in body or secret_fields.METADATA_TOPIC_ID.bytes in body:
+        return True
+    head = body[:_HEAD]
+    return any(part in head for part in _PARTS) or secret_fields.is_metadata_id(head[_ID])
 
 
 def is_accounted_for(entry: FrameEntry) -> bool:
