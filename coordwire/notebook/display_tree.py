@@ -246,12 +246,8 @@ def _may_be_secret(owner: Struct, name: str) -> bool:
         return False
     if name != "value":
         return True
-    said = getattr(owner, "name", None)
-    return (
-        not isinstance(said, str)
-        or secret_fields.is_secret_name(said)
-        or bool(getattr(owner, "is_sensitive", False))
-    )
+    named = secret_fields.says_secret(owner) or not isinstance(getattr(owner, "name", None), str)
+    return secret_fields.is_secret_config(str(getattr(owner, name)), named=named)
 
 
 def _named(owner: Struct, field: Field, value: Any) -> str:

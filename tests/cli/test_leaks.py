@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from coordwire.capture.redaction.secret_fields import is_secret_name
+from coordwire.capture.redaction.secret_fields import find, is_secret_name
 from coordwire.cli.filtering.entry_fields import FIELDS
 from coordwire.codec import Message
 from coordwire.frames import encode_request, encode_response
@@ -248,13 +248,17 @@ def test_requests_of_unknown_versions_are_withheld(run: Run) -> None:
         assert form["error"]["path"] == "request_api_version"
 
 
-def test_names_of_configs_with_a_letter_changed() -> None:
-    for name in ("sasl.jbas.config", "ssl.key.passuord", "x.sec\x12et", "a\0b", "ssl.keystoru.key"):
+def test_configs_that_are_not_known_are_secret() -> None:
+    """As Kafka's brokers take them: a name that was damaged is among them."""
+    for name in ("sasl.jbas.config", "ssl.kez.passuord", "x.sec\x12et", "a\0b", "some.setting", ""):
         assert is_secret_name(name)
-    for name in (
-        "retention.ms",
-        "compression.type",
-        "kafka.server.X$Y",
-        "leader.replication.throttled.replicas",
-    ):
+    for name in ("retention.ms", "compression.type", "leader.replication.throttled.replicas"):
         assert not is_secret_name(name)
+
+
+def test_levels_of_loggers_and_damaged_values_of_open_configs() -> None:
+    level = DescribeConfigsResourceResult(name="kafka.server.X$Y", value="DEBUG")
+    swallowed = DescribeConfigsResourceResult(name="retention.ms", value="1\0\0\1\5" + TEXT)
+    lines = DescribeConfigsResourceResult(name="principal.builder.class", value="a\nb")
+    result = DescribeConfigsResult(configs=[level, swallowed, lines])
+    assert find(DescribeConfigsResponse(results=[result])) == ["results[0].configs[1].value"]

@@ -1,23 +1,23 @@
 """What of a message must not be shown unless it is asked for: passwords, tokens, keys.
 
 Strategy: the schemas mark the fields, and a generated table has their paths by message; a secret's place is a
-path like those of errors ("topics[0].configs[2].value"). Configs are secret where their name says so, or if
-the broker does. The metadata log's records are looked into.
+path like those of errors ("topics[0].configs[2].value"). A config is secret unless Kafka's own of that name
+is none (open_configs.py), and if the broker says so. The metadata log's records are looked into.
 
-Rules: better one field too many than one too few: a name that is one character away from a secret's counts,
-and so does a tagged field that isn't known, in a message that holds secrets. A field that is null or empty
+Rules: better one field too many than one too few: a config that isn't known is a secret, and so is a tagged
+field that isn't known, in a message that holds secrets. A field that is null or empty
 hides nothing and is left alone, so that it can be encoded again.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import takewhile
 from operator import eq, ne
 from typing import Any
 from uuid import UUID
 
+from coordwire.capture.redaction.open_configs import is_open_config
 from coordwire.codec import Message
 from coordwire.codec.message import Buffer
 from coordwire.errors import CoordwireError
@@ -29,7 +29,12 @@ from coordwire.records import batches
 
 FIELDS = SECRET_PATHS
 """Where secrets are, by message, as the schemas mark them. A field called `value` is one only beside a name
-that says so."""
+that isn't known to be that of an open config."""
+
+LEAST = 4
+"""Fewer bytes than that aren't a secret, nor a piece of one that helps."""
+
+_LEVELS = frozenset(("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"))
 
 FETCH = 1
 METADATA_TOPIC = TOPICS["metadata"]
@@ -38,24 +43,6 @@ METADATA_TOPIC_ID = UUID(int=1)
 
 MOST_DAMAGED = 3
 """So many bytes of its name or its id may be others."""
-
-_WORDS = (
-    "passw", "passphrase", "secret", "jaas", "credential", "token.*key",
-    "private[._-]?key", "access[._-]?key", "api[._-]?key", "master[._-]?key",
-    r"keystore\.key", r"keystore\.certificate", r"truststore\.certificate",
-)  # fmt: skip
-NAMES = re.compile("|".join(_WORDS), re.IGNORECASE)
-"""Configs whose values are secret; with Kafka's own of type PASSWORD among them."""
-
-_LETTER = re.compile("[a-z]")
-_DAMAGED = re.compile(
-    "|".join(f"{word[: at.start()]}.{word[at.end() :]}" for word in _WORDS for at in _LETTER.finditer(word)),
-    re.IGNORECASE | re.DOTALL,
-)
-"""The same words with any one letter changed."""
-
-_ODD_NAME = re.compile(r"[^A-Za-z0-9_.$:/@ -]")
-"""What no config's name has: one that has it was damaged."""
 
 _STEPS = {name: [path.replace("[]", ".[]").split(".") for path in paths] for name, paths in FIELDS.items()}
 MOST_RECORDS = 16 << 20
@@ -86,7 +73,7 @@ def may_hide(log: Log, record_type: int | None) -> bool:
 def is_metadata(topic: Any) -> bool:
     """Whether a topic of a Fetch is the metadata log, or may be since its name or its id was damaged."""
     number = topic.topic_id
-    return is_metadata_name(topic.topic) or (number.int != 0 and is_metadata_id(number.bytes))
+    return is_metadata_name(topic.topic) or bool(number.int and is_metadata_id(number.bytes))
 
 
 def is_metadata_id(number: bytes) -> bool:
@@ -101,7 +88,7 @@ def is_metadata_name(name: str) -> bool:
     if abs(size - expected) > MOST_DAMAGED:
         return False
     if size == expected:
-        return sum(map(ne, name, METADATA_TOPIC)) <= MOST_DAMAGED
+        return bool(sum(map(ne, name, METADATA_TOPIC)) <= MOST_DAMAGED)
     head, tail = _common(name, METADATA_TOPIC), _common(name[::-1], METADATA_TOPIC[::-1])
     return head + tail >= min(size, expected)
 
@@ -152,24 +139,34 @@ def _places(value: Any, steps: list[str], path: str, named: bool) -> Iterator[st
         for index, element in enumerate(value or ()):
             yield from _places(element, rest, f"{path}[{index}]", named)
         return
-    named = named or _says_secret(value)
+    named = named or says_secret(value)
     inside = getattr(value, step)
     here = f"{path}.{step}" if path else step
     if rest:
         yield from _places(inside, rest, here, named)
-    elif inside and (named or step != "value"):
+    elif inside and (step != "value" or is_secret_config(inside, named=named)):
         yield here
 
 
-def _says_secret(value: Any) -> bool:
+def says_secret(value: Any) -> bool:
     """Whether a config's name, or the broker, calls its value a secret."""
+    if not hasattr(value, "value"):
+        return False
     name = getattr(value, "name", None)
     return bool(getattr(value, "is_sensitive", False)) or (isinstance(name, str) and is_secret_name(name))
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a config of this name is secret, or may be since the name was damaged."""
-    return bool(NAMES.search(name) or _DAMAGED.search(name) or _ODD_NAME.search(name))
+    """Whether a config of this name is a secret, or may be: it isn't known to be none."""
+    return not is_open_config(name)
+
+
+def is_secret_config(value: str, *, named: bool) -> bool:
+    """Whether a config's value is a secret. named: its name says so. The level of a logger, which is a config
+    too, is none; a value that isn't a text may be another's, since its length was damaged."""
+    if named:
+        return value not in _LEVELS
+    return not all(char.isprintable() or char.isspace() for char in value)
 
 
 def unknown_tags(value: Any, path: str = "", *, least: int = 0) -> Iterator[str]:

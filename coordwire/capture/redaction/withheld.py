@@ -25,6 +25,7 @@ from typing import Any
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.redaction import secret_fields
+from coordwire.capture.redaction.secret_fields import LEAST
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import DecodeError, Deviation, UnreadableRange, counted
 from coordwire.frames import PREFIX, is_unsupported_version, read_request, read_response
@@ -38,9 +39,6 @@ _HEAD = 128
 
 _ID = slice(16, 32)
 """Where an answer to a Fetch has the id of its first topic."""
-
-LEAST = 4
-"""Fewer bytes than that aren't a secret, nor a piece of one that helps."""
 
 ERROR_CODE = 2
 """Bytes of an error code."""
