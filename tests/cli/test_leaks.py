@@ -224,7 +224,7 @@ def test_answers_without_their_requests_are_withheld(run: Run, change: Callable[
         result = run("decode", "--format", "json", "--input", "frames", "-", stdin=asked + framed(body))
         form = result.forms[1]
         assert form["redacted"] == ["raw"]
-        assert form["withheld"] == f"{len(body)} bytes withheld: they may hold a secret"
+        assert form["withheld"] == f"{len(body)} bytes withheld, which may hold a secret"
         assert body[8:].hex() not in result.text
 
 

@@ -83,7 +83,7 @@ def withheld(entry: FrameEntry) -> Withheld:
 def size_withheld(entry: FrameEntry | UnreadableRange) -> str:
     """How many bytes of an entry are withheld, and why."""
     size = entry.length if isinstance(entry, UnreadableRange) else entry.size
-    return f"{counted(size, 'byte', ',')} withheld: they may hold a secret"
+    return f"{counted(size, 'byte', ',')} withheld, which may hold a secret"
 
 
 def is_harmless(entry: FrameEntry) -> bool:
