@@ -57,8 +57,8 @@ SetPart = tuple[RecordBatch, list[Record]] | UnreadableRange
 
 
 class Opener:
-    """Opens the record sets of one frame. hidden: the paths of those that aren't shown, on top of those that
-    the message itself tells."""
+    """Opens the record sets of one frame. hidden: the paths of those that aren't shown, on top of those in
+    which the message itself has secrets."""
 
     def __init__(self, message: Message, *, show_secrets: bool, hidden: Iterable[str] = ()) -> None:
         self._hidden = set() if show_secrets else {*secret_fields.find(message), *hidden}

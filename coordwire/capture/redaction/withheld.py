@@ -45,7 +45,10 @@ ERROR_CODE = 2
 
 _SINGLE_TEXTS = {10: ("key", "coordinator_keys"), 17: ("mechanism",)}
 """Requests that are one text, by api key (FindCoordinator, SaslHandshake), and its fields. A token is read as
-one to its end, once its API and its version have changed, but has characters that no name has."""
+one to its end, once its API and its version have changed, but ends in a zero, which no name has."""
+
+_ZERO = "\\u0000"
+"""The same in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +93,11 @@ def is_harmless(entry: FrameEntry) -> bool:
     """Whether a frame that is like any other (its body's text is known) holds no secret, whatever it says:
     its API has none, and it isn't of the metadata log."""
     key, request = entry.api_key, entry.request
-    if key in _keys() or body_text(entry)[0] is None:
+    text = None if key in _keys() else body_text(entry)[0]
+    if text is None:
         return False
     if request is None:
-        return key not in _SINGLE_TEXTS
+        return key not in _SINGLE_TEXTS or _ZERO not in text
     if body_text(request)[0] is None and not _is_trusted(request):
         return False
     if key != secret_fields.FETCH:
@@ -121,7 +125,8 @@ def is_accounted_for(entry: FrameEntry) -> bool:
         return False
     if deviations and _has_secrets(entry):
         return False
-    return entry.api_key not in _SINGLE_TEXTS or entry.direction == "response" or _is_name(entry)
+    is_text = entry.api_key in _SINGLE_TEXTS and entry.direction == "request"
+    return not is_text or entry.dialect is not Dialect.KAFKA or _is_name(entry)
 
 
 def _tolerated(entry: FrameEntry) -> list[Deviation] | None:
@@ -139,8 +144,9 @@ def _tolerated(entry: FrameEntry) -> list[Deviation] | None:
 
 def _is_name(entry: FrameEntry) -> bool:
     assert entry.api_key is not None
-    values = [getattr(entry.message, name, "") for name in _SINGLE_TEXTS[entry.api_key]]
-    return all(text.isprintable() for value in values for text in ([value] if type(value) is str else value))
+    values = [getattr(entry.message, name, None) for name in _SINGLE_TEXTS[entry.api_key]]
+    texts = [text for value in values for text in ([value] if isinstance(value, str) else value or ())]
+    return not any("\0" in text for text in texts)
 
 
 def _has_secrets(entry: FrameEntry) -> bool:
