@@ -2,8 +2,8 @@
 metrics, and that aren't passwords.
 
 Origin: the config definitions of Apache Kafka 4.4.0 (all that are not of the type PASSWORD, and neither name
-a key nor whose credentials they are), and those of older releases for message formats. Rule: what isn't here
-is a secret, as Kafka's own brokers take a config to be whose type they don't know.
+a key nor whose credentials they are), and those that older releases had. Rule: what isn't here is a secret,
+as Kafka's own brokers take a config to be whose type they don't know.
 """
 
 from __future__ import annotations
@@ -28,17 +28,19 @@ def _end_of_listener(name: str) -> int:
 
 _OPEN = frozenset(
     """
-add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms advertised.listeners
-alter.config.policy.class.name alter.log.dirs.replication.quota.window.num
-alter.log.dirs.replication.quota.window.size.seconds authorizer.class.name auto.create.topics.enable
-auto.leader.rebalance.enable background.threads broker.heartbeat.interval.ms broker.id
-broker.id.generation.enable broker.rack broker.session.timeout.ms cleanup.policy client.quota.callback.class
-compression.gzip.level compression.lz4.level compression.type compression.zstd.level config.providers
-connection.failed.authentication.delay.ms connections.max.idle.ms connections.max.reauth.ms
-consumer.assignment.interval.ms consumer.assignor.offload.enable consumer.heartbeat.interval.ms
-consumer.session.timeout.ms controlled.shutdown.enable controller.listener.names
-controller.performance.always.log.threshold.ms controller.performance.sample.period.ms
-controller.quorum.append.linger.ms controller.quorum.auto.join.enable controller.quorum.bootstrap.servers
+add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms advertised.host.name
+advertised.listeners advertised.port alter.config.policy.class.name
+alter.log.dirs.replication.quota.window.num alter.log.dirs.replication.quota.window.size.seconds
+authorizer.class.name auto.create.topics.enable auto.leader.rebalance.enable background.threads
+broker.heartbeat.interval.ms broker.id broker.id.generation.enable broker.rack broker.session.timeout.ms
+cleanup.policy client.quota.callback.class compression.gzip.level compression.lz4.level compression.type
+compression.zstd.level config.providers connection.failed.authentication.delay.ms connections.max.idle.ms
+connections.max.reauth.ms consumer.assignment.interval.ms consumer.assignor.offload.enable
+consumer.heartbeat.interval.ms consumer.session.timeout.ms control.plane.listener.name
+controlled.shutdown.enable controlled.shutdown.max.retries controlled.shutdown.retry.backoff.ms
+controller.listener.names controller.performance.always.log.threshold.ms
+controller.performance.sample.period.ms controller.quorum.append.linger.ms
+controller.quorum.auto.join.enable controller.quorum.bootstrap.servers
 controller.quorum.election.backoff.max.ms controller.quorum.election.timeout.ms
 controller.quorum.fetch.max.bytes controller.quorum.fetch.snapshot.max.bytes
 controller.quorum.fetch.timeout.ms controller.quorum.request.timeout.ms controller.quorum.retry.backoff.ms
@@ -46,7 +48,7 @@ controller.quorum.voters controller.quota.window.num controller.quota.window.siz
 controller.socket.timeout.ms cordoned.log.dirs create.topic.policy.class.name default.replication.factor
 delegation.token.expiry.check.interval.ms delegation.token.expiry.time.ms delegation.token.max.lifetime.ms
 delete.records.purgatory.purge.interval.requests delete.retention.ms delete.topic.enable
-early.start.listeners errors.deadletterqueue.auto.create.topics.enable
+early.start.listeners eligible.leader.replicas.enable errors.deadletterqueue.auto.create.topics.enable
 errors.deadletterqueue.copy.record.enable errors.deadletterqueue.group.enable
 errors.deadletterqueue.topic.name errors.deadletterqueue.topic.name.prefix fetch.max.bytes
 fetch.purgatory.purge.interval.requests file.delete.delay.ms flush.messages flush.ms
@@ -79,37 +81,38 @@ group.streams.min.assignment.interval.ms group.streams.min.heartbeat.interval.ms
 group.streams.min.session.timeout.ms group.streams.min.task.offset.interval.ms
 group.streams.num.standby.replicas group.streams.num.warmup.replicas
 group.streams.rack.aware.assignment.tags group.streams.session.timeout.ms
-group.streams.task.offset.interval.ms group.streams.topology.description.plugin.class index.interval.bytes
-initial.broker.registration.timeout.ms inter.broker.listener.name inter.broker.protocol.version
-internal.metadata.delete.delay.millis internal.metadata.log.segment.bytes
+group.streams.task.offset.interval.ms group.streams.topology.description.plugin.class host.name
+index.interval.bytes initial.broker.registration.timeout.ms inter.broker.listener.name
+inter.broker.protocol.version internal.metadata.delete.delay.millis internal.metadata.log.segment.bytes
 internal.metadata.max.batch.size.in.bytes internal.segment.bytes interval.ms
 kafka.metrics.polling.interval.secs kafka.metrics.reporters leader.imbalance.check.interval.seconds
-leader.replication.throttled.replicas listener.security.protocol.map listeners local.retention.bytes
-local.retention.ms log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size log.cleaner.delete.retention.ms
-log.cleaner.enable log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size
-log.cleaner.io.max.bytes.per.second log.cleaner.max.compaction.lag.ms log.cleaner.min.cleanable.ratio
-log.cleaner.min.compaction.lag.ms log.cleaner.threads log.cleanup.policy log.dir log.dir.failure.timeout.ms
-log.dirs log.flush.interval.messages log.flush.interval.ms log.flush.offset.checkpoint.interval.ms
-log.flush.scheduler.interval.ms log.flush.start.offset.checkpoint.interval.ms log.index.interval.bytes
-log.index.size.max.bytes log.initial.task.delay.ms log.local.retention.bytes log.local.retention.ms
-log.message.downconversion.enable log.message.format.version log.message.timestamp.after.max.ms
-log.message.timestamp.before.max.ms log.message.timestamp.type log.preallocate log.remote.copy.lag.bytes
+leader.imbalance.per.broker.percentage leader.replication.throttled.replicas listener.security.protocol.map
+listeners local.retention.bytes local.retention.ms log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size
+log.cleaner.delete.retention.ms log.cleaner.enable log.cleaner.io.buffer.load.factor
+log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second log.cleaner.max.compaction.lag.ms
+log.cleaner.min.cleanable.ratio log.cleaner.min.compaction.lag.ms log.cleaner.threads log.cleanup.policy
+log.dir log.dir.failure.timeout.ms log.dirs log.flush.interval.messages log.flush.interval.ms
+log.flush.offset.checkpoint.interval.ms log.flush.scheduler.interval.ms
+log.flush.start.offset.checkpoint.interval.ms log.index.interval.bytes log.index.size.max.bytes
+log.initial.task.delay.ms log.local.retention.bytes log.local.retention.ms log.message.downconversion.enable
+log.message.format.version log.message.timestamp.after.max.ms log.message.timestamp.before.max.ms
+log.message.timestamp.difference.max.ms log.message.timestamp.type log.preallocate log.remote.copy.lag.bytes
 log.remote.copy.lag.ms log.retention.bytes log.retention.check.interval.ms log.retention.hours
 log.retention.minutes log.retention.ms log.roll.hours log.roll.jitter.hours log.roll.jitter.ms log.roll.ms
 log.segment.bytes log.segment.delete.delay.ms match max.compaction.lag.ms max.connection.creation.rate
 max.connections max.connections.per.ip max.connections.per.ip.overrides max.decompressed.message.bytes
 max.incremental.fetch.session.cache.slots max.message.bytes max.request.partition.size.limit
 message.downconversion.enable message.format.version message.max.bytes message.timestamp.after.max.ms
-message.timestamp.before.max.ms message.timestamp.type metadata.log.dir
+message.timestamp.before.max.ms message.timestamp.difference.max.ms message.timestamp.type metadata.log.dir
 metadata.log.max.record.bytes.between.snapshots metadata.log.max.snapshot.interval.ms
 metadata.log.segment.bytes metadata.log.segment.ms metadata.max.idle.interval.ms
 metadata.max.retention.bytes metadata.max.retention.ms metric.reporters metrics metrics.num.samples
 metrics.recording.level metrics.sample.window.ms min.cleanable.dirty.ratio min.compaction.lag.ms
 min.insync.replicas node.id num.io.threads num.network.threads num.partitions
 num.recovery.threads.per.data.dir num.replica.alter.log.dirs.threads num.replica.fetchers
-offset.metadata.max.bytes offsets.commit.timeout.ms offsets.load.buffer.size
+offset.metadata.max.bytes offsets.commit.required.acks offsets.commit.timeout.ms offsets.load.buffer.size
 offsets.retention.check.interval.ms offsets.retention.minutes offsets.topic.compression.codec
-offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes preallocate
+offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes port preallocate
 principal.builder.class process.roles producer.id.expiration.check.interval.ms producer.id.expiration.ms
 producer.purgatory.purge.interval.requests queued.max.request.bytes queued.max.requests quota.window.num
 quota.window.size.seconds remote.copy.lag.bytes remote.copy.lag.ms remote.fetch.max.wait.ms
@@ -130,19 +133,20 @@ remote.log.storage.manager.impl.prefix remote.log.storage.system.enable remote.s
 replica.fetch.backoff.ms replica.fetch.max.bytes replica.fetch.min.bytes replica.fetch.response.max.bytes
 replica.fetch.wait.max.ms replica.high.watermark.checkpoint.interval.ms replica.lag.time.max.ms
 replica.selector.class replica.socket.receive.buffer.bytes replica.socket.timeout.ms
-replication.quota.window.num replication.quota.window.size.seconds request.timeout.ms retention.bytes
-retention.ms sasl.client.callback.handler.class sasl.enabled.mechanisms sasl.kerberos.kinit.cmd
-sasl.kerberos.min.time.before.relogin sasl.kerberos.principal.to.local.rules sasl.kerberos.service.name
-sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor sasl.login.callback.handler.class
-sasl.login.class sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds
-sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor sasl.login.refresh.window.jitter
-sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms sasl.mechanism.controller.protocol
-sasl.mechanism.inter.broker.protocol sasl.oauthbearer.allow.unverified.audience
-sasl.oauthbearer.allow.unverified.issuer sasl.oauthbearer.assertion.algorithm
-sasl.oauthbearer.assertion.claim.aud sasl.oauthbearer.assertion.claim.exp.seconds
-sasl.oauthbearer.assertion.claim.iss sasl.oauthbearer.assertion.claim.jti.include
-sasl.oauthbearer.assertion.claim.nbf.seconds sasl.oauthbearer.assertion.claim.sub
-sasl.oauthbearer.assertion.file sasl.oauthbearer.assertion.template.file sasl.oauthbearer.clock.skew.seconds
+replication.quota.window.num replication.quota.window.size.seconds request.timeout.ms reserved.broker.max.id
+retention.bytes retention.ms sasl.client.callback.handler.class sasl.enabled.mechanisms
+sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin sasl.kerberos.principal.to.local.rules
+sasl.kerberos.service.name sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
+sasl.login.callback.handler.class sasl.login.class sasl.login.connect.timeout.ms sasl.login.read.timeout.ms
+sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor
+sasl.login.refresh.window.jitter sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms
+sasl.mechanism.controller.protocol sasl.mechanism.inter.broker.protocol
+sasl.oauthbearer.allow.unverified.audience sasl.oauthbearer.allow.unverified.issuer
+sasl.oauthbearer.assertion.algorithm sasl.oauthbearer.assertion.claim.aud
+sasl.oauthbearer.assertion.claim.exp.seconds sasl.oauthbearer.assertion.claim.iss
+sasl.oauthbearer.assertion.claim.jti.include sasl.oauthbearer.assertion.claim.nbf.seconds
+sasl.oauthbearer.assertion.claim.sub sasl.oauthbearer.assertion.file
+sasl.oauthbearer.assertion.template.file sasl.oauthbearer.clock.skew.seconds
 sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer
 sasl.oauthbearer.jwks.endpoint.refresh.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
 sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.url
@@ -176,5 +180,7 @@ transaction.state.log.load.buffer.size transaction.state.log.min.isr transaction
 transaction.state.log.replication.factor transaction.state.log.segment.bytes
 transaction.two.phase.commit.enable transactional.id.expiration.ms unclean.leader.election.enable
 unclean.leader.election.interval.ms unstable.api.versions.enable unstable.feature.versions.enable
+zookeeper.connect zookeeper.connection.timeout.ms zookeeper.max.in.flight.requests
+zookeeper.session.timeout.ms zookeeper.set.acl
 """.split()  # noqa: SIM905 - a literal list is three times as long
 )

@@ -26,6 +26,7 @@ from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.secret_fields import LEAST
+from coordwire.codec import Field
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import DecodeError, Deviation, UnreadableRange, counted
 from coordwire.frames import PREFIX, is_unsupported_version, read_request, read_response
@@ -43,12 +44,8 @@ _ID = slice(16, 32)
 ERROR_CODE = 2
 """Bytes of an error code."""
 
-_SINGLE_TEXTS = {10: ("key", "coordinator_keys"), 17: ("mechanism",)}
-"""Requests that are one text, by api key (FindCoordinator, SaslHandshake), and its fields. A token is read as
-one to its end, once its API and its version have changed, but ends in a zero, which no name has."""
-
 _ZERO = "\\u0000"
-"""The same in JSON."""
+"""A zero in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +91,10 @@ def is_harmless(entry: FrameEntry) -> bool:
     its API has none, and it isn't of the metadata log."""
     key, request = entry.api_key, entry.request
     text = None if key in _keys() else body_text(entry)[0]
-    if text is None:
+    if text is None or _ZERO in text:
         return False
     if request is None:
-        return key not in _SINGLE_TEXTS or _ZERO not in text
+        return True
     if body_text(request)[0] is None and not _is_trusted(request):
         return False
     if key != secret_fields.FETCH:
@@ -117,16 +114,15 @@ def _names_metadata(body: bytes) -> bool:
 def is_accounted_for(entry: FrameEntry) -> bool:
     """Whether a message accounts for the bytes of a frame: it was read to its end, perhaps with deviations
     that a strict reading refuses, and what of it no field holds is shorter than a secret. A message that has
-    secrets must be as it should be."""
+    secrets must be as it should be; texts of others have no zero, as bytes have that are read as a text."""
     if entry.message is None:
         return False
     deviations = entry.deviations if entry.error is None else _tolerated(entry)
     if deviations is None or sum(deviation.unread for deviation in deviations) >= LEAST:
         return False
-    if deviations and _has_secrets(entry):
-        return False
-    is_text = entry.api_key in _SINGLE_TEXTS and entry.direction == "request"
-    return not is_text or entry.dialect is not Dialect.KAFKA or _is_name(entry)
+    if _has_secrets(entry):
+        return not deviations
+    return not _has_zero(entry.message)
 
 
 def _tolerated(entry: FrameEntry) -> list[Deviation] | None:
@@ -142,11 +138,26 @@ def _tolerated(entry: FrameEntry) -> list[Deviation] | None:
         return None
 
 
-def _is_name(entry: FrameEntry) -> bool:
-    assert entry.api_key is not None
-    values = [getattr(entry.message, name, None) for name in _SINGLE_TEXTS[entry.api_key]]
-    texts = [text for value in values for text in ([value] if isinstance(value, str) else value or ())]
-    return not any("\0" in text for text in texts)
+def _has_zero(value: Any) -> bool:
+    """Whether a text in a struct has a zero."""
+    kind: Any = type(value)
+    for field in _texts(kind):
+        inside = getattr(value, field.name)
+        if inside is not None:
+            elements = inside if field.array else (inside,)
+            if any(_has_zero(element) if field.struct else "\0" in (element or "") for element in elements):
+                return True
+    return False
+
+
+@cache
+def _texts(cls: Any) -> tuple[Field, ...]:
+    """The fields that are texts, and those that lead to some."""
+    return tuple(
+        field
+        for field in cls._layout_.fields
+        if (_texts(field.struct) if field.struct else field.type == "string")
+    )
 
 
 def _has_secrets(entry: FrameEntry) -> bool:
