@@ -47,6 +47,9 @@ ERROR_CODE = 2
 _ZERO = "\\u0000"
 """A zero in JSON."""
 
+_ANY_TEXT = frozenset(("committed_metadata", "metadata"))
+"""Texts that are their user's own, beside a committed offset; some have zeros."""
+
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
@@ -90,16 +93,21 @@ def is_harmless(entry: FrameEntry) -> bool:
     """Whether a frame that is like any other (its body's text is known) holds no secret, whatever it says:
     its API has none, and it isn't of the metadata log."""
     key, request = entry.api_key, entry.request
-    text = None if key in _keys() else body_text(entry)[0]
-    if text is None or _ZERO in text:
+    if key in _keys() or not _has_plain_text(entry):
         return False
     if request is None:
         return True
-    if body_text(request)[0] is None and not _is_trusted(request):
+    if not _has_plain_text(request) and not _is_trusted(request):
         return False
     if key != secret_fields.FETCH:
         return True
     return not (_names_metadata(entry.body) or _names_metadata(request.body))
+
+
+def _has_plain_text(entry: FrameEntry) -> bool:
+    """Whether its body's text is known and has no zeros."""
+    text = body_text(entry)[0]
+    return text is not None and _ZERO not in text
 
 
 def _names_metadata(body: bytes) -> bool:
@@ -152,11 +160,11 @@ def _has_zero(value: Any) -> bool:
 
 @cache
 def _texts(cls: Any) -> tuple[Field, ...]:
-    """The fields that are texts, and those that lead to some."""
+    """The fields that are names or other texts of Kafka's, and those that lead to some."""
     return tuple(
         field
         for field in cls._layout_.fields
-        if (_texts(field.struct) if field.struct else field.type == "string")
+        if (_texts(field.struct) if field.struct else field.type == "string" and field.name not in _ANY_TEXT)
     )
 
 
