@@ -235,6 +235,20 @@ def test_the_metadata_log_under_a_damaged_name_or_id() -> None:
                     )
 
 
+def test_an_answer_to_who_asked_for_the_metadata_log(run: Run) -> None:
+    """Whatever topic it names: its records are neither shown nor opened."""
+    value = b"\1\4\0" + ConfigRecord(resource_type=4, resource_name="0", name="x", value=TEXT).encode(
+        version=0
+    )
+    part = PartitionData(partition_index=0, records=encode_batch([Record(value=value)], base_offset=0))
+    asked = FetchRequest(topics=[FetchTopic(topic="__cluster_metadata", partitions=[])])
+    told = FetchResponse(responses=[FetchableTopicResponse(topic="another", partitions=[part])])
+    assert is_hidden(
+        encode_request(asked, version=7, correlation_id=7, client_id="c"),
+        encode_response(told, version=7, correlation_id=7),
+    )
+
+
 def test_reasons_quote_no_number_of_four_bytes(run: Run) -> None:
     body = struct.pack(">hhih", 36, 0, 7, -1) + struct.pack(">i", 0x7A513758) + b"abcd"
     result = run("decode", "--format", "json", "--input", "frames", "-", stdin=framed(body))
