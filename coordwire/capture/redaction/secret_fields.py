@@ -109,28 +109,24 @@ def _metadata_records(message: Any) -> list[str]:
     ]
 
 
-def records_hide(records: Buffer, *, foreign: bool = False) -> bool:
-    """Whether a record set of the metadata log holds a secret; if it can't be read whole, it may.
-
-    foreign: it is said to be another topic's; records that aren't understood are then no secrets, and it may
-    end inside a batch.
-    """
+def records_hide(records: Buffer) -> bool:
+    """Whether a record set of the metadata log holds a secret; if it can't be read whole, it may."""
     room = MOST_RECORDS + 4 * len(records)
     try:
         with limits(decompressed=MOST_RECORDS):
             found = batches(records)
             for batch in found:
-                for record in () if batch.is_control else batch:
-                    opened = open_log_record(METADATA_TOPIC, record)
+                for record in batch:  # of a control batch too: its checksum says whether it is one
+                    opened = None if batch.is_control else open_log_record(METADATA_TOPIC, record)
                     value = None if opened is None else opened.value
-                    if find(value) if isinstance(value, Message) else not foreign:
+                    if find(value) if isinstance(value, Message) else not batch.is_control:
                         return True
                     room -= 32 + len(record.key or b"") + len(record.value or b"")
                     if room < 0:
                         return True
     except CoordwireError:
         return True
-    return bool(found.remainder) and not foreign
+    return bool(found.remainder)
 
 
 def _places(value: Any, steps: list[str], path: str, named: bool) -> Iterator[str]:
