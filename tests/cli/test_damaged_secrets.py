@@ -58,11 +58,12 @@ from .conftest import Run
 
 ANSWERS_ONLY = Path(__file__).parent.parent / "data" / "secrets" / "answers-only.pcap"
 BLOCKS, BLOCK = 10, 30
-FOUND_SEEDS = (299, 1285, 4986, 1004592, 1008740, 1047825, 1069239, 1088016, 1095268)
+FOUND_SEEDS = (299, 1285, 4986, 1004592, 1008740, 1047825, 1069239, 1088016, 1095268, 2009101)
 """Seeds by which a part of a secret was shown once: records of the metadata log under a name with one letter
 changed, the end of a token in the number after it, a value that swallowed what follows it, bytes that are
 read as a group's name and as a transactional id, a damaged batch of the metadata log that reads as a control
-batch, an alteration of configs as telemetry and as ACLs."""
+batch, an alteration of configs as telemetry and as
+ACLs, SASL's bytes as a member that leaves."""
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
@@ -167,6 +168,9 @@ CASES: dict[str, Callable[[], tuple[bytes, ...]]] = {
     ),
     "SaslAuthenticate as FindCoordinator, to its end": lambda: (
         changed(SaslAuthenticateRequest(auth_bytes=b"n,,n=u,r=" + SECRET), 2, key=10, to=0),
+    ),
+    "SaslAuthenticate as LeaveGroup": lambda: (
+        changed(SaslAuthenticateRequest(auth_bytes=b"n,,n=u,r=" + SECRET), 0, key=13),
     ),
     "an answer of tokens to what is read as Metadata": lambda: (
         changed(DescribeDelegationTokenRequest(), 0, key=3, to=1),

@@ -41,9 +41,12 @@ _HEAD = 128
 _ID = slice(16, 32)
 """Where an answer to a Fetch has the id of its first topic."""
 
-CREATE_ACLS = 30
 ERROR_CODE = 2
 """Bytes of an error code."""
+
+_LIKE_SECRETS = frozenset((13, 30))
+"""Requests as which another with a secret reads to its end, once its API has changed: LeaveGroup (the bytes
+of a SaslAuthenticate as an empty group and a member), CreateAcls (configs as principals)."""
 
 _ZERO = "\\u0000"
 """A zero in JSON."""
@@ -97,7 +100,7 @@ def is_harmless(entry: FrameEntry) -> bool:
     if key in _keys() or not _has_plain_text(entry):
         return False
     if request is None:
-        return key != CREATE_ACLS
+        return key not in _LIKE_SECRETS
     if not _has_plain_text(request) and not _is_trusted(request):
         return False
     if key != secret_fields.FETCH:
@@ -131,7 +134,7 @@ def is_accounted_for(entry: FrameEntry) -> bool:
         return False
     if _has_secrets(entry):
         return not deviations
-    return not _has_zero(entry.message) and (entry.api_key != CREATE_ACLS or _has_principals(entry.message))
+    return not _has_zero(entry.message) and (entry.api_key not in _LIKE_SECRETS or _is_itself(entry.message))
 
 
 def _are_stray_bytes(deviations: list[Deviation]) -> bool:
@@ -140,9 +143,10 @@ def _are_stray_bytes(deviations: list[Deviation]) -> bool:
     return all(found.unread for found in deviations) and sum(found.unread for found in deviations) < LEAST
 
 
-def _has_principals(message: Any) -> bool:
-    """Whether a CreateAcls names principals: an alteration of configs reads as one to its end, and has names
-    of configs there."""
+def _is_itself(message: Any) -> bool:
+    """Whether a message of `_LIKE_SECRETS` says what such a message must: its group, and principals."""
+    if getattr(message, "member_id", "") and not message.group_id:
+        return False
     return all(":" in acl.principal for acl in getattr(message, "creations", None) or ())
 
 
