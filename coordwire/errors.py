@@ -38,7 +38,7 @@ __all__ = [
     "WrongType",
 ]
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
@@ -142,11 +142,13 @@ class Deviation:
     """Something that a decode with strict=False tolerated, as Apache Kafka's own decoder does.
 
     reason: what was odd; position: where, in bytes as for `DecodeError`; path: the field.
+    unread: how many bytes no field holds as they were, such as those after the message.
     """
 
     reason: str
     position: int
     path: str
+    unread: int = field(default=0, compare=False, repr=False)
 
 
 class UnreadableRange(NamedTuple):
@@ -175,3 +177,9 @@ class UnreadableRange(NamedTuple):
     packet: int | None = None
     first_packet: int | None = None
     tcp_stream: int | None = None
+
+    def __repr__(self) -> str:
+        """The range, without its bytes, in which a secret may be."""
+        place = f" of {self.file!r}" if self.file else ""
+        bytes_at = f"{counted(self.length, 'byte')} at byte {self.position}"
+        return f"<{type(self).__name__}{place}: {bytes_at}: {self.reason}>"

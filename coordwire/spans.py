@@ -19,7 +19,7 @@ from coordwire.enums import meaning
 from coordwire.errors import DecodeError, counted
 from coordwire.frames import PREFIX, check_size, read_request, read_response
 from coordwire.messages import find_message
-from coordwire.versions import api_name, header_version
+from coordwire.versions import api_name
 
 API_KEYS = frozenset({"api_key", "request_api_key"})
 """The fields that hold an api key."""
@@ -101,24 +101,6 @@ def show_body(
         cover.finish(error)
     else:
         cover.finish(None)
-
-
-def header_spans(body: bytes, api_key: int, version: int, direction: str) -> list[Span]:
-    """The spans of a frame's header alone; none where it can't be read."""
-    marks: list[Mark] = []
-    kind = header_version(api_key, version, direction)
-    cls = find_message("RequestHeader" if direction == "request" else "ResponseHeader")
-    try:
-        reader = Reader(body, 0, kind, strict=False, marks=marks)
-        reader.message(cls, whole=False)
-    except DecodeError:
-        return []
-    spans: list[Span] = []
-    cover = _Cover(spans.append, reader.pos)
-    for mark in marks:
-        cover.add(mark)
-    cover.finish(None)
-    return spans
 
 
 def message_spans(

@@ -73,9 +73,9 @@ class Replication:
     def topic_changed(self, topic: ClusterTopic) -> None:
         """A topic is new, or has other partitions, replicas or settings."""
         for partition in topic.partitions:
-            self._renew(topic, partition)
+            self.partition_changed(topic, partition)
 
-    def _renew(self, topic: ClusterTopic, partition: ClusterPartition) -> None:
+    def partition_changed(self, topic: ClusterTopic, partition: ClusterPartition) -> None:
         """Work out a partition's leader, its replicas in sync and its high watermark."""
         if partition.log.watch is None:
             partition.log.watch = _LogDirWatch(self, partition)

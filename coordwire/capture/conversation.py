@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from coordwire.capture.entries import Direction, FrameEntry
-from coordwire.capture.frame_decoding import read_answer, refused_request
+from coordwire.capture.frame_decoding import read_answer, refused_request, unquoted_deviations
 from coordwire.capture.framing import HEAD, Effort, FrameBody, may_be_request, part_of
 from coordwire.capture.lazy_entries import lazy_entry
 from coordwire.capture.model import TcpConnection
@@ -156,7 +156,7 @@ class Conversation:
             client_id=header.client_id,
             header=header,
             message=frame.message,
-            deviations=frame.deviations,
+            deviations=unquoted_deviations(frame.deviations),
             packet=body.packet,
             first_packet=body.first_packet,
             connection=self.connection,

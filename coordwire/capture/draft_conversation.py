@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from coordwire.capture.conversation import LATEST, Conversation
 from coordwire.capture.entries import Direction, FrameEntry
+from coordwire.capture.frame_decoding import unquoted, unquoted_deviations
 from coordwire.capture.framing import Effort, FrameBody, part_of
 from coordwire.capture.model import TcpConnection
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
@@ -113,13 +114,14 @@ class DraftConversation:
             direction=reading.direction if reading else unknown,
             body=body.data,
             dialect=self.dialect,
-            error=error,
+            error=None if error is None else unquoted(error),
             packet=body.packet,
             first_packet=body.first_packet,
             connection=self.connection,
         )
         if frame is not None:
-            entry.call, entry.message, entry.deviations = frame.call, frame.message, frame.deviations
+            entry.call, entry.message = frame.call, frame.message
+            entry.deviations = unquoted_deviations(frame.deviations)
             entry.api_version = entry.body_version = frame.version
             entry.client_id = frame.client_id
         elif reading is not None:

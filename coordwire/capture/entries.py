@@ -13,7 +13,7 @@ from typing import Literal
 from coordwire.capture.model import TcpConnection
 from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect
-from coordwire.errors import DecodeError, Deviation, UnreadableRange
+from coordwire.errors import DecodeError, Deviation, UnreadableRange, counted
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.rich_display import RichDisplay
 from coordwire.versions import api_name
@@ -23,7 +23,7 @@ Direction = Literal["request", "response"]
 _KAFKA = Dialect.KAFKA
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, repr=False)
 class FrameEntry(RichDisplay):
     """A whole frame, decoded as far as it can be.
 
@@ -69,11 +69,23 @@ class FrameEntry(RichDisplay):
     connection: TcpConnection | None = None
     text: tuple[str | None, int] | None = field(default=None, compare=False, repr=False)
 
+    def __repr__(self) -> str:
+        """What the frame is, without its content, in which a secret may be."""
+        what = "SASL token" if self.token else f"{self.api_name or self.api_key} v{self.api_version}"
+        error = self.error
+        refusal = "" if error is None else f", refused at byte {error.position}: {error.reason}"
+        return (
+            f"<{type(self).__name__} #{self.number} of {self.capture!r}: {what} {self.direction}, "
+            f"{counted(self.size, 'byte')}{refusal}>"
+        )
+
     def reduced(self) -> FrameEntry:
-        """A copy with what its answer needs: neither body, header nor message."""
+        """A copy with what its answer needs: neither body, header nor message. The client id of a frame that
+        isn't as it should be may be something else, and goes too."""
+        sound = self.error is None and not self.deviations
         return replace(
             self, body=b"", header=None, message=None, error=None, deviations=[], request=None,
-            released=self.size, text=None,
+            released=self.size, text=None, client_id=self.client_id if sound else None,
         )  # fmt: skip
 
     @property

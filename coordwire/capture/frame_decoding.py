@@ -1,20 +1,23 @@
 """Frames to what their entries say: header, message, or why they were refused.
 
 Rules: nothing raises; of a frame that is refused the entry has what was read before that. What API and
-version a response has its request says.
+version a response has its request says. No reason quotes a number of four bytes or more: where the bytes
+aren't what they are taken for, it may be a piece of a secret.
 """
 
 from __future__ import annotations
 
-__all__ = ["read_answer", "read_asked", "refused_request"]
+__all__ = ["read_answer", "read_asked", "refused_request", "unquoted", "unquoted_deviations"]
 
 import struct
+from dataclasses import replace
 from typing import TypeVar
 
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.printable import without_numbers
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Reader
-from coordwire.errors import DecodeError
+from coordwire.errors import DecodeError, Deviation
 from coordwire.frames import is_unsupported_version, read_request, read_response
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.versions import API_VERSIONS, header_version
@@ -24,6 +27,18 @@ H = TypeVar("H", RequestHeader, ResponseHeader)
 _REQUEST = struct.Struct(">hhi")
 
 
+def unquoted(error: DecodeError) -> DecodeError:
+    """The same error, whose reason quotes no large number."""
+    error.reason = without_numbers(error.reason)
+    error.args = (error.reason,)
+    return error
+
+
+def unquoted_deviations(deviations: list[Deviation]) -> list[Deviation]:
+    """The same deviations, whose reasons quote no large number."""
+    return [replace(deviation, reason=without_numbers(deviation.reason)) for deviation in deviations]
+
+
 def read_asked(entry: FrameEntry, *, strict: bool) -> None:
     """Decode a request of which the API, the version and the correlation id are known."""
     try:
@@ -31,13 +46,14 @@ def read_asked(entry: FrameEntry, *, strict: bool) -> None:
     except DecodeError as error:
         refused_request(entry, error)
         return
-    entry.header, entry.message, entry.deviations = frame.header, frame.message, frame.deviations
+    entry.header, entry.message = frame.header, frame.message
+    entry.deviations = unquoted_deviations(frame.deviations)
     entry.client_id = frame.header.client_id
 
 
 def refused_request(entry: FrameEntry, error: DecodeError) -> None:
     """What can be said of a request that was refused."""
-    entry.error = error
+    entry.error = unquoted(error)
     if isinstance(error.partial, RequestHeader):
         entry.header = error.partial
     elif isinstance(error.partial, Message):
@@ -63,7 +79,7 @@ def read_answer(entry: FrameEntry, request: FrameEntry, *, strict: bool) -> None
     try:
         frame = read_response(entry.body, request.api_key, request.api_version, strict=strict)
     except DecodeError as error:
-        entry.error = error
+        entry.error = unquoted(error)
         if isinstance(error.partial, ResponseHeader):
             entry.header = error.partial
         elif isinstance(error.partial, Message):
@@ -72,7 +88,8 @@ def read_answer(entry: FrameEntry, request: FrameEntry, *, strict: bool) -> None
         if request.api_key == API_VERSIONS and is_unsupported_version(entry.body):
             entry.body_version = 0
     else:
-        entry.header, entry.message, entry.deviations = frame.header, frame.message, frame.deviations
+        entry.header, entry.message = frame.header, frame.message
+        entry.deviations = unquoted_deviations(frame.deviations)
         entry.body_version = frame.body_version
 
 

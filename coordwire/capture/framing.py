@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from coordwire.capture.printable import without_numbers
 from coordwire.errors import UnreadableRange, counted
 from coordwire.frames import PREFIX
 from coordwire.limits import current
@@ -38,7 +39,7 @@ class FrameBody:
     packet, first_packet: the packets that hold its last and its first byte, None where the input has none.
     """
 
-    data: bytes
+    data: bytes = field(repr=False)
     position: int
     time_ns: int | None
     packet: int | None = None
@@ -205,7 +206,7 @@ class FrameSplitter:
         size = _SIZE(self.buffer, at)[0]
         if not 0 <= size <= current().frame:
             self.in_step = False
-            self.reason = f"a size prefix of {size}"
+            self.reason = without_numbers(f"a size prefix of {size}")
             self._pass(1)
             return None
         if have < PREFIX + size:

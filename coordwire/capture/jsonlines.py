@@ -20,7 +20,7 @@ from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.model import TcpConnection, format_time
 from coordwire.capture.redaction.redact import redact
-from coordwire.capture.redaction.withheld import NOTHING, Withheld, withheld, withheld_bytes
+from coordwire.capture.redaction.withheld import NOTHING, Withheld, size_withheld, withheld
 from coordwire.codec.transcriber import OTHERWISE
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import EncodeError, UnreadableRange
@@ -59,7 +59,7 @@ def _unreadable(entry: UnreadableRange, digits: int, show_secrets: bool) -> dict
     if entry.data and show_secrets:
         form["raw"] = entry.data.hex()
     elif entry.data:
-        form["redacted"] = ["raw"]
+        form |= {"redacted": ["raw"], "withheld": size_withheld(entry)}
     return form
 
 
@@ -136,9 +136,9 @@ def _parts(
     if hidden.tags and header is not None and header.tags:
         redacted += [f"header_tags[{tag}]" for tag in header.tags]
     if trouble is not None or entry.deviations or entry.message is None or _written_otherwise(entry):
-        raw = hidden.raw or (trouble is not None and error is None and _without_form(entry, show_secrets))
-        if raw:
+        if hidden.raw or (not show_secrets and trouble is not None and error is None):
             redacted.append("raw")
+            tail["withheld"] = size_withheld(entry)
         else:
             tail["raw"] = entry.body.hex()
     if redacted:
@@ -170,11 +170,6 @@ def _connection(found: TcpConnection) -> dict[str, Any]:
 def _error(one: AnswerError) -> dict[str, Any]:
     form = {"errorCode": one.code, "error": one.name, "path": one.path}
     return form if one.times == 1 else form | {"times": one.times}
-
-
-def _without_form(entry: FrameEntry, show_secrets: bool) -> bool:
-    """Whether a message that has no JSON form, by whose fields its bytes can't be judged, is withheld."""
-    return not show_secrets and withheld_bytes(entry)
 
 
 def _written_otherwise(entry: FrameEntry) -> bool:

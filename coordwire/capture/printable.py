@@ -1,10 +1,16 @@
 """Text from outside, made fit to be shown.
 
 Rules: what isn't printable (control characters, line separators, bidirectional overrides, lone surrogates) is
-escaped as in Python's literals, so that it moves no cursor and hides nothing; all else stays as it is.
+escaped as in Python's literals, so that it moves no cursor and hides nothing; all else stays as it is. A
+number that may be four bytes of something else is not quoted.
 """
 
 from __future__ import annotations
+
+import re
+
+_NUMBER = re.compile(r"-?[0-9]{8,}")
+_BOUND = 9_999_999
 
 
 def shown(text: str) -> str:
@@ -12,3 +18,9 @@ def shown(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def without_numbers(reason: str) -> str:
+    """The reason of a refusal without numbers of four bytes or more: where bytes aren't what they are taken
+    for, a length is a piece of a text, and that may be a secret."""
+    return _NUMBER.sub(lambda match: f"{'less than -' if match[0] < '0' else 'more than '}{_BOUND}", reason)

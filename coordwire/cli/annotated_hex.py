@@ -11,14 +11,15 @@ from collections.abc import Iterator
 
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.model import format_time
-from coordwire.capture.redaction.withheld import NOTHING, withheld
+from coordwire.capture.redaction.withheld import NOTHING, is_accounted_for, withheld
 from coordwire.cli.inputs import shown
 from coordwire.cli.tree import packets
 from coordwire.errors import UnreadableRange, counted
 from coordwire.frames import PREFIX
-from coordwire.spans import Show, Span, annotated, header_spans, show_body, show_message
+from coordwire.spans import Show, Span, annotated, show_body, show_message
 
-UNREAD = ("refused", "rest")
+WIDE = frozenset(("int32", "uint32", "int64", "float64"))
+"""Numbers beside a secret, whose bytes aren't shown: they are a piece of it where its length was damaged."""
 
 
 class HexFormat:
@@ -59,13 +60,13 @@ class HexFormat:
             )
             if (span.path in paths or header) and span.sort == "value":
                 _write([_withheld(span.position, span.length, span.path)])
-            elif hidden.raw and span.sort in UNREAD:
-                _write(_refused(span))
+            elif paths and span.sort == "value" and span.kind in WIDE:
+                _write([f"{span.position:>8}  {'**':<23}  {span.path} = {span.value}"])
             else:
                 _write(annotated(entry.body, [span]))
 
-        if hidden.body:
-            _header(entry, show)
+        if hidden.raw and not is_accounted_for(entry):
+            _write(_refused(entry))
         else:
             self._show(entry, show)
         for deviation in entry.deviations:
@@ -84,24 +85,11 @@ class HexFormat:
             show_body(show, entry.body, *answered, strict=self._strict)
 
 
-def _header(entry: FrameEntry, show: Show) -> None:
-    """The header of a frame of which nothing else is shown."""
-    spans: list[Span] = []
-    if entry.api_key is not None and entry.api_version is not None:
-        spans = header_spans(entry.body, entry.api_key, entry.api_version, entry.direction)
-    for span in spans:
-        show(span)
-    at = sum(span.length for span in spans)
-    path, reason = (entry.error.path, entry.error.reason) if entry.error else ("", "")
-    show(Span(at, entry.size - at, path, reason, "refused" if entry.error else "rest", ""))
-
-
-def _refused(span: Span) -> Iterator[str]:
-    """Bytes that weren't read and aren't shown."""
-    if span.sort == "refused":
-        yield f"{span.position:>8}  !! {span.path or '-'}: {span.value}"
-    if span.length:
-        yield _withheld(span.position, span.length, "")
+def _refused(entry: FrameEntry) -> Iterator[str]:
+    """A frame whose bytes aren't shown: where it was refused, and how many they are."""
+    if entry.error is not None:
+        yield f"{entry.error.position:>8}  !! {entry.error.path or '-'}: {entry.error.reason}"
+    yield _withheld(0, entry.size, "")
 
 
 def _write(lines: Iterator[str] | list[str]) -> None:

@@ -87,9 +87,11 @@ class DecodeJsonFormat:
 
 def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
     """What hides in a frame's opaque bytes and in its record sets."""
+    from coordwire.capture.redaction.withheld import withheld
     from coordwire.cli import deep, recordsets
 
     found = deep.opened(entry, show_secrets=show_secrets)
     if entry.message is not None:
-        found |= recordsets.forms(entry.message, show_secrets=show_secrets)
+        hidden = () if show_secrets else withheld(entry).paths
+        found |= recordsets.forms(entry.message, show_secrets=show_secrets, hidden=hidden)
     return found

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from binascii import b2a_base64
 from codecs import utf_8_decode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -57,10 +57,11 @@ SetPart = tuple[RecordBatch, list[Record]] | UnreadableRange
 
 
 class Opener:
-    """Opens the record sets of one frame."""
+    """Opens the record sets of one frame. hidden: the paths of those that aren't shown, on top of those in
+    which the message itself has secrets."""
 
-    def __init__(self, message: Message, *, show_secrets: bool) -> None:
-        self._hidden = set() if show_secrets else set(secret_fields.find(message))
+    def __init__(self, message: Message, *, show_secrets: bool, hidden: Iterable[str] = ()) -> None:
+        self._hidden = set() if show_secrets else {*secret_fields.find(message), *hidden}
         self._show_secrets = show_secrets
         self._room = MOST_BYTES
 
@@ -112,9 +113,10 @@ class Opener:
 # --- JSON -----------------------------------------------------------------------------------------------
 
 
-def forms(message: Message, *, show_secrets: bool) -> dict[str, Any]:
-    """The record sets in a message by their paths, as `embedded` has what hides in other bytes."""
-    opener = Opener(message, show_secrets=show_secrets)
+def forms(message: Message, *, show_secrets: bool, hidden: Iterable[str] = ()) -> dict[str, Any]:
+    """The record sets in a message by their paths, as `embedded` has what hides in other bytes. hidden: as
+    for `Opener`."""
+    opener = Opener(message, show_secrets=show_secrets, hidden=hidden)
     return {
         found.path: {
             "type": "RecordSet",
@@ -193,9 +195,10 @@ def _base64(data: bytes | None) -> str | None:
 # --- for people -----------------------------------------------------------------------------------------
 
 
-def layouts(message: Message, *, show_secrets: bool) -> dict[str, Inside]:
-    """For each record set in a message what lays out its batches, each with its first records."""
-    opener = Opener(message, show_secrets=show_secrets)
+def layouts(message: Message, *, show_secrets: bool, hidden: Iterable[str] = ()) -> dict[str, Inside]:
+    """For each record set in a message what lays out its batches, each with its first records. hidden: as for
+    `Opener`."""
+    opener = Opener(message, show_secrets=show_secrets, hidden=hidden)
     return {found.path: partial(_lines, opener, found) for found in record_sets(message)}
 
 

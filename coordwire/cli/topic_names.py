@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.redaction.withheld import is_accounted_for
 from coordwire.codec import Field, Struct
 from coordwire.codec.entities import entity_values
 from coordwire.versions import ApiKey
@@ -34,6 +35,7 @@ class TopicNames:
             not isinstance(entry, FrameEntry)
             or entry.api_key not in _LEARNED
             or entry.direction != "response"
+            or not is_accounted_for(entry)
         ):
             return
         for topic in getattr(entry.message, "topics", None) or ():

@@ -16,7 +16,7 @@ from itertools import islice
 
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.model import format_time
-from coordwire.capture.redaction.withheld import NOTHING, Withheld, withheld
+from coordwire.capture.redaction.withheld import NOTHING, Withheld, size_withheld, withheld
 from coordwire.cli import message_lines, recordsets
 from coordwire.cli.deep import sasl
 from coordwire.cli.inputs import shown
@@ -139,7 +139,8 @@ class TreeFormat:
             inside: dict[str, message_lines.Inside] = {}
             if self._deep:
                 inside |= open_embedded(entry.message)
-                inside |= recordsets.layouts(entry.message, show_secrets=self._show_secrets)
+                shown = self._show_secrets
+                inside |= recordsets.layouts(entry.message, show_secrets=shown, hidden=hidden.paths)
             yield from message_lines.MessageLines(
                 entry.message, entry.body_version, set(hidden.paths), self._width, entry.error, inside,
                 self._show_secrets,
@@ -184,7 +185,7 @@ class TreeFormat:
 
     def _raw(self, entry: FrameEntry, hidden: Withheld) -> Pieces:
         if hidden.raw:
-            return [("  bytes withheld: they may hold a secret (--show-secrets)", "odd")]
+            return [(f"  {size_withheld(entry)} (--show-secrets)", "odd")]
         return [("  bytes ", "note"), *message_lines.octets(entry.body, SAMPLE)]
 
     def _unreadable(self, entry: UnreadableRange, digits: int) -> None:
@@ -193,6 +194,8 @@ class TreeFormat:
         lines.append([(what, "error"), (packets(entry), "note")])
         if entry.data and self._show_secrets:
             lines.append([("  bytes ", "note"), *message_lines.octets(entry.data, SAMPLE)])
+        elif entry.data:
+            lines.append([(f"  {size_withheld(entry)} (--show-secrets)", "odd")])
         self._print(lines)
 
     def _print(self, lines: Iterable[Pieces]) -> None:

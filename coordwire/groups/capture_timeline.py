@@ -17,6 +17,7 @@ from typing import Any
 from coordwire.capture.body_text import body_text, has_no_codes
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.lazy_entries import LazyEntry
+from coordwire.capture.redaction.withheld import is_accounted_for
 from coordwire.dialects.grammar import Dialect
 from coordwire.group_events import ErrorMet, GroupEvent
 from coordwire.groups.classic import ClassicGroup
@@ -118,6 +119,8 @@ class Timeline:
             entry.decode()
         if entry.dialect is not _KAFKA or entry.error is not None:
             return self._events(self._read(entry))
+        if not is_accounted_for(entry):  # its names may be a secret
+            return self._events(self._unreadable(entry))
         message: Any = entry.message
         if message is None or key in JOINING:
             return self._events(self._read(entry))

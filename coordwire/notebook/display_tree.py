@@ -22,7 +22,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.capture.model import format_time
 from coordwire.capture.printable import shown
 from coordwire.capture.redaction import secret_fields
-from coordwire.capture.redaction.withheld import Withheld, withheld
+from coordwire.capture.redaction.withheld import Withheld, size_withheld, withheld
 from coordwire.codec import Field, Message, Struct
 from coordwire.embedded import Embedded, open_embedded
 from coordwire.enums import ErrorCode, meaning
@@ -98,12 +98,12 @@ def _frame(entry: FrameEntry) -> DisplayNode:
     inside = [*_about(entry, hidden)]
     message = entry.message
     if message is not None and hidden.body:
-        inside.append(DisplayNode("message", "(withheld: it may hold a secret)"))
+        inside.append(DisplayNode("message", f"({size_withheld(entry)})"))
     elif message is not None:
         nodes = _Walk(message, set(hidden.paths)).nodes()
         inside.append(DisplayNode(type(message).__name__, inside=nodes))
     elif entry.body:
-        inside.append(DisplayNode("bytes", "(withheld)" if hidden.raw else _leaf(entry.body)))
+        inside.append(DisplayNode("bytes", f"({size_withheld(entry)})" if hidden.raw else _leaf(entry.body)))
     if entry.error is not None:
         where = f", {shown(entry.error.path)}" if entry.error.path else ""
         said = f"byte {entry.error.position}{where}: {shown(entry.error.reason)}"
@@ -246,12 +246,8 @@ def _may_be_secret(owner: Struct, name: str) -> bool:
         return False
     if name != "value":
         return True
-    said = getattr(owner, "name", None)
-    return (
-        not isinstance(said, str)
-        or secret_fields.is_secret_name(said)
-        or bool(getattr(owner, "is_sensitive", False))
-    )
+    named = secret_fields.says_secret(owner) or not isinstance(getattr(owner, "name", None), str)
+    return secret_fields.is_secret_config(str(getattr(owner, name)), named=named)
 
 
 def _named(owner: Struct, field: Field, value: Any) -> str:

@@ -142,7 +142,11 @@ FRAMES = (
     Column("error_path", "string", "The refused field, as a path."),
     Column("body", "string", "The message in Kafka's JSON form, as far as it was decoded."),
     Column("header_tags", "string", "Unknown tagged fields of the header, JSON."),
-    Column("raw", "binary", "Its bytes, if it was refused, deviates, or would be written differently."),
+    Column(
+        "raw",
+        "binary",
+        "Its bytes, if it was refused, deviates, or would be written otherwise; null if withheld.",
+    ),
     Column("redacted", "array<string>", "Paths of withheld fields; showSecrets includes them."),
     Column("deviations", "string", "Deviations from the protocol that were tolerated, JSON."),
 )
@@ -318,7 +322,7 @@ QUARANTINE = (
     Column("end", "bigint", "The position after the last byte."),
     Column("reason", "string", "Why."),
     Column("time", "timestamp", "The time of the bytes, in a capture."),
-    Column("bytes", "binary", "The bytes themselves, at most 64 KB."),
+    Column("bytes", "binary", "The bytes themselves, at most 64 KB; of a capture only with showSecrets."),
 )
 
 FILES = (

@@ -213,6 +213,11 @@ _VALUES: dict[str, Any] = {
     "CREATE_TOPICS:topics.configs.name": "retention.ms",
     "CREATE_TOPICS:topics.configs.value": "7",
     "SASL_HANDSHAKE:mechanism": "PLAIN",
+    "operation": 3,
+    "permission_type": 3,
+    "resource_type_filter": 2,
+    "principal": "User:u",
+    "host": "*",
     "CREATE_PARTITIONS:topics.count": lambda world, number: {
         ("topics",): 2,
         ("topics", "assignments"): 2 * world.n,

@@ -273,7 +273,8 @@ def test_many_partitions_on_disk(make: Callable[[int], Any], counter: Counter, t
 
 def test_what_a_request_names_twice() -> None:
     core = Core(topics={"orders": 2})
-    produced(core, [(0, batch(b"a")), (0, batch(b"b"))])
+    for value in (b"a", b"b"):
+        produced(core, [(0, batch(value))])
     asked = [FetchPartition(partition=0, partition_max_bytes=1, fetch_offset=one) for one in (0, 1)]
     request = FetchRequest(max_bytes=1 << 20, topics=[FetchTopic(topic="orders", partitions=asked)])
     fetched: Any = asked_of(core.cluster, request, 12)

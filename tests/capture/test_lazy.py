@@ -103,5 +103,5 @@ def test_what_is_asked_of_a_lazy_entry() -> None:
         for other in (copy.copy(one), pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
             assert other == one
     assert lazy[0].reduced().client_id == lazy[0].client_id
-    assert "HeartbeatRequest" in repr(lazy[1])
+    assert "Heartbeat v4 request" in repr(lazy[1])
     assert lazy[3] == lazy[3]

@@ -43,7 +43,7 @@ KEYS = [
 ]  # fmt: skip
 MORE = [
     "packet", "firstPacket", "connection", "client", "broker", "request", "requestPacket", "bodyVersion",
-    "latencyMs", "errors", "raw", "deviations",
+    "latencyMs", "errors", "raw", "redacted", "withheld", "deviations",
 ]  # fmt: skip
 HEARTBEAT = encode_request(
     HeartbeatRequest(group_id="payments", generation_id=3, member_id="m"),
@@ -99,6 +99,7 @@ def test_half_a_struct_is_cut_where_the_decoder_stopped(run: Run) -> None:
         "--format",
         "json",
         "-",
+        "--show-secrets",
         "--input",
         "hex",
         stdin=(struct.pack(">i", len(cut) - 4) + cut[4:]).hex().encode(),

@@ -17,12 +17,12 @@ import pytest
 from coordwire import explain
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.capture.redaction.misread import answer_may_hide
+from coordwire.capture.redaction.withheld import withheld
 from coordwire.cli import recordsets
 from coordwire.cli.encode import encode_line
 from coordwire.cli.message_lines import Inside, MessageLines
 from coordwire.embedded import open_embedded
-from coordwire.errors import EncodeError
+from coordwire.errors import EncodeError, Malformed
 from coordwire.frames import encode_request, encode_response
 from coordwire.jsonform import from_json, to_json
 from coordwire.messages import (
@@ -55,7 +55,7 @@ from coordwire.messages.offset_commit import (
 from coordwire.messages.produce import PartitionProduceData, TopicProduceData
 from coordwire.records import Record, encode_batch
 
-from ..growth import assert_linear
+from ..growth import assert_linear, work
 from .conftest import Run
 
 Make = Callable[[int], bytes]
@@ -269,15 +269,39 @@ def test_json_forms_of_messages() -> None:
     assert_linear(many_names, refuse, n=2000)
 
 
-def test_answers_to_nobody_are_judged_in_linear_time() -> None:
-    """A frame that begins as many APIs do."""
+def frame_entry(body: bytes) -> FrameEntry:
+    """An answer without its request."""
+    refusal = Malformed("no request of this correlation id was seen", 0, "correlation_id")
+    return FrameEntry(
+        capture="", number=1, flow="", time_ns=None, direction="response", body=body, error=refusal
+    )
 
-    def nearly(n: int) -> bytes:
+
+def test_what_no_message_accounts_for_is_judged_in_linear_time() -> None:
+    def nearly(n: int) -> FrameEntry:
         metadata = [JoinGroupResponseMember(member_id="m", metadata=b"m")] * n
-        return encode_response(JoinGroupResponse(members=metadata), version=5, correlation_id=1)[4:] + b"\0"
+        answer = encode_response(JoinGroupResponse(members=metadata), version=5, correlation_id=1)[4:] + b"\0"
+        return frame_entry(answer)
 
-    assert_linear(nearly, answer_may_hide, n=1000)
-    assert_linear(bytes, answer_may_hide, n=1000)
+    assert_linear(nearly, withheld, n=1000)
+    assert_linear(lambda n: frame_entry(bytes(n)), withheld, n=1000)
+    answer = frame_entry(struct.pack(">i", 7))
+    assert work(lambda: withheld(answer)) < 100  # and so is each of many small ones
+
+
+def test_refused_frames_are_judged_at_the_cost_of_a_decode() -> None:
+    """Frames that only a strict reading refuses are read once more."""
+
+    def trailing(n: int) -> FrameEntry:
+        asked = DescribeGroupsRequest(groups=["g"] * n)
+        body = encode_request(asked, version=0, correlation_id=1)[4:] + b"\7"
+        entries = Capture(io.BytesIO(struct.pack(">i", len(body)) + body), "", input="frames", strict=True)
+        (entry,) = entries.entries()
+        assert isinstance(entry, FrameEntry)
+        assert entry.error is not None
+        return entry
+
+    assert_linear(trailing, withheld, n=1000)
 
 
 def commits(n: int) -> bytes:

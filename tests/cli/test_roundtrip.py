@@ -95,8 +95,9 @@ def test_half_a_tagged_struct_comes_back(run: Run) -> None:
     body = told[4:at] + b"\xff\xff\xff"
     frame = SIZE(len(body)) + body
     lines = run(
-        "decode", "--format", "json", "-", "--input", "hex", stdin=f"{asked.hex()}\n{frame.hex()}".encode()
-    )
+        "decode", "--format", "json", "-", "--show-secrets", "--input", "hex",
+        stdin=f"{asked.hex()}\n{frame.hex()}".encode(),
+    )  # fmt: skip
     assert lines.status == 1
     assert "diverging_epoch" in lines.forms[1]["error"]["path"]
     assert run("encode", "-", stdin=lines.out).text.split() == [asked.hex(), frame.hex()]

@@ -191,16 +191,18 @@ def test_strict_refuses_what_is_otherwise_a_deviation() -> None:
 def test_what_is_no_capture(tmp_path: Path) -> None:
     (tmp_path / "x.pcap").write_bytes(b"\x01" * 100_000)
     (tmp_path / "empty.pcap").touch()
-    options = Options(paths=(str(tmp_path),))
     source = SOURCES["kafka-quarantine"]
-    rows = [
-        row
-        for group in plan(source, options)
-        for batch in read(source, group, options, ["path", "start", "end", "reason", "bytes"])
-        for row in batch.to_pylist()
-    ]
-    assert [(Path(row["path"]).name, row["start"], row["end"], len(row["bytes"])) for row in rows] == [
-        ("empty.pcap", 0, 0, 0), ("x.pcap", 0, 100_000, 65_536),
-    ]  # fmt: skip
+    for shown, kept in ((False, [None, None]), (True, [0, 65_536])):
+        options = Options(paths=(str(tmp_path),), show_secrets=shown)
+        rows = [
+            row
+            for group in plan(source, options)
+            for batch in read(source, group, options, ["path", "start", "end", "reason", "bytes"])
+            for row in batch.to_pylist()
+        ]
+        assert [(Path(row["path"]).name, row["start"], row["end"]) for row in rows] == [
+            ("empty.pcap", 0, 0), ("x.pcap", 0, 100_000),
+        ]  # fmt: skip
+        assert [None if row["bytes"] is None else len(row["bytes"]) for row in rows] == kept
     with pytest.raises(DecodeError, match="not a readable format"):
         frames(Options(paths=(str(tmp_path / "x.pcap"),), mode="failfast"))

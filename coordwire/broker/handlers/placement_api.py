@@ -142,7 +142,7 @@ def _reassigned(
             cluster.logs.partition_changed(cluster.topics[topic], partition)
         except OSError as failure:
             return ErrorCode.KAFKA_STORAGE_ERROR, str(failure)
-        cluster.replication.topic_changed(cluster.topics[topic])
+        cluster.replication.partition_changed(cluster.topics[topic], partition)
     return error, message
 
 

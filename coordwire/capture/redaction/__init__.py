@@ -1,7 +1,7 @@
 """What must not be shown unless it is asked for.
 
 secret_fields.py  which fields hold secrets
-misread.py        whether bytes that could not be read may hold one
+open_configs.py   the configs that are none
 withheld.py       what to leave out of an entry
 redact.py         its removal from the JSON form
 """

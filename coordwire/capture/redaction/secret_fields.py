@@ -1,21 +1,23 @@
 """What of a message must not be shown unless it is asked for: passwords, tokens, keys.
 
 Strategy: the schemas mark the fields, and a generated table has their paths by message; a secret's place is a
-path like those of errors ("topics[0].configs[2].value"). Configs are secret where their name says so, or if
-the broker does. The metadata log's records are looked into.
+path like those of errors ("topics[0].configs[2].value"). A config is secret unless Kafka's own of that name
+is none (open_configs.py), and if the broker says so. The metadata log's records are looked into.
 
-Rules: better one field too many than one too few: a name that is one character away from a secret's counts,
-and so does a tagged field that isn't known, in a message that holds secrets. A field that is null or empty
+Rules: better one field too many than one too few: a config that isn't known is a secret, and so is a tagged
+field that isn't known, in a message that holds secrets. A field that is null or empty
 hides nothing and is left alone, so that it can be encoded again.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from itertools import takewhile
+from operator import eq, ne
 from typing import Any
 from uuid import UUID
 
+from coordwire.capture.redaction.open_configs import is_open_config
 from coordwire.codec import Message
 from coordwire.codec.message import Buffer
 from coordwire.errors import CoordwireError
@@ -27,30 +29,20 @@ from coordwire.records import batches
 
 FIELDS = SECRET_PATHS
 """Where secrets are, by message, as the schemas mark them. A field called `value` is one only beside a name
-that says so."""
+that isn't known to be that of an open config."""
+
+LEAST = 4
+"""Fewer bytes than that aren't a secret, nor a piece of one that helps."""
+
+_LEVELS = frozenset(("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"))
 
 FETCH = 1
 METADATA_TOPIC = TOPICS["metadata"]
 METADATA_TOPIC_ID = UUID(int=1)
 """Kafka's fixed id of it (KIP-631)."""
 
-_WORDS = (
-    "passw", "passphrase", "secret", "jaas", "credential", "token.*key",
-    "private[._-]?key", "access[._-]?key", "api[._-]?key", "master[._-]?key",
-    r"keystore\.key", r"keystore\.certificate", r"truststore\.certificate",
-)  # fmt: skip
-NAMES = re.compile("|".join(_WORDS), re.IGNORECASE)
-"""Configs whose values are secret; with Kafka's own of type PASSWORD among them."""
-
-_LETTER = re.compile("[a-z]")
-_DAMAGED = re.compile(
-    "|".join(f"{word[: at.start()]}.{word[at.end() :]}" for word in _WORDS for at in _LETTER.finditer(word)),
-    re.IGNORECASE | re.DOTALL,
-)
-"""The same words with any one letter changed."""
-
-_ODD_NAME = re.compile(r"[^A-Za-z0-9_.$:/@ -]")
-"""What no config's name has: one that has it was damaged."""
+MOST_DAMAGED = 3
+"""So many bytes of its name or its id may be others."""
 
 _STEPS = {name: [path.replace("[]", ".[]").split(".") for path in paths] for name, paths in FIELDS.items()}
 MOST_RECORDS = 16 << 20
@@ -66,7 +58,7 @@ def find(message: Message | None) -> list[str]:
     if paths is None:
         return []
     found = [place for steps in paths for place in _places(message, steps, "", False)]
-    return [*found, *_unknown_tags(message, "")]
+    return [*found, *unknown_tags(message)]
 
 
 def may_hide(log: Log, record_type: int | None) -> bool:
@@ -79,8 +71,31 @@ def may_hide(log: Log, record_type: int | None) -> bool:
 
 
 def is_metadata(topic: Any) -> bool:
-    """Whether a topic of a Fetch is the metadata log."""
-    return bool(topic.topic == METADATA_TOPIC or topic.topic_id == METADATA_TOPIC_ID)
+    """Whether a topic of a Fetch is the metadata log, or may be since its name or its id was damaged."""
+    number = topic.topic_id
+    return is_metadata_name(topic.topic) or bool(number.int and is_metadata_id(number.bytes))
+
+
+def is_metadata_id(number: bytes) -> bool:
+    """Whether a topic's id is that of the metadata log, but for some bytes."""
+    return len(number) - number.count(0) <= MOST_DAMAGED
+
+
+def is_metadata_name(name: str) -> bool:
+    """Whether a topic's name is that of the metadata log, but for some characters: others in their place, or
+    more or fewer in one place."""
+    size, expected = len(name), len(METADATA_TOPIC)
+    if abs(size - expected) > MOST_DAMAGED:
+        return False
+    if size == expected:
+        return bool(sum(map(ne, name, METADATA_TOPIC)) <= MOST_DAMAGED)
+    head, tail = _common(name, METADATA_TOPIC), _common(name[::-1], METADATA_TOPIC[::-1])
+    return head + tail >= min(size, expected)
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters they begin with in common."""
+    return sum(takewhile(bool, map(eq, one, other)))
 
 
 def _metadata_records(message: Any) -> list[str]:
@@ -94,28 +109,24 @@ def _metadata_records(message: Any) -> list[str]:
     ]
 
 
-def records_hide(records: Buffer, *, foreign: bool = False) -> bool:
-    """Whether a record set of the metadata log holds a secret; if it can't be read whole, it may.
-
-    foreign: it is said to be another topic's; records that aren't understood are then no secrets, and it may
-    end inside a batch.
-    """
+def records_hide(records: Buffer) -> bool:
+    """Whether a record set of the metadata log holds a secret; if it can't be read whole, it may."""
     room = MOST_RECORDS + 4 * len(records)
     try:
         with limits(decompressed=MOST_RECORDS):
             found = batches(records)
             for batch in found:
-                for record in () if batch.is_control else batch:
-                    opened = open_log_record(METADATA_TOPIC, record)
+                for record in batch:  # of a control batch too: its checksum says whether it is one
+                    opened = None if batch.is_control else open_log_record(METADATA_TOPIC, record)
                     value = None if opened is None else opened.value
-                    if find(value) if isinstance(value, Message) else not foreign:
+                    if find(value) if isinstance(value, Message) else not batch.is_control:
                         return True
                     room -= 32 + len(record.key or b"") + len(record.value or b"")
                     if room < 0:
                         return True
     except CoordwireError:
         return True
-    return bool(found.remainder) and not foreign
+    return bool(found.remainder)
 
 
 def _places(value: Any, steps: list[str], path: str, named: bool) -> Iterator[str]:
@@ -124,36 +135,47 @@ def _places(value: Any, steps: list[str], path: str, named: bool) -> Iterator[st
         for index, element in enumerate(value or ()):
             yield from _places(element, rest, f"{path}[{index}]", named)
         return
-    named = named or _says_secret(value)
+    named = named or says_secret(value)
     inside = getattr(value, step)
     here = f"{path}.{step}" if path else step
     if rest:
         yield from _places(inside, rest, here, named)
-    elif inside and (named or step != "value"):
+    elif inside and (step != "value" or is_secret_config(inside, named=named)):
         yield here
 
 
-def _says_secret(value: Any) -> bool:
+def says_secret(value: Any) -> bool:
     """Whether a config's name, or the broker, calls its value a secret."""
+    if not hasattr(value, "value"):
+        return False
     name = getattr(value, "name", None)
     return bool(getattr(value, "is_sensitive", False)) or (isinstance(name, str) and is_secret_name(name))
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a config of this name is secret, or may be since the name was damaged."""
-    return bool(NAMES.search(name) or _DAMAGED.search(name) or _ODD_NAME.search(name))
+    """Whether a config of this name is a secret, or may be: it isn't known to be none."""
+    return not is_open_config(name)
 
 
-def _unknown_tags(value: Any, path: str) -> Iterator[str]:
-    """The paths of tagged fields that aren't known, at any depth."""
-    for tag in value.tags or ():
-        yield f"{path}tags[{tag}]"
+def is_secret_config(value: str, *, named: bool) -> bool:
+    """Whether a config's value is a secret. named: its name says so. The level of a logger, which is a config
+    too, is none; a value that isn't a text may be another's, since its length was damaged."""
+    if named:
+        return value not in _LEVELS
+    return not all(char.isprintable() or char.isspace() for char in value)
+
+
+def unknown_tags(value: Any, path: str = "", *, least: int = 0) -> Iterator[str]:
+    """The paths of tagged fields that aren't known, at any depth, and have at least so many bytes."""
+    for tag, data in (value.tags or {}).items():
+        if len(data) >= least:
+            yield f"{path}tags[{tag}]"
     for field in type(value)._layout_.fields:
         inside = None if field.struct is None else getattr(value, field.name)
         if inside is None:
             continue
         if not field.array:
-            yield from _unknown_tags(inside, f"{path}{field.name}.")
+            yield from unknown_tags(inside, f"{path}{field.name}.", least=least)
             continue
         for index, element in enumerate(inside):
-            yield from _unknown_tags(element, f"{path}{field.name}[{index}].")
+            yield from unknown_tags(element, f"{path}{field.name}[{index}].", least=least)

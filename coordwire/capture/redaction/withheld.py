@@ -1,10 +1,19 @@
-"""What of an entry must not be shown unless it is asked for: its secrets, and what may be one.
+"""What of an entry must not be shown unless it is asked for: its secrets, and the bytes that no message
+accounts for.
 
-Strategy: a whole message is shown without its secrets (secret_fields.py). Of a frame that was refused, or
-accepted in spite of what was wrong with it, it is not known whether a field holds what its name says; so one
-of an API that has secrets is withheld from the end of its header on, and so is one that may be such a frame
-by its bytes (misread.py), whatever API its header or its request names. Bytes that aren't part of any message
-are withheld wherever they might hold a secret.
+Strategy: a message that was read accounts for its bytes. It is shown without its secrets (secret_fields.py).
+All other bytes are withheld, with their number: those of a refused frame, of an answer without its request,
+of a token, of an unreadable range, and what was decoded of a frame before it was refused. Nothing is guessed
+from such bytes, so that the judgement costs no more than a look at the entry.
+
+Rules: bytes that no message accounts for are shown only where nothing that can carry a secret could have been
+there. On a connection that speaks Kafka that is never known. Either side may send a
+secret in any frame (a password in a CreateTopics, a token in an answer); one damaged byte changes the API or
+the version of a frame, a size or a correlation id, and with it what the frames after it, and those of the
+other direction, are taken for; a capture that begins in mid-stream or lacks packets lacks the frames that
+would tell. So neither a refused frame nor its neighbours can vouch for it. Fewer than `LEAST` bytes are no
+secret, zeros apart, and are shown. The dialects before Kafka 0.8 have no secrets, but what is refused in one
+of them may be Kafka's; it is withheld too.
 """
 
 from __future__ import annotations
@@ -13,21 +22,37 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from coordwire.capture.body_text import body_text, is_refused
+from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.redaction import secret_fields
-from coordwire.capture.redaction.misread import answer_may_hide, is_itself, reads_as_secret
+from coordwire.capture.redaction.secret_fields import LEAST
+from coordwire.codec import Field
 from coordwire.dialects.grammar import Dialect
-from coordwire.errors import UnsupportedVersion
-from coordwire.frames import is_unsupported_version
-from coordwire.messages import find_message
+from coordwire.errors import DecodeError, Deviation, UnreadableRange, counted
+from coordwire.frames import PREFIX, is_unsupported_version, read_request, read_response
 from coordwire.messages.keys import FACTS
 from coordwire.versions import API_VERSIONS
 
 _METADATA_NAME = secret_fields.METADATA_TOPIC.encode()
+_PARTS = tuple(_METADATA_NAME[at : at + 6] for at in range(0, len(_METADATA_NAME), 6))
+_HEAD = 128
+"""Bytes of a Fetch in which its first topic is named."""
 
-LATER = 8
-"""A version this far beyond the newest isn't a version."""
+_ID = slice(16, 32)
+"""Where an answer to a Fetch has the id of its first topic."""
+
+ERROR_CODE = 2
+"""Bytes of an error code."""
+
+_LIKE_SECRETS = frozenset((13, 30))
+"""Requests as which another with a secret reads to its end, once its API has changed: LeaveGroup (the bytes
+of a SaslAuthenticate as an empty group and a member), CreateAcls (configs as principals)."""
+
+_ZERO = "\\u0000"
+"""A zero in JSON."""
+
+_ANY_TEXT = frozenset(("committed_metadata", "metadata"))
+"""Texts that are their user's own, beside a committed offset; some have zeros."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,44 +77,147 @@ def withheld(entry: FrameEntry) -> Withheld:
     """What isn't shown of an entry."""
     if is_harmless(entry):
         return NOTHING
-    sound = entry.error is None and not entry.deviations and entry.message is not None
-    paths = tuple(_paths(entry))
-    bearing = entry.dialect is Dialect.KAFKA and entry.api_key in _keys()
-    tags = bearing and entry.header is not None and bool(entry.header.tags)
-    client = _hides_client(entry)
-    if sound:
-        hides = bool(paths) or tags or client
-        return Withheld(paths, False, bool(paths) or tags, tags, client) if hides else NOTHING
-    raw = bool(paths) or client or withheld_bytes(entry)
-    body = (bearing or raw) and entry.message is not None
-    return Withheld(paths, body, raw, raw, client)
+    client = entry.client_id is not None and not _is_trusted(entry.request or entry)
+    accounted = is_accounted_for(entry)
+    paths = tuple(_paths(entry)) if accounted else ()
+    if not accounted or (paths and entry.error is not None):
+        raw = not _is_short(entry)
+        return Withheld((), raw and entry.message is not None, raw, raw, client)
+    tags = entry.header is not None and any(len(tag) >= LEAST for tag in (entry.header.tags or {}).values())
+    return Withheld(paths, False, bool(paths) or tags or client, tags, client)
+
+
+def size_withheld(entry: FrameEntry | UnreadableRange) -> str:
+    """How many bytes of an entry are withheld, and why."""
+    size = entry.length if isinstance(entry, UnreadableRange) else entry.size
+    return f"{counted(size, 'byte', ',')} withheld, which may hold a secret"
 
 
 def is_harmless(entry: FrameEntry) -> bool:
     """Whether a frame that is like any other (its body's text is known) holds no secret, whatever it says:
     its API has none, and it isn't of the metadata log."""
     key, request = entry.api_key, entry.request
-    if key in _keys() or body_text(entry)[0] is None:
+    if key in _keys() or not _has_plain_text(entry):
         return False
-    if request is not None and is_refused(request) and _hides_client(entry):
+    if request is None:
+        return key not in _LIKE_SECRETS
+    if not _has_plain_text(request) and not _is_trusted(request):
         return False
-    if key != secret_fields.FETCH or entry.direction == "request":
+    if key != secret_fields.FETCH:
         return True
-    return not (_names_metadata(entry.body) or (request and _names_metadata(request.body)))
+    return not (_names_metadata(entry.body) or _names_metadata(request.body))
+
+
+def _has_plain_text(entry: FrameEntry) -> bool:
+    """Whether its body's text is known and has no zeros."""
+    text = body_text(entry)[0]
+    return text is not None and _ZERO not in text
 
 
 def _names_metadata(body: bytes) -> bool:
-    """Whether the metadata log's name or id may be in a message."""
-    return _METADATA_NAME in body or secret_fields.METADATA_TOPIC_ID.bytes in body
+    """Whether the metadata log's name or id may be in a message, or at its beginning, where a fetch of it has
+    them, a name or id that was damaged."""
+    if _METADATA_NAME in body or secret_fields.METADATA_TOPIC_ID.bytes in body:
+        return True
+    head = body[:_HEAD]
+    return any(part in head for part in _PARTS) or secret_fields.is_metadata_id(head[_ID])
 
 
-def _hides_client(entry: FrameEntry) -> bool:
-    """Whether a client id may have swallowed what follows it: its length was changed."""
-    asked = entry.request or entry
-    return asked.error is not None and entry.client_id is not None and not entry.client_id.isprintable()
+def is_accounted_for(entry: FrameEntry) -> bool:
+    """Whether a message accounts for the bytes of a frame: it was read to its end, perhaps with deviations
+    that a strict reading refuses, and what of it no field holds is shorter than a secret. A message that has
+    secrets must be as it should be; texts of others have no zero, as bytes have that are read as a text."""
+    if entry.message is None:
+        return False
+    deviations = entry.deviations if entry.error is None else _tolerated(entry)
+    if deviations is None or not _are_stray_bytes(deviations):
+        return False
+    if _has_secrets(entry):
+        return not deviations
+    return not _has_zero(entry.message) and (entry.api_key not in _LIKE_SECRETS or _is_itself(entry.message))
+
+
+def _are_stray_bytes(deviations: list[Deviation]) -> bool:
+    """Whether a frame deviates in nothing but bytes too many, and in too few for a secret: what is odd in
+    another way, such as a boolean of 111, may be another message's."""
+    return all(found.unread for found in deviations) and sum(found.unread for found in deviations) < LEAST
+
+
+def _is_itself(message: Any) -> bool:
+    """Whether a message of `_LIKE_SECRETS` says what such a message must: its group, and principals."""
+    if getattr(message, "member_id", "") and not message.group_id:
+        return False
+    return all(":" in acl.principal for acl in getattr(message, "creations", None) or ())
+
+
+def _tolerated(entry: FrameEntry) -> list[Deviation] | None:
+    """What a refused frame deviates in, if it is one that only a strict reading refuses."""
+    key, version = entry.api_key, entry.api_version
+    if entry.dialect is not Dialect.KAFKA or key is None or version is None:
+        return None
+    try:
+        if entry.direction == "request":
+            return read_request(entry.body, strict=False).deviations
+        return read_response(entry.body, key, version, strict=False).deviations
+    except DecodeError:
+        return None
+
+
+def _has_zero(value: Any) -> bool:
+    """Whether a text in a struct has a zero."""
+    kind: Any = type(value)
+    for field in _texts(kind):
+        inside = getattr(value, field.name)
+        if inside is not None:
+            elements = inside if field.array else (inside,)
+            if any(_has_zero(element) if field.struct else "\0" in (element or "") for element in elements):
+                return True
+    return False
+
+
+@cache
+def _texts(cls: Any) -> tuple[Field, ...]:
+    """The fields that are names or other texts of Kafka's, and those that lead to some."""
+    return tuple(
+        field
+        for field in cls._layout_.fields
+        if (_texts(field.struct) if field.struct else field.type == "string" and field.name not in _ANY_TEXT)
+    )
+
+
+def _has_secrets(entry: FrameEntry) -> bool:
+    """Whether its API has secrets."""
+    return entry.dialect is Dialect.KAFKA and entry.api_key in _keys()
+
+
+def _is_short(entry: FrameEntry) -> bool:
+    """Whether a frame that no message accounts for has too few bytes for a secret, zeros apart. An answer
+    whose request is known has its correlation id besides, and a refusal of ApiVersions its error code."""
+    if entry.token:
+        return False
+    known = 0 if entry.request is None else PREFIX
+    if known and entry.api_key == API_VERSIONS and is_unsupported_version(entry.body):
+        known += ERROR_CODE
+    unknown = entry.body[known:]
+    return len(unknown) - unknown.count(0) < LEAST
+
+
+def _is_trusted(asked: FrameEntry) -> bool:
+    """Whether what a request says is what was sent, as far as its bytes are known: a header whose length was
+    changed has other bytes for a client id."""
+    return bool(asked.released) or is_accounted_for(asked)
 
 
 def _paths(entry: FrameEntry) -> list[str]:
+    """What isn't shown of a message that accounts for its bytes: secrets, and tagged fields that aren't
+    known."""
+    found = _secrets(entry)
+    if _has_secrets(entry):  # all such tagged fields are among them
+        return found
+    return [*found, *secret_fields.unknown_tags(entry.message, least=LEAST)]
+
+
+def _secrets(entry: FrameEntry) -> list[str]:
     """The secrets in a message; an answer to who asked for the metadata log is taken for it."""
     found = secret_fields.find(entry.message)
     if found or type(entry.message).__name__ != "FetchResponse" or not _asks_for_metadata(entry):
@@ -101,57 +229,6 @@ def _paths(entry: FrameEntry) -> list[str]:
         for index, partition in enumerate(topic.partitions)
         if partition.records and secret_fields.records_hide(partition.records)
     ]
-
-
-def withheld_bytes(entry: FrameEntry) -> bool:
-    """Whether the bytes of an entry that wasn't read, or not as they are meant, must not be shown."""
-    if entry.token:
-        return True
-    if entry.dialect is not Dialect.KAFKA:
-        if entry.call is not None:  # before Kafka 0.8 there were no secrets
-            return False
-        return entry.direction == "request" or reads_as_secret(entry.body, "response")
-    if entry.api_key is None:
-        return entry.direction == "request" or answer_may_hide(entry.body)
-    facts = FACTS.get(entry.api_key)
-    if facts is None or entry.api_version is None:  # no Kafka's request: a token, perhaps
-        return True
-    if entry.api_key in _keys() or not 0 <= entry.api_version <= facts.last + LATER:
-        return True
-    if entry.api_key == secret_fields.FETCH and entry.direction == "response" and _holds_metadata(entry):
-        return True
-    if entry.message is None and not isinstance(entry.error, UnsupportedVersion):
-        return True  # its header can't be read
-    if entry.direction == "request" and not entry.flow and _may_be_answer(entry):
-        return True
-    if _is_itself(entry):
-        return False
-    version = entry.api_version if entry.direction == "request" else None
-    return reads_as_secret(entry.body, entry.direction, version)
-
-
-def _may_be_answer(entry: FrameEntry) -> bool:
-    """Whether a frame of an unknown sender may be an answer with a secret. Small correlation ids
-    begin as requests of the first API do."""
-    return answer_may_hide(entry.body) if entry.api_key == 0 else reads_as_secret(entry.body, "response")
-
-
-def _is_itself(entry: FrameEntry) -> bool:
-    """Whether a frame is of the API that it is taken for, though it isn't as it should be."""
-    assert entry.api_key is not None
-    if entry.api_key == API_VERSIONS and entry.direction == "response" and is_unsupported_version(entry.body):
-        return True  # a refusal says nothing else, and brokers write it in different ways
-    cls = find_message(entry.api_key, entry.direction)
-    version = entry.body_version
-    return version is not None and version in cls.versions and is_itself(entry.body, cls, version)
-
-
-def _holds_metadata(entry: FrameEntry) -> bool:
-    """Whether the metadata log is among what a Fetch asks for or answers, as far as it was read."""
-    if entry.request is not None and entry.request.released:  # what it asked for is unknown by now
-        return True
-    answers = getattr(entry.message, "responses", None) or ()
-    return _asks_for_metadata(entry) or any(map(secret_fields.is_metadata, answers))
 
 
 def _asks_for_metadata(entry: FrameEntry) -> bool:

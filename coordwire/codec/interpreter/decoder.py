@@ -109,7 +109,7 @@ class Reader:
         try:
             self.fill(value, cls._layout_.at(self.version))
             if whole and self.pos < self.end:
-                self.odd(counted(self.end - self.pos, "trailing byte"), self.pos)
+                self.odd(counted(left := self.end - self.pos, "trailing byte"), self.pos, left)
         except DecodeError as error:
             error.partial = value
             raise
@@ -120,15 +120,16 @@ class Reader:
     def refuse(self, kind: type[DecodeError], reason: str, at: int) -> DecodeError:
         return kind(reason, at, self.path())
 
-    def odd(self, reason: str, at: int) -> None:
-        """Something that a strict decode refuses."""
+    def odd(self, reason: str, at: int, unread: int = 0) -> None:
+        """Something that a strict decode refuses. unread: as in `Deviation`."""
         if self.strict:
             raise self.refuse(Malformed, reason, at)
         if self.deviations is None or len(self.deviations) > MOST_DEVIATIONS:
             return
         if len(self.deviations) == MOST_DEVIATIONS:
             reason = f"more than {MOST_DEVIATIONS:,} deviations: the rest are not listed"
-        self.deviations.append(Deviation(reason, at, self.path()))
+            unread = self.end - at
+        self.deviations.append(Deviation(reason, at, self.path(), unread))
 
     def path(self) -> str:
         parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps)
@@ -255,7 +256,7 @@ class Reader:
         try:
             return data.decode()
         except UnicodeDecodeError as error:
-            self.odd(f"invalid UTF-8: {error.reason}", at + error.start)
+            self.odd(f"invalid UTF-8: {error.reason}", at + error.start, len(data))
             return _java_text(data)
 
     def struct(self, value: Any, field: Field) -> None:
@@ -334,7 +335,8 @@ class Reader:
             self.end = self.pos + size
             self.fill(child, inner)
             if self.pos < self.end:
-                self.odd(f"{counted(self.end - self.pos, 'byte')} too many", self.pos)
+                left = self.end - self.pos
+                self.odd(f"{counted(left, 'byte')} too many", self.pos, left)
                 self.pos = self.end
             self.end = end
             self.steps.pop()
@@ -356,7 +358,7 @@ class Reader:
             at = self.pos
             tag = self.uvarint("a tag") & 0xFFFF_FFFF  # Java's negative ones are large on the wire
             if tag <= last:
-                self.odd(f"tag {tag} comes after tag {last}", at)
+                self.odd(f"tag {tag} comes after tag {last}", at, self.end - at)
             last = tag
             size = self.uvarint(f"the size of tag {tag}")
             field = layout.tagged.get(tag)
@@ -388,6 +390,6 @@ class Reader:
             self.end = start + size
         self.field(value, field, layout)
         if self.pos != start + size:
-            self.odd(f"tag {tag} claims {counted(size, 'byte')} and has {self.pos - start}", start)
+            self.odd(f"tag {tag} claims {counted(size, 'byte')} and has {self.pos - start}", start, abs(size))
         self.end = end
         self.steps.pop()

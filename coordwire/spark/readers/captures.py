@@ -124,7 +124,7 @@ def read_frames(
         if options.failfast:
             raise
         if part.share == 0:
-            yield Bad(part.path, 0, part.size, error.reason, _head(part))
+            yield Bad(part.path, 0, part.size, error.reason, _head(part) if options.show_secrets else None)
     yield from flush()
     yield from missing
     if (batch := builder.take()) is not None:

@@ -10,6 +10,7 @@ __all__ = ["Bad", "Builder", "conform", "part_columns", "quarantine_batch", "qua
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ class Bad:
     start: int
     end: int
     reason: str
-    data: bytes | None = None
+    data: bytes | None = dataclass_field(default=None, repr=False)
     flow: str | None = None
     time_ns: int | None = None
 
