@@ -12,12 +12,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from coordwire.broker.authentication import AuthenticationFailed, SaslMechanisms, SaslSession
 from coordwire.broker.cluster_state import ClusterState
 from coordwire.broker.fitting import fit
 from coordwire.broker.handlers import ApiCall, Handler, InvalidRequest, offered, unsupported_versions_response
+from coordwire.broker.handlers.authorization import authorized
 from coordwire.broker.handlers.produce_api import has_error
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.injection.faulted_call import Timer, faulted
@@ -241,6 +243,10 @@ class ClientLink(asyncio.Protocol):
         client = frame.header.client_id
         cluster = self._hub.cluster
         call = ApiCall(cluster, self._node, frame.message, version, client, self._host, self._answer)
+        if cluster.authorizer is not None:
+            handler = partial(authorized, api_key=key, handler=handler)
+            if sasl is not None and sasl.user is not None:
+                call.user = sasl.user
         self._busy, self._call, self._pending = True, call, event
         self._handling, self._refused = True, False
         try:
