@@ -5,12 +5,26 @@ from __future__ import annotations
 import itertools
 import random
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from coordwire.broker import Broker, BrokerConfig
 from coordwire.broker.authorizer import Acl, AclFilter, Authorizer
-from coordwire.enums import AclOperation, AclPermissionType, AclResourceType, PatternType
+from coordwire.broker.handlers import APIS
+from coordwire.enums import AclOperation, AclPermissionType, AclResourceType, ErrorCode, PatternType
+from coordwire.messages import CreateAclsRequest
+from coordwire.messages.create_acls import AclCreation
+from coordwire.versions import ApiKey
+from tests.broker.authorized.brokers import kafka, ours
+from tests.broker.authorized.kept import kept
+from tests.broker.authorized.requests import ACLS, TOPICS, requests
+from tests.broker.authorized.run import answers
+from tests.broker.core import Core
+from tests.broker.corners.differences import differing
 from tests.growth import assert_linear
+from tests.interop.conftest import give_up
+from tests.interop.maven import Unavailable
 
 TOPIC, GROUP = AclResourceType.TOPIC.value, AclResourceType.GROUP.value
 LITERAL, PREFIXED = PatternType.LITERAL.value, PatternType.PREFIXED.value
@@ -122,14 +136,14 @@ def test_many_prefixes_are_found_as_by_trying_each() -> None:
             found = list(made.find(wanted))
             assert len(found) == len(set(found))
             assert set(found) == set(about)
-        for kind, pattern, name in itertools.product((1, TOPIC), (1, LITERAL, PREFIXED), (None, "a", "*")):
-            found = list(made.find(AclFilter(kind, pattern, name, ANN, "*", READ.value, 1)))
+        for kind, pattern, own in itertools.product((1, TOPIC), (1, LITERAL, PREFIXED), (None, "a", "*")):
+            found = list(made.find(AclFilter(kind, pattern, own, ANN, "*", READ.value, 1)))
             assert len(found) == len(set(found))
             assert set(found) == {
                 one
                 for one in acls - removed
                 if kind in (1, one.resource_type) and pattern in (1, one.pattern_type)
-                if name in (None, one.name)
+                if own in (None, one.name)
             }
 
 
@@ -176,3 +190,167 @@ def test_decisions_do_not_cost_more_with_more_acls() -> None:
             assert authorizer.allows(f"User:{number}", HOST, READ.value, TOPIC, f"topic-{number:06}")
 
     assert_linear(made, decide, n=500, slack=1.25)
+
+
+# --- each API, as a real broker answers it ---
+
+_OPEN = {
+    ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.PUSH_TELEMETRY,
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
+}  # fmt: skip
+"""APIs that need no permission."""
+
+_NOT_COMPARED = {ApiKey.ALTER_REPLICA_LOG_DIRS, ApiKey.DESCRIBE_QUORUM}
+
+
+def unlike(found: dict[str, list[Any]]) -> list[Any]:
+    """Where answers differ from those that are kept of a real broker."""
+    known = kept()
+    assert list(found) == list(known) == list(ACLS)
+    return [
+        (name, *kafkas[:2], *difference)
+        for name, outcomes in known.items()
+        for kafkas, own in zip(outcomes, found[name], strict=True)
+        for difference in differing(kafkas, own)
+    ]
+
+
+def test_each_api_answers_a_user_as_a_real_broker_does() -> None:
+    with ours() as address:
+        assert unlike(answers(address)) == []
+
+
+@pytest.mark.maven
+def test_a_real_broker_still_answers_so() -> None:
+    try:
+        with kafka() as address:
+            assert unlike(answers(address)) == []
+    except Unavailable as error:
+        give_up(error)
+
+
+def test_every_api_is_asked() -> None:
+    ids = {name: UUID(int=1) for name in TOPICS}
+    asked = {ApiKey(request.api_key) for request, _ in requests(ids) if request.api_key is not None}
+    assert {ApiKey(key) for key in APIS} - asked == _OPEN | _NOT_COMPARED
+
+
+# --- the APIs of ACLs ---
+
+_CREATION: dict[str, Any] = {
+    "resource_type": TOPIC, "resource_name": "t", "principal": ANN, "host": "*",
+    "operation": READ.value, "permission_type": ALLOW,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, None),
+        ({"resource_name": ""}, "Invalid empty resource name"),
+        ({"resource_type": 4}, "The only valid name for the CLUSTER resource is kafka-cluster"),
+        ({"resource_type": 1}, "Invalid resourceType ANY"),
+        ({"resource_pattern_type": 2}, "Invalid patternType MATCH"),
+        ({"operation": 1}, "Invalid operation ANY"),
+        ({"permission_type": 1}, "Invalid permissionType ANY"),
+        (
+            {"principal": "ann"},
+            "Could not parse principal from `ann` (no colon is present separating the principal type from the"
+            " principal name)",
+        ),
+    ],
+)
+def test_an_acl_that_cannot_be(changes: dict[str, Any], message: str | None) -> None:
+    core = Core(authorizer=True)
+    for _ in range(2):  # the second time it is there
+        (result,) = core.ask(CreateAclsRequest(creations=[AclCreation(**_CREATION | changes)]), 3).results
+        expected = ErrorCode.NONE if message is None else ErrorCode.INVALID_REQUEST
+        assert (result.error_code, result.error_message) == (expected, message)
+    assert core.cluster.authorizer is not None
+    everything = AclFilter(1, 1, None, None, None, 1, 1)
+    assert len(list(core.cluster.authorizer.find(everything))) == (message is None)
+
+
+def test_when_there_is_an_authorizer() -> None:
+    assert BrokerConfig().made_authorizer() is None
+    assert BrokerConfig(users={"ann": "x"}, authorizer=False).made_authorizer() is None
+    for config, is_open in (
+        (BrokerConfig(users={"ann": "x"}), True),
+        (BrokerConfig(sasl_mechanisms=("OAUTHBEARER",)), True),
+        (BrokerConfig(authorizer=True), False),
+        (BrokerConfig(authorizer=True, allow_everyone_if_no_acl_found=True), True),
+    ):
+        made = config.made_authorizer()
+        assert made is not None
+        assert made.allows(ANN, HOST, READ.value, TOPIC, "t") is is_open
+
+
+# --- clients ---
+
+
+def users_broker() -> Any:
+    config = BrokerConfig(users={"admin": "a", "ann": "b"}, authorizer=True, super_users=("User:admin",))
+    return Broker.in_thread(topics={"t": 1}, config=config)
+
+
+def test_confluent_kafka_keeps_acls() -> None:
+    admin = pytest.importorskip("confluent_kafka.admin")
+    confluent = pytest.importorskip("confluent_kafka")
+
+    def client(user: str, password: str) -> Any:
+        return admin.AdminClient(
+            {
+                "bootstrap.servers": broker.bootstrap, "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "PLAIN", "sasl.username": user, "sasl.password": password,
+            }
+        )  # fmt: skip
+
+    with users_broker() as broker:
+        chief, ann = client("admin", "a"), client("ann", "b")
+        assert "t" not in ann.list_topics(timeout=10).topics
+        wanted = admin.AclBinding(
+            admin.ResourceType.TOPIC, "t", admin.ResourcePatternType.LITERAL, ANN, "*",
+            admin.AclOperation.READ, admin.AclPermissionType.ALLOW,
+        )  # fmt: skip
+        with pytest.raises(confluent.KafkaException) as refused:
+            ann.create_acls([wanted])[wanted].result(10)
+        assert refused.value.args[0].code() == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        assert chief.create_acls([wanted])[wanted].result(10) is None
+        assert "t" in ann.list_topics(timeout=10).topics
+        chosen = admin.AclBindingFilter(
+            admin.ResourceType.TOPIC, "t", admin.ResourcePatternType.MATCH, None, None,
+            admin.AclOperation.ANY, admin.AclPermissionType.ANY,
+        )  # fmt: skip
+        assert chief.describe_acls(chosen).result(10) == [wanted]
+        assert chief.delete_acls([chosen])[chosen].result(10) == [wanted]
+        assert chief.describe_acls(chosen).result(10) == []
+        assert "t" not in ann.list_topics(timeout=10).topics
+
+
+def test_kafka_python_keeps_acls() -> None:
+    admin = pytest.importorskip("kafka.admin")
+    with users_broker() as broker:
+        chief = admin.KafkaAdminClient(
+            bootstrap_servers=broker.bootstrap, security_protocol="SASL_PLAINTEXT", sasl_mechanism="PLAIN",
+            sasl_plain_username="admin", sasl_plain_password="a",
+        )  # fmt: skip
+        try:
+            wanted = admin.ACL(
+                ANN, "*", admin.ACLOperation.READ, admin.ACLPermissionType.ALLOW,
+                admin.ResourcePattern(admin.ResourceType.TOPIC, "t", admin.ACLResourcePatternType.PREFIXED),
+            )  # fmt: skip
+            assert chief.create_acls([wanted])["failed"] == []
+            chosen = admin.ACLFilter(
+                ANN, "*", admin.ACLOperation.ANY, admin.ACLPermissionType.ANY,
+                admin.ResourcePatternFilter(
+                    admin.ResourceType.TOPIC, "t", admin.ACLResourcePatternType.PREFIXED
+                ),
+            )  # fmt: skip
+            acls, error = chief.describe_acls(chosen)
+            assert acls == [wanted]
+            assert error.errno == 0
+            ((_, deleted, _),) = chief.delete_acls([chosen])
+            assert deleted == [wanted]
+            assert chief.describe_acls(chosen)[0] == []
+        finally:
+            chief.close()

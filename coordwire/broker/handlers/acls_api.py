@@ -60,7 +60,7 @@ def describe_acls(call: ApiCall) -> DescribeAclsResponse:
                 permission_type=acl.permission,
             )
         )
-    return DescribeAclsResponse(error_message=None, resources=list(resources.values()))
+    return DescribeAclsResponse(resources=list(resources.values()))
 
 
 def create_acls(call: ApiCall) -> CreateAclsResponse:

@@ -28,8 +28,8 @@ class ApiCall:
 
     reply: takes the answer, once; later than the handler returns, where that gives None. on_close: what the
     handler wants called if the client goes away before that. refused: partitions that a fault refuses, by
-    topic and index. user: by what name it authenticated, "ANONYMOUS" where nobody does. forbids: topics whose
-    partitions the client may not use.
+    topic and index. user: the name by which the client authenticated; "ANONYMOUS" without. forbids: topics
+    whose partitions the client may not use.
     """
 
     cluster: ClusterState

@@ -179,6 +179,8 @@ def _split(
     others = [refused(element) for element, fine in zip(elements, decisions, strict=True) if not fine]
 
     def add(response: Any) -> None:
+        if getattr(response, "error_code", 0):  # the request is refused as a whole
+            return
         setattr(response, answers, [*(getattr(response, answers) or ()), *others])
 
     if not allowed:
@@ -438,7 +440,7 @@ def _delete_topics(call: ApiCall, handler: Handler) -> Message | None:
 
     def allows(state: Any) -> bool:
         name = state if isinstance(state, str) else _topic_name(call, state)
-        return name is None or deletes(name)
+        return name is None or deletes(name) or (name not in call.cluster.topics and describes(name))
 
     def refused(state: Any) -> DeletableTopicResult:
         if isinstance(state, str):
@@ -524,9 +526,12 @@ _, _deleted_topic = _each_partition(
 )
 
 
+_NULLABLE_PROTOCOL = 7
+
+
 def _joined(call: ApiCall, error: ErrorCode) -> Message:
     response: Any = _with_code(call, error)
-    response.protocol_name = ""
+    response.protocol_name = None if call.version >= _NULLABLE_PROTOCOL else ""
     return response  # type: ignore[no-any-return]
 
 
@@ -698,7 +703,7 @@ def _find_coordinator(call: ApiCall, handler: Handler) -> Message | None:
     if call.version < _KEYS:
         if call.allows(_O.DESCRIBE, kind, request.key):
             return handler(call)
-        text = _ERRORS[kind].name
+        text = _TEXTS[_ERRORS[kind]]
         return FindCoordinatorResponse(error_code=code, error_message=text, node_id=-1, host="", port=-1)
     return _split(
         call,
@@ -867,6 +872,12 @@ def _no_elections(call: ApiCall, error: ErrorCode) -> Message:
     )
 
 
+def _no_quotas_described(call: ApiCall, error: ErrorCode) -> Message:
+    response: Any = _with_code(call, error)
+    response.entries = None
+    return response  # type: ignore[no-any-return]
+
+
 def _no_quotas(call: ApiCall, error: ErrorCode) -> Message:
     return AlterClientQuotasResponse(
         entries=[
@@ -1011,7 +1022,7 @@ _GUARDS: Mapping[int, Guard] = {
     ApiKey.ELECT_LEADERS: _whole(_cluster(_O.ALTER), refused=_no_elections),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: _whole(_cluster(_O.ALTER)),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: _whole(_cluster(_O.DESCRIBE)),
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: _whole(_cluster(_O.DESCRIBE_CONFIGS)),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: _whole(_cluster(_O.DESCRIBE_CONFIGS), refused=_no_quotas_described),
     ApiKey.ALTER_CLIENT_QUOTAS: _whole(_cluster(_O.ALTER_CONFIGS), refused=_no_quotas),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _whole(_cluster(_O.DESCRIBE)),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _whole(_cluster(_O.ALTER), refused=_no_users),
