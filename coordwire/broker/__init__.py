@@ -9,7 +9,7 @@
                             handshakes; fitting.py: answers in older versions;
                             released_versions.py: those that older releases have;
                             authentication.py: who the client is; oauth_tokens.py,
-                            scram_credentials.py: how it shows that
+                            scram_credentials.py: how it shows that; authorizer.py: what it may do
     handlers/               what each API is answered with
     injection/              faults: errors, delays, lost answers, by rules
     cluster_moves.py        leaders, coordinators and nodes that move, log directories that fail

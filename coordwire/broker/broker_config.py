@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from coordwire.broker.authorizer import Authorizer
 from coordwire.broker.released_versions import newest_versions
 from coordwire.broker.settings import TOPIC_SETTINGS, checked
 from coordwire.coordinator import ConsumerGroupConfig, CoordinatorConfig
@@ -53,6 +54,10 @@ class BrokerConfig:
     users: passwords by name; if there are any, each connection must authenticate by one of sasl_mechanisms.
     OAUTHBEARER among these takes unsecured tokens, and needs no users: any client can be anybody.
     max_session_ms: after that a client must authenticate again; 0 for never.
+    authorizer: ACLs decide who may do what. True: what no ACL allows is refused, as with Kafka's
+    StandardAuthorizer; None: where clients authenticate, and a resource without ACLs is open to all. A False
+    keeps no ACLs. super_users: may do everything, as ("User:admin",). allow_everyone_if_no_acl_found: a
+    resource without ACLs is open to all.
     topic_defaults: settings of topics that do not set them, by their names as a topic's. max_fetch_bytes:
     of one Fetch response, beyond which only its first batch goes. fetch_sessions: as many are kept.
     max_frame: the bytes of a client's request; a connection that announces more is closed. memory: the bytes
@@ -78,6 +83,9 @@ class BrokerConfig:
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
     sasl_mechanisms: tuple[str, ...] = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
     max_session_ms: int = 0
+    authorizer: bool | None = None
+    super_users: tuple[str, ...] = ()
+    allow_everyone_if_no_acl_found: bool = False
     topic_defaults: Mapping[str, str] = field(default_factory=dict)
     max_fetch_bytes: int = 55 << 20
     fetch_sessions: int = 1_000
@@ -109,6 +117,13 @@ class BrokerConfig:
     def authenticates(self) -> bool:
         """Whether each connection must authenticate."""
         return bool(self.users) or "OAUTHBEARER" in self.sasl_mechanisms
+
+    def made_authorizer(self) -> Authorizer | None:
+        """An authorizer without ACLs; None where nothing is to be authorized."""
+        if self.authorizer is False or (self.authorizer is None and not self.authenticates):
+            return None
+        is_open = self.allow_everyone_if_no_acl_found or self.authorizer is None
+        return Authorizer(self.super_users, open_by_default=is_open)
 
     @classmethod
     def kafka(cls, **changes: object) -> BrokerConfig:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol, cast
 
 from coordwire.broker.authentication import AuthenticationFailed, SaslMechanisms, SaslSession
@@ -20,6 +21,7 @@ from coordwire.broker.cluster_state import ClusterState
 from coordwire.broker.connection_memory import ConnectionMemory
 from coordwire.broker.fitting import fit
 from coordwire.broker.handlers import ApiCall, Handler, InvalidRequest, offered, unsupported_versions_response
+from coordwire.broker.handlers.authorization import authorized
 from coordwire.broker.handlers.produce_api import has_error
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.injection.faulted_call import Timer, faulted
@@ -397,6 +399,10 @@ class ClientLink(asyncio.BufferedProtocol):
             self._answer,
             memory=hub.memory,
         )
+        if hub.cluster.authorizer is not None:
+            handler = partial(authorized, api_key=key, handler=handler)
+            if sasl is not None and sasl.user is not None:
+                call.user = sasl.user
         self._state, self._call, self._pending = _HANDLING, call, event
         try:
             faults = hub.faults

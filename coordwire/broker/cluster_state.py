@@ -72,6 +72,7 @@ class ClusterState:
         self._placed = 0
         self.quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = {}
         self.scram = ScramCredentials(self.config.users)
+        self.authorizer = self.config.made_authorizer()
         self.fetch_sessions = {
             node: FetchSessions(self.config.fetch_sessions, self._session_id) for node in nodes
         }

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from coordwire.broker.authorizer import CLUSTER
 from coordwire.broker.cluster_state import ClusterState
 from coordwire.broker.cluster_topics import ClusterPartition
 from coordwire.codec import Message
-from coordwire.enums import ErrorCode
+from coordwire.enums import AclOperation, AclResourceType, ErrorCode
 
 __all__ = ["ApiCall", "Handler", "InvalidRequest", "led_partition"]
 
@@ -35,7 +36,8 @@ class ApiCall:
 
     reply: takes the answer, once; later than the handler returns, where that gives None. on_close: what the
     handler wants called if the client goes away before that. refused: partitions that a fault refuses, by
-    topic and index. memory: what bounds the answer.
+    topic and index. memory: what bounds the answer. user: the name by which the client authenticated;
+    "ANONYMOUS" without. forbids: topics whose partitions the client may not use.
     """
 
     cluster: ClusterState
@@ -48,11 +50,27 @@ class ApiCall:
     on_close: Callable[[], None] | None = None
     refused: Mapping[tuple[str | None, int | None], ErrorCode] | None = None
     memory: AnswerMemory | None = None
+    user: str = "ANONYMOUS"
+    forbids: Callable[[str], bool] | None = None
 
     @property
     def room(self) -> int:
         """How many bytes the answer should have at most, where it may have fewer."""
         return sys.maxsize if self.memory is None else self.memory.room
+
+    def allows(self, operation: AclOperation, resource_type: AclResourceType, name: str = CLUSTER) -> bool:
+        """Whether the client may do this to a resource; without an authorizer everybody may."""
+        authorizer = self.cluster.authorizer
+        return authorizer is None or authorizer.allows(
+            f"User:{self.user}", self.client_host[1:], operation.value, resource_type.value, name
+        )
+
+    def allows_some(self, operation: AclOperation, resource_type: AclResourceType) -> bool:
+        """Whether there may be a resource to which the client may do this."""
+        authorizer = self.cluster.authorizer
+        return authorizer is None or authorizer.allows_some(
+            f"User:{self.user}", self.client_host[1:], operation.value, resource_type.value
+        )
 
 
 Handler = Callable[[ApiCall], Message | None]
@@ -68,6 +86,8 @@ def led_partition(
     """
     if call.refused and (topic, index) in call.refused:
         return call.refused[topic, index]
+    if call.forbids is not None and call.forbids(topic):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     partition = call.cluster.partition(topic, index)
     if partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

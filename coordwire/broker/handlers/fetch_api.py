@@ -42,6 +42,9 @@ _NO_ID = UUID(int=0)
 _MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 """Errors beside which the leader is named (KIP-951)."""
 
+_NOT_READ = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
+"""Errors for which no log is looked at."""
+
 WantedPartitions = list[tuple[FetchKey, FetchPartition]]
 
 
@@ -188,7 +191,7 @@ class _Attempt:
         epoch = max(wanted.current_leader_epoch, -1)
         partition = led_partition(self.call, name, index, epoch, follower=follower)
         if isinstance(partition, ErrorCode):
-            if partition is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            if partition in _NOT_READ:
                 return _refused(index, partition)
             data = _refused_read(index, partition)
             known = self.call.cluster.partition(name, index)

@@ -37,6 +37,11 @@ _NAMES = {
     TransactionStatus.PREPARE_EPOCH_FENCE: "PrepareEpochFence",
 }
 
+_TEXTS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
+}
+
 
 def describe_transactions(call: ApiCall) -> DescribeTransactionsResponse:
     request: DescribeTransactionsRequest = call.request
@@ -157,11 +162,8 @@ def _producers(call: ApiCall, topic: str, index: int) -> PartitionResponse:
         return PartitionResponse(partition_index=index, error_code=int(error), error_message=bad)
     partition = led_partition(call, topic, index)
     if isinstance(partition, ErrorCode):
-        unknown = partition is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return PartitionResponse(
-            partition_index=index,
-            error_code=int(partition),
-            error_message="This server does not host this topic-partition." if unknown else None,
+            partition_index=index, error_code=int(partition), error_message=_TEXTS.get(partition)
         )
     return PartitionResponse(
         partition_index=index,
