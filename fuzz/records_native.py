@@ -94,10 +94,16 @@ def rows(data: bytes | memoryview, **options: Any) -> tuple[list[Any], str | Non
     try:
         for table in iter_batches(data, skipped=skipped, **options):
             table.validate(full=True)
-            found += table.to_pylist()
+            found += numbered(table).to_pylist()
     except DecodeError as error:
         return found, str(error), skipped
     return found, None, skipped
+
+
+def numbered(table: Any) -> Any:
+    """A table with its timestamps as numbers; Python's own datetimes end with the year 9999."""
+    at = table.schema.get_field_index("timestamp")
+    return table if at < 0 else table.set_column(at, "timestamp", table.column(at).cast("int64"))
 
 
 def written(records: list[Any], base: int | None, one_by_one: bool) -> Any:

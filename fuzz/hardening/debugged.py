@@ -34,7 +34,9 @@ RUNS = (
         )
     )),
     ("fuzz.native", "--examples", "100"),
+    ("fuzz.hostile_values", "--examples", "20"),
     ("fuzz.records_native", "--examples", "200"),
+    ("fuzz.batch_fields", "--examples", "10"),
     ("fuzz.columns_native", "--examples", "200"),
     ("fuzz.columns_shapes", "--examples", "50"),
     ("fuzz.hardening.leaks", "--calls", "20000"),

@@ -21,8 +21,8 @@ from pathlib import Path
 from fuzz.hardening._builds import build
 
 TARGETS = (
-    "bursts", "native", "decode_frame", "connection", "records_native", "columns_native", "columns_shapes",
-    "capture",
+    "bursts", "native", "hostile_values", "decode_frame", "connection", "records_native", "columns_native",
+    "columns_shapes", "batch_fields", "capture",
 )  # fmt: skip
 FLAGS = (
     "-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",

@@ -235,6 +235,29 @@ def test_its_code_is_typed(tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
+EMPTY = [
+    (cls, version, field)
+    for cls in MESSAGES
+    for version in cls.versions
+    for field in cls._layout_.at(version).tagged.values()
+    if field.array and field.default is not None
+]
+
+
+@pytest.mark.parametrize(
+    ("cls", "version", "field"), EMPTY, ids=[f"{cls.__name__}-{v}-{field.name}" for cls, v, field in EMPTY]
+)
+def test_an_empty_tuple_in_a_tagged_array_is_its_default(
+    cls: type[Message], version: int, field: Field
+) -> None:
+    message = cls()
+    setattr(message, field.name, ())
+    wire = cls().encode(version=version)
+    assert compiled_encoder(cls, version)(message) == wire
+    assert Writer(version).message(message) == wire
+    assert message.encode(version=version) == wire
+
+
 def test_the_command_prints_a_codec(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["JoinGroupRequest", "9"]) == 0
     printed = capsys.readouterr().out

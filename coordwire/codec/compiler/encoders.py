@@ -78,7 +78,7 @@ class _Encoder:
         if field.default is None:
             return [f"{source} is not None"]
         if field.array:
-            return [f"{source} != []"]
+            return [f"{source} not in ([], ())"]
         if field.struct is not None:
             inner = [is_set for part in field.struct._layout_.fields for is_set in self.is_set(source, part)]
             return [*([f"{source} is None"] if field.null < NEVER else []), *inner, f"{source}.tags"]
