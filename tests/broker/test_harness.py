@@ -109,7 +109,7 @@ def test_what_kafka_refuses_of_a_topic(settings: dict[str, Any], reason: str) ->
     [
         ({"topics": ["a b"]}, "Topic name is invalid"),
         ({"topics": {"t": 0}}, "expected at least 1 partition of t, got 0"),
-        ({"topic_defaults": {"cleanup.polcy": "delete"}}, "Unknown config name: cleanup.polcy"),
+        ({"topic_defaults": {"cleanup.polcy": "delete"}}, "Unknown topic config name: cleanup.polcy"),
         ({"topic_defaults": {"retention.ms": "x"}}, "Invalid value x for configuration retention.ms"),
     ],
 )

@@ -17,11 +17,11 @@ GROUP = CAPTURES / "confluent__rdmock__group-range.pcap"
 
 
 def test_a_pipe_in_and_a_pipe_out() -> None:
+    """With the bytes of the frame that is refused, which are withheld otherwise."""
+    words = ["decode", "--format", "json", "--show-secrets", "-"]
     with (
         GROUP.open("rb") as capture,
-        subprocess.Popen(
-            [*COMMAND, "decode", "--format", "json", "-"], stdin=capture, stdout=subprocess.PIPE
-        ) as decode,
+        subprocess.Popen([*COMMAND, *words], stdin=capture, stdout=subprocess.PIPE) as decode,
     ):
         encode = subprocess.run(
             [*COMMAND, "encode", "-"], stdin=decode.stdout, capture_output=True, text=True

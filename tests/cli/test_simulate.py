@@ -102,7 +102,7 @@ def test_the_capture_decodes_and_is_a_timeline(run: Run, tmp_path: Path, design:
         (["draft-2", "--faults", "10s kill consumer-1"], "expected crash, freeze, cut, drop, slow, leave, "),
         (["draft-2", "--faults", "10s topic * orders"], "expected TIME topic * orders PARTITIONS"),
         (["draft-2", "--pcap", "no-such-folder/x.pcap"], "no-such-folder/x.pcap: No such file"),
-        (["draft-4"], "invalid choice: 'draft-4'"),
+        (["draft-4"], "'draft-4' is unknown; did you mean draft-3?"),
     ],
 )
 def test_what_is_wrong_is_reported(
