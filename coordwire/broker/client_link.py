@@ -200,7 +200,8 @@ class ClientLink(asyncio.Protocol):
         if isinstance(event, RequestReceived) and isinstance(event.frame, RequestFrame):
             return self._request(event, event.frame)
         if isinstance(event, FrameRefused):
-            if isinstance(event.error, UnsupportedVersion) and event.api_key == ApiKey.API_VERSIONS:
+            is_question = isinstance(event.error, UnsupportedVersion) and event.api_key == ApiKey.API_VERSIONS
+            if is_question and self._allowed(ApiKey.API_VERSIONS):
                 answer = unsupported_versions_response(self._release)
                 self._write(self._connection.send(answer, request=event))
                 return True
@@ -217,12 +218,14 @@ class ClientLink(asyncio.Protocol):
             log.info("connection from %s closed: authentication failed", self._host[1:])
             return False
         self._write(self._connection.send_token(answer))
-        if sasl.user is not None:
+        if not sasl.is_exchanging:
             self._connection.end_tokens()
         return True
 
     def _request(self, event: RequestReceived, frame: RequestFrame) -> bool:
         key, version = frame.api_key, frame.api_version
+        if not self._allowed(key):
+            return False
         api = self._apis.get(key)
         if api is None or not api.first <= version <= api.last:
             if key == ApiKey.API_VERSIONS:
@@ -231,12 +234,8 @@ class ClientLink(asyncio.Protocol):
                 return True
             log.info("connection from %s closed: no version %d of api key %d", self._host[1:], version, key)
             return False
-        sasl = self._sasl
-        if sasl is not None and not sasl.allows(key):
-            log.info("connection from %s closed: api key %d before authentication", self._host[1:], key)
-            return False
         handler: Handler = api.handler
-        if sasl is not None and key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):
+        if self._sasl is not None and key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):
             handler = self._authenticate
         client = frame.header.client_id
         cluster = self._hub.cluster
@@ -254,6 +253,13 @@ class ClientLink(asyncio.Protocol):
         if response is not None:
             return self._send(response)
         return not self._refused
+
+    def _allowed(self, key: int) -> bool:
+        """Whether the client may send such a request now."""
+        if self._sasl is None or self._sasl.allows(key):
+            return True
+        log.info("connection from %s closed: api key %d before authentication", self._host[1:], key)
+        return False
 
     def _authenticate(self, call: ApiCall) -> Message | None:
         return self._sasl.handle(call.request, call.version) if self._sasl is not None else None
