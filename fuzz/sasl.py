@@ -1,6 +1,6 @@
 """Whatever a client sends, in whatever order, while it authenticates, authenticates again or lets its session
-end: the broker serves it only while a user is proven and the session lasts, fails with no error of its own, and
-answers or closes as a small model of the states says. The client's connection has the state of the model."""
+end: the broker serves it only while a user is proven and the session lasts, fails with no error of its own,
+and answers or closes as a small model of the states says. The client's connection has the model's state."""
 
 from __future__ import annotations
 

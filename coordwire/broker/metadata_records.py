@@ -43,6 +43,9 @@ _BLOCK = 1_000
 """So many producer ids are taken at once, as a Kafka broker does."""
 
 
+_MOST_CHANGES = 100
+"""So many new epochs have a record each, as Kafka's controller writes them; a damaged log can have 2**31."""
+
 _NO_LEADER_CHANGE = -2
 
 
@@ -137,24 +140,16 @@ class MetadataWriter:
                 before.leader if partition.leader < 0 else partition.leader,
                 partition.leader_epoch,
             )
-            messages += _changes(topic.id, partition, before, now)
+            if now.leader_epoch - before.leader_epoch > _MOST_CHANGES:
+                messages.append(_partition(topic.id, partition))
+            else:
+                messages += _changes(topic.id, partition, before, now)
         for partition in topic.partitions[len(known.partitions) :]:
             replicas = list(partition.replicas)
             known.partitions[partition.index] = KnownPartition(
                 replicas, partition.leader, partition.leader_epoch
             )
-            messages.append(
-                PartitionRecord(
-                    partition_id=partition.index,
-                    topic_id=topic.id,
-                    replicas=replicas,
-                    isr=list(partition.isr),
-                    leader=partition.leader,
-                    leader_epoch=partition.leader_epoch,
-                    partition_epoch=0,
-                    directories=[UUID(int=0)] * len(replicas),
-                )
-            )
+            messages.append(_partition(topic.id, partition))
         own = dict(topic.settings.own)
         for name in known.settings.keys() | own.keys():
             if known.settings.get(name) != own.get(name):
@@ -180,6 +175,21 @@ class MetadataWriter:
             return []
         self._producer_ids = -(-following // _BLOCK) * _BLOCK
         return [_record(ProducerIdsRecord(broker_id=node, next_producer_id=self._producer_ids))]
+
+
+def _partition(topic_id: UUID, partition: ClusterPartition) -> PartitionRecord:
+    """The record that has all of a partition."""
+    replicas = list(partition.replicas)
+    return PartitionRecord(
+        partition_id=partition.index,
+        topic_id=topic_id,
+        replicas=replicas,
+        isr=list(partition.isr),
+        leader=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=0,
+        directories=[UUID(int=0)] * len(replicas),
+    )
 
 
 def _changes(
