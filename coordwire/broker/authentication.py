@@ -172,6 +172,11 @@ class SaslSession:
         self._expires: int | None = None
         self._exchange: _Exchange | None = None
 
+    @property
+    def is_exchanging(self) -> bool:
+        """Whether a mechanism expects another token."""
+        return self._exchange is not None
+
     def allows(self, api_key: int) -> bool:
         """Whether a client may send such a request now."""
         if self._exchange is not None:
@@ -225,7 +230,7 @@ class SaslSession:
         return SaslAuthenticateResponse(error_message=None, auth_bytes=answer, session_lifetime_ms=left)
 
     def token(self, token: bytes) -> bytes:
-        """The answer to a bare token; there is a `user` after the last. Raises `AuthenticationFailed`."""
+        """The answer to a token; after the last, nothing `is_exchanging`. Raises `AuthenticationFailed`."""
         exchange = self._exchange
         if exchange is None:
             raise AuthenticationFailed

@@ -8,6 +8,7 @@ kept by the node that leads it. Rule: a folder that says something else than wha
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -38,6 +39,8 @@ __all__ = ["DiskLogs", "open_cluster"]
 
 METADATA_TOPIC = "__cluster_metadata"
 _METADATA_ID = UUID(int=1)
+_MOST_ABSENT = 10_000
+"""So many partitions may be missing in a folder: as many as one request makes."""
 
 
 def open_cluster(
@@ -79,7 +82,7 @@ class DiskLogs:
 
     def _open_metadata(self) -> tuple[PartitionLog, MetadataImage]:
         folder = self.folders[self._nodes[0]].path / f"{METADATA_TOPIC}-0"
-        if not folder.is_dir():
+        if not os.path.lexists(folder):
             log = create_log(folder, _METADATA_ID, DiskRules())
             self._opened[log] = None
             _write(log, first_records({name: one.level for name, one in FEATURES.items()}), self._clock())
@@ -102,14 +105,20 @@ class DiskLogs:
         }
         topics = dict(self._image.topics)
         known = {topic.name for topic in topics.values()}
-        counts: dict[str, int] = {}
+        numbers: dict[str, set[int]] = {}
         for name, index in found:
-            counts[name] = max(counts.get(name, 0), index + 1)
+            numbers.setdefault(name, set()).add(index)
         for name, topic_id in self._others(found, known):
             topics[topic_id] = KnownTopic(name, topic_id)
         for seen in topics.values():
             topic = ClusterTopic(seen.name, seen.id, cluster.topic_settings(seen.settings))
-            count = max(counts.get(seen.name, 0), max(seen.partitions, default=-1) + 1)
+            present = numbers.get(seen.name, set()) | seen.partitions.keys()
+            count = max(present, default=-1) + 1
+            if count - len(present) > _MOST_ABSENT:
+                raise DataFolderError(
+                    f"{self.folders[self._nodes[0]].path}: {seen.name}-{count - 1} is there, and"
+                    f" {count - len(present)} partitions before it are not, expected at most {_MOST_ABSENT}"
+                )
             for index in range(count):
                 first = self._nodes[0]
                 was = seen.partitions.get(index, KnownPartition([first], first))

@@ -43,6 +43,9 @@ _BLOCK = 1_000
 """So many producer ids are taken at once, as a Kafka broker does."""
 
 
+_MOST_CHANGES = 100
+"""So many new epochs have a record each, as Kafka's controller writes them; a damaged log can have 2**31."""
+
 _NO_LEADER_CHANGE = -2
 
 
@@ -137,18 +140,7 @@ class MetadataWriter:
             known.partitions[partition.index] = KnownPartition(
                 replicas, partition.leader, partition.leader_epoch
             )
-            messages.append(
-                PartitionRecord(
-                    partition_id=partition.index,
-                    topic_id=topic.id,
-                    replicas=replicas,
-                    isr=list(partition.isr),
-                    leader=partition.leader,
-                    leader_epoch=partition.leader_epoch,
-                    partition_epoch=0,
-                    directories=[UUID(int=0)] * len(replicas),
-                )
-            )
+            messages.append(_partition(topic.id, partition))
         own = dict(topic.settings.own)
         for name in known.settings.keys() | own.keys():
             if known.settings.get(name) != own.get(name):
@@ -180,7 +172,24 @@ class MetadataWriter:
         return [_record(ProducerIdsRecord(broker_id=node, next_producer_id=self._producer_ids))]
 
 
-def _changed(known: KnownTopic, partition: ClusterPartition) -> Iterator[PartitionChangeRecord]:
+def _partition(topic_id: UUID, partition: ClusterPartition) -> PartitionRecord:
+    """The record that has all of a partition."""
+    replicas = list(partition.replicas)
+    return PartitionRecord(
+        partition_id=partition.index,
+        topic_id=topic_id,
+        replicas=replicas,
+        isr=list(partition.isr),
+        leader=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=0,
+        directories=[UUID(int=0)] * len(replicas),
+    )
+
+
+def _changed(
+    known: KnownTopic, partition: ClusterPartition
+) -> Iterator[PartitionRecord | PartitionChangeRecord]:
     """Note how a partition is now, and give the records for what changed."""
     before = known.partitions[partition.index]
     now = known.partitions[partition.index] = KnownPartition(
@@ -188,7 +197,10 @@ def _changed(known: KnownTopic, partition: ClusterPartition) -> Iterator[Partiti
         before.leader if partition.leader < 0 else partition.leader,
         partition.leader_epoch,
     )
-    return _changes(known.id, partition, before, now)
+    if now.leader_epoch - before.leader_epoch > _MOST_CHANGES:
+        yield _partition(known.id, partition)
+    else:
+        yield from _changes(known.id, partition, before, now)
 
 
 def _changes(

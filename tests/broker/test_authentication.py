@@ -16,6 +16,7 @@ from coordwire.broker.authentication import SaslMechanisms, SaslSession
 from coordwire.broker.oauth_tokens import BadToken, read_token
 from coordwire.enums import ErrorCode
 from coordwire.events import TokenReceived
+from coordwire.frames import encode_request
 from coordwire.messages import (
     ApiVersionsRequest,
     MetadataRequest,
@@ -338,6 +339,45 @@ def test_bare_tokens_after_the_first_handshake(token: bytes) -> None:
             assert event.token == b""
             peer.connection.end_tokens()
             assert (await peer.ask(MetadataRequest(topics=None), 12)).topics[0].name == "orders"
+
+    run(main())
+
+
+def test_bare_tokens_authenticate_a_known_user_again() -> None:
+    async def token_for(peer: Peer, token: bytes) -> bytes:
+        peer.writer.write(peer.connection.send_token(token))
+        while (event := peer.connection.next_event()) is None:
+            data = await peer.reader.read(1 << 16)
+            assert data
+            peer.connection.receive_data(data)
+        assert isinstance(event, TokenReceived)
+        return event.token
+
+    async def main() -> None:
+        async with Broker(topics={"orders": 1}, config=CONFIG) as broker, Peer(broker) as peer:
+            for _ in range(2):
+                assert (await peer.ask(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"), 0)).error_code == 0
+                client = ScramClient("SCRAM-SHA-256", "ann", "secret")
+                challenge = await token_for(peer, client.first.encode())
+                assert client.trusts(await token_for(peer, client.final(challenge)))
+                peer.connection.end_tokens()
+                assert (await peer.ask(MetadataRequest(topics=None), 12)).topics[0].name == "orders"
+
+    run(main())
+
+
+def test_an_unknown_version_of_api_versions_is_a_request_like_any_other() -> None:
+    async def main() -> None:
+        unknown = bytearray(encode_request(ApiVersionsRequest(), version=0, correlation_id=1))
+        unknown[6:8] = b"\0\x63"
+        async with Broker(config=CONFIG) as broker:
+            async with Peer(broker) as peer:
+                peer.writer.write(unknown)
+                assert await peer.reader.readexactly(4)
+            async with Peer(broker) as peer:
+                await peer.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+                peer.writer.write(unknown)
+                assert await peer.reader.read() == b""
 
     run(main())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -437,3 +438,111 @@ def test_a_storage_never_takes_over_a_file(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         DiskStorage(tmp_path, SMALL)
     assert (tmp_path / log_name(0)).read_bytes() == b"somebody's"
+
+
+# --- folders that were damaged while no broker had them ---
+
+
+def left_by_a_broker(path: Path) -> None:
+    cluster = opened(path)
+    append(cluster.create_topic("orders", 1).partitions[0].log, batch(b"v"))
+    killed(cluster)
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def link(path: Path) -> None:
+    path.symlink_to(path.parent / "elsewhere")
+
+
+@pytest.mark.parametrize("make", [pipe, link, Path.mkdir])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "meta.properties", ".lock", "meta.properties.tmp", "log-start-offset-checkpoint",
+        "orders-0/00000000000000000000.log", "orders-0/00000000000000000000.index",
+        "orders-0/00000000000000000001.snapshot", "orders-0/leader-epoch-checkpoint",
+        "orders-0/leader-epoch-checkpoint.tmp", "__cluster_metadata-0/partition.metadata",
+    ],
+)  # fmt: skip
+def test_a_file_of_a_broker_is_a_file(tmp_path: Path, name: str, make: Callable[[Path], None]) -> None:
+    data = tmp_path / "data"
+    left_by_a_broker(data)
+    (data / name).unlink(missing_ok=True)
+    make(data / name)
+    with pytest.raises(DataFolderError, match=f"{name} is not a regular file"):
+        opened(data)
+
+
+def test_metadata_in_another_folder_are_not_written(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    left_by_a_broker(data)
+    (data / "__cluster_metadata-0").rename(tmp_path / "moved")
+    (data / "__cluster_metadata-0").symlink_to(tmp_path / "moved")
+    with pytest.raises(DataFolderError, match="__cluster_metadata-0 is not a folder"):
+        opened(data)
+
+
+def test_an_index_without_its_log_is_refused(tmp_path: Path) -> None:
+    left_by_a_broker(tmp_path)
+    path = tmp_path / "orders-0" / log_name(0)
+    path.unlink()
+    for _ in range(2):
+        with pytest.raises(DataFolderError, match=r"0\.index is the index of a log that is not there"):
+            opened(tmp_path)
+    assert not path.exists()
+
+
+def test_a_segment_that_cannot_be_begun_leaves_no_file(tmp_path: Path) -> None:
+    (tmp_path / log_name(0, "timeindex")).touch()
+    for _ in range(2):
+        with pytest.raises(FileExistsError, match="timeindex"):
+            DiskStorage(tmp_path, SMALL)
+    assert [path.name for path in tmp_path.iterdir()] == [log_name(0, "timeindex")]
+
+
+def test_an_empty_segment_says_where_a_log_goes_on(tmp_path: Path) -> None:
+    left_by_a_broker(tmp_path)
+    (tmp_path / "orders-0" / log_name(4000)).touch()
+    for end in (4000, 4001):
+        cluster = opened(tmp_path)
+        log = cluster.topics["orders"].partitions[0].log
+        assert append(log, batch(b"v")) == end
+        killed(cluster)
+
+
+def test_a_partition_far_from_the_others_makes_no_folders(tmp_path: Path) -> None:
+    left_by_a_broker(tmp_path)
+    (tmp_path / "orders-2000000000").mkdir()
+    with pytest.raises(DataFolderError, match="orders-2000000000 is there, and 1999999999 partitions"):
+        opened(tmp_path)
+    assert len(list(tmp_path.glob("orders-*"))) == 2
+
+
+def test_an_offset_beyond_the_segments_is_damage(tmp_path: Path) -> None:
+    """A batch's checksum does not cover its base offset."""
+    left_by_a_broker(tmp_path)
+    path = tmp_path / "orders-0" / log_name(0)
+    damaged = b"\x20" + path.read_bytes()[1:]
+    path.write_bytes(damaged)
+    with pytest.raises(DataFolderError, match="offset 2305843009213693952 in the segment of offset 0"):
+        opened(tmp_path)
+    assert path.read_bytes() == damaged
+
+
+def test_a_damaged_leader_epoch_has_one_record(tmp_path: Path) -> None:
+    """A batch's checksum does not cover its leader epoch."""
+    left_by_a_broker(tmp_path)
+    path = tmp_path / "orders-0" / log_name(0)
+    content = bytearray(path.read_bytes())
+    content[12:16] = (1 << 20).to_bytes(4, "big")
+    path.write_bytes(content)
+    sizes = []
+    for _ in range(2):
+        cluster = opened(tmp_path)
+        assert cluster.topics["orders"].partitions[0].leader_epoch == 1 << 20
+        killed(cluster)
+        sizes.append((tmp_path / "__cluster_metadata-0" / log_name(0)).stat().st_size)
+    assert sizes[0] == sizes[1] < 2_000

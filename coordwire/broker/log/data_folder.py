@@ -16,7 +16,7 @@ import errno
 import os
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
@@ -26,7 +26,7 @@ from coordwire.errors import CoordwireError
 from coordwire.segments.names import file_name, topic_partition
 from coordwire.segments.state_files import EPOCHS, METADATA
 
-__all__ = ["DataFolder", "DataFolderError", "remove_partition", "short_id", "write_file"]
+__all__ = ["DataFolder", "DataFolderError", "check_partition", "remove_partition", "short_id", "write_file"]
 
 META = "meta.properties"
 LOCK = ".lock"
@@ -36,6 +36,7 @@ STARTS, RECOVERY, REPLICATION = (
     "recovery-point-offset-checkpoint",
     "replication-offset-checkpoint",
 )
+_FILES = (META, LOCK, CLEAN, STARTS, RECOVERY, REPLICATION)
 _LINE = re.compile(r"(\S+) (\d{1,10}) (\d{1,19})")
 _PROPERTY = re.compile(r"\s*([^#!=:\s][^=:\s]*)\s*[=:]\s*(.*?)\s*")
 
@@ -61,6 +62,29 @@ def write_file(folder: Path, name: str, data: bytes) -> None:
     os.replace(path, folder / name)
 
 
+def check_files(folder: Path, names: Iterable[str]) -> None:
+    """Refuse links, pipes and folders where a broker has its files: opening one could wait for ever, or write
+    elsewhere. Raises `DataFolderError`, `OSError`."""
+    for name in names:
+        path = folder / name
+        with suppress(FileNotFoundError):
+            if not S_ISREG(os.lstat(path).st_mode):
+                raise DataFolderError(f"{path} is not a regular file, as a broker's files are")
+
+
+def check_partition(folder: Path) -> None:
+    """As `check_files`, for all files of a partition's folder, and the folder. Raises as it does."""
+    if folder.is_symlink() or not folder.is_dir():
+        raise DataFolderError(f"{folder} is not a folder, as a partition's is")
+    names = os.listdir(folder)
+    check_files(folder, (name for name in names if _is_brokers(name.removesuffix(".tmp"))))
+
+
+def _is_brokers(name: str) -> bool:
+    """Whether a broker gives such a name to a file of a partition."""
+    return file_name(name) is not None or name in (EPOCHS, METADATA)
+
+
 class DataFolder:
     """A folder that is this broker's until `close`; made if need be.
 
@@ -72,6 +96,7 @@ class DataFolder:
     def __init__(self, path: Path, *, cluster_id: str, node_id: int) -> None:
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
+        check_files(path, (*_FILES, *(f"{name}.tmp" for name in _FILES)))
         self._lock = _locked(path)
         try:
             properties = _properties(path)
@@ -186,6 +211,6 @@ def remove_partition(folder: Path) -> None:
     os.rename(folder, gone)
     with suppress(OSError):
         for name in os.listdir(gone):
-            if (file_name(name) is not None or name in (EPOCHS, METADATA)) and _is_file(gone / name):
+            if _is_brokers(name) and _is_file(gone / name):
                 (gone / name).unlink()
         gone.rmdir()

@@ -26,9 +26,11 @@ from coordwire.segments import AbortedTransaction, TransactionIndex, write_snaps
 from coordwire.segments.names import FileKind, file_name, log_name
 from coordwire.segments.state_files import EPOCHS
 
-__all__ = ["DiskRules", "DiskStorage", "OpenSegment"]
+__all__ = ["FURTHEST", "DiskRules", "DiskStorage", "OpenSegment"]
 
-_FURTHEST = (1 << 31) - 1
+FURTHEST = (1 << 31) - 1
+"""The largest offset in a segment, counted from its first: an index has 4 bytes for it."""
+
 _KINDS: tuple[FileKind, ...] = ("index", "timeindex", "txnindex", "snapshot", "log")
 _INDEX, _TIME = Struct(">ii"), Struct(">qi")
 
@@ -87,7 +89,7 @@ class DiskStorage:
         segment = self._segments[-1]
         if segment.size and (
             segment.size + len(data) > self._rules.segment_bytes
-            or batch.last_offset - segment.base_offset > _FURTHEST
+            or batch.last_offset - segment.base_offset > FURTHEST
         ):
             segment = self._roll(batch.base_offset, producers())
         self._write_all(segment, data)
@@ -142,9 +144,20 @@ class DiskStorage:
         """Make the files of a new segment. Raises `OSError`, also where one of them is there."""
         path = self.folder / log_name(base)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        segment = OpenSegment(base, os.open(path, flags, 0o666), latest_offset=base)
-        for kind in ("index", "timeindex"):
-            os.close(os.open(path.with_suffix(f".{kind}"), flags, 0o666))
+        descriptor = os.open(path, flags, 0o666)
+        made = [path]
+        try:
+            for kind in ("index", "timeindex"):
+                index = path.with_suffix(f".{kind}")
+                os.close(os.open(index, flags, 0o666))
+                made.append(index)
+        except OSError:  # the next try begins anew
+            os.close(descriptor)
+            for file in made:
+                with suppress(OSError):
+                    file.unlink()
+            raise
+        segment = OpenSegment(base, descriptor, latest_offset=base)
         self._segments.append(segment)
         self._firsts.append(self._count)
         return segment

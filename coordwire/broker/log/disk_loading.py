@@ -15,8 +15,8 @@ from pathlib import Path
 from uuid import UUID
 
 from coordwire.broker.log.batch_table import BatchPlace, BatchTable
-from coordwire.broker.log.data_folder import DataFolderError, short_id, write_file
-from coordwire.broker.log.disk import DiskRules, DiskStorage, OpenSegment
+from coordwire.broker.log.data_folder import DataFolderError, check_partition, short_id, write_file
+from coordwire.broker.log.disk import FURTHEST, DiskRules, DiskStorage, OpenSegment
 from coordwire.broker.log.leader_epochs import LeaderEpochs
 from coordwire.broker.log.partition_log import LoadedLog, PartitionLog
 from coordwire.broker.log.producer_states import ProducerStates
@@ -56,6 +56,7 @@ def load_log(folder: Path, rules: DiskRules, start_offset: int = 0, epoch: int =
 
     Raises `OSError`, `DataFolderError`.
     """
+    check_partition(folder)
     bases = sorted(
         name.offset
         for path in folder.iterdir()
@@ -64,6 +65,7 @@ def load_log(folder: Path, rules: DiskRules, start_offset: int = 0, epoch: int =
         and name.offset is not None
         and path.name == log_name(name.offset)
     )
+    _check_indexes(folder, bases)
     loading = _Loading(folder, rules)
     try:
         for base in bases:
@@ -81,7 +83,7 @@ def load_log(folder: Path, rules: DiskRules, start_offset: int = 0, epoch: int =
         loading.producers or ProducerStates(),
         loading.aborted,
         first,
-        max(loading.end_offset, first),
+        max(loading.end_offset, bases[-1] if bases else 0),  # the last segment may be empty
     )
     log = PartitionLog(storage=storage, loaded=loaded, epoch=epoch)
     if log.epochs.encoded() != _checkpoint(folder):  # it may have epochs that wrote nothing, or lack some
@@ -93,6 +95,19 @@ def load_log(folder: Path, rules: DiskRules, start_offset: int = 0, epoch: int =
     if first < start_offset <= log.end_offset:
         log.delete_before(start_offset)
     return log
+
+
+def _check_indexes(folder: Path, bases: list[int]) -> None:
+    """Refuse an index without its log: the segment is lost, and another could not have its name."""
+    known = set(bases)
+    for path in sorted(folder.iterdir()):
+        name = file_name(path.name)
+        if name is None or name.offset is None or name.kind not in ("index", "timeindex", "txnindex"):
+            continue
+        if name.offset not in known and path.name == log_name(name.offset, name.kind):
+            raise DataFolderError(
+                f"{path} is the index of a log that is not there; remove it to go on without"
+            )
 
 
 def _checkpoint(folder: Path) -> bytes:
@@ -163,6 +178,10 @@ class _Loading:
         offset = batch.last_offset
         if offset < max(self.end_offset, opened.base_offset):
             raise DecodeError(f"offset {offset} after offset {self.end_offset - 1}", batch.position)
+        if offset - opened.base_offset > FURTHEST:
+            raise DecodeError(
+                f"offset {offset} in the segment of offset {opened.base_offset}", batch.position
+            )
         if batch.magic != 2:
             raise DataFolderError(
                 f"{self.folder / log_name(opened.base_offset)} has batches of magic {batch.magic},"

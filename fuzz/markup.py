@@ -1,0 +1,115 @@
+"""Whatever texts captures hold (names of topics, clients, groups and files, errors): a notebook's HTML and
+the pipeline's report have the elements and attributes of harmless texts, and no others."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordwire.errors import Malformed, UnreadableRange
+from coordwire.messages import JoinGroupRequest, MetadataResponse
+from coordwire.messages.join_group import JoinGroupRequestProtocol
+from coordwire.messages.metadata import MetadataResponseTopic
+from coordwire.notebook import html
+from coordwire.spark.pipeline import report_groups
+from coordwire.spark.pipeline.report import page
+from coordwire.spark.pipeline.summary import PipelineSummary
+from fuzz._run import main
+
+START = 1_795_249_012_000_000
+PARTS = (
+    "<script>alert(1)</script>", "</td>", "</style>", "</svg>", "</title>", "-->", "<!--", "<![CDATA[", "]]>",
+    '"', "'", "`", "&lt;", "&#60;", "&", "<", ">", "=", " onerror=alert(1) ", "\0", "\r", "\n", "\x1b[31m",
+    "\u202e", "\u2066", "\u2028", "\ud800", "\ufffe", "javascript:", "</", "x" * 300,
+)  # fmt: skip
+TEXTS = st.lists(st.sampled_from(PARTS) | st.text(max_size=4), min_size=1, max_size=8).map("".join)
+
+
+class Skeleton(HTMLParser):
+    """The kinds of elements of a page, each with the names of its attributes; closed as they were opened."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.kinds: set[tuple[str, tuple[str, ...]]] = set()
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.kinds.add((tag, tuple(name for name, _ in attributes)))
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError("a comment")
+
+    def unknown_decl(self, data: str) -> None:
+        raise AssertionError("a declaration")
+
+    def handle_pi(self, data: str) -> None:
+        raise AssertionError("a processing instruction")
+
+
+class Tables:
+    """Rows of the pipeline's tables, in memory."""
+
+    def __init__(self, **tables: list[SimpleNamespace]) -> None:
+        self._tables = tables
+
+    def rows(self, name: str, columns: str, order: str, most: int, **chosen: object) -> list[Any]:
+        return self._tables.get(name, [])[:most]
+
+
+def report(texts: list[str]) -> str:
+    """The report of tables whose texts are these, each in its column."""
+    group, member, client, topic, source, reason = texts
+    common = dict.fromkeys(report_groups._GROUPS.split()) | {"number": 1, "group_id": group, "source": source}
+    joined = {"time": START, "event": "memberJoined", "member_id": member, "client_id": client}
+    rebalance = {
+        "time": START + 1_000_000, "event": "rebalanceEnded", "generation": 1, "cause": reason,
+        "inferred": False, "outcome": reason, "moved": 1, "began": START, "ended": START + 1_000_000,
+        "length_ms": 1e3, "members": [member], "member_id": member, "last_to_join": member,
+    }  # fmt: skip
+    lags = [
+        {"time": START + at, "group_id": group, "source": source, "number": 1, "topic": topic, "partition": 0,
+         "lag": 5}
+        for at in (0, 1_000_000)
+    ]  # fmt: skip
+    bad = {"path": source, "flow": client, "start": 0, "end": 1, "reason": reason}
+    tables = Tables(
+        groups=[SimpleNamespace(**(common | row)) for row in (joined, rebalance)],
+        lag=[SimpleNamespace(**row) for row in lags],
+        quarantine=[SimpleNamespace(**bad)],
+    )
+    summary = PipelineSummary(refused=1, bad_ranges=1, apis={topic: (1, 1)}, error_codes={topic: {27: 1}})
+    return page(tables, summary)
+
+
+def notebook(texts: list[str]) -> str:
+    """What a notebook shows of messages and errors with these texts."""
+    group, member, client, topic, source, reason = texts
+    protocol = JoinGroupRequestProtocol(name=client, metadata=topic.encode("utf-8", "replace"))
+    values = (
+        JoinGroupRequest(group_id=group, member_id=member, protocol_type=client, protocols=[protocol]),
+        MetadataResponse(topics=[MetadataResponseTopic(name=topic)]),
+        UnreadableRange(position=1, length=2, reason=reason, data=b"", flow=source),
+        Malformed(reason, 1, topic),
+    )
+    return "".join(html(value) for value in values)
+
+
+HARMLESS = (["harmless"] * 6, ["harmless " * 500] * 6)
+"""Short texts, and such as are cut."""
+
+
+@given(st.lists(TEXTS, min_size=6, max_size=6))
+def fuzz(texts: list[str]) -> None:
+    for write in (report, notebook):
+        made = write(texts)
+        assert Skeleton(made).kinds <= set().union(*(Skeleton(write(plain)).kinds for plain in HARMLESS))
+        assert all(char.isprintable() or char == "\n" for char in made)
+
+
+if __name__ == "__main__":
+    main(fuzz)
