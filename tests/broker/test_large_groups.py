@@ -9,7 +9,13 @@ import pytest
 
 from coordwire.broker.broker_config import BrokerConfig
 from coordwire.enums import ErrorCode
-from coordwire.messages import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
+from coordwire.messages import (
+    ConsumerProtocolSubscription,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
@@ -87,3 +93,15 @@ def test_the_size_of_a_group_is_bounded_as_kafkas_is() -> None:
     one.pass_time(DELAY * 5)
     codes = [answers[0].error_code for answers in waiting]  # type: ignore[attr-defined]
     assert codes == [0, 0, 0, *[ErrorCode.GROUP_MAX_SIZE_REACHED] * 2]
+
+
+def test_a_join_of_ten_megabytes_is_answered() -> None:
+    """Metadata that Kafka can't read, of whatever size, keep the group from its generation, as in Kafka."""
+    subscription = ConsumerProtocolSubscription(topics=["orders"], user_data=b"m" * 10_000_000)
+    request = join()
+    request.protocols[0].metadata = bytes(2) + subscription.encode(version=0)
+    one = core()
+    answers, _ = one.begin(request, 3)
+    one.pass_time(DELAY)
+    (answer,) = answers
+    assert (answer.error_code, answer.generation_id) == (0, 1)  # type: ignore[attr-defined]
