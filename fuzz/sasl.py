@@ -23,8 +23,10 @@ from coordwire.broker.authentication import SaslMechanisms
 from coordwire.broker.broker_config import BrokerConfig
 from coordwire.broker.client_link import ClientLink
 from coordwire.broker.cluster_state import ClusterState
+from coordwire.broker.connection_memory import READ_SIZE, ConnectionMemory
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.scram_credentials import ScramCredentials
+from coordwire.broker.turns import Turns
 from coordwire.codec import Message
 from coordwire.events import ConnectionClosed, ResponseReceived, TokenReceived
 from coordwire.frames import encode_request
@@ -98,7 +100,9 @@ class Place:
     def __init__(self, max_session_ms: int) -> None:
         self.now = START
         self.cluster = ClusterState(clock=lambda: self.now, config=BrokerConfig(users=USERS))
-        self.links: set[ClientLink] = set()
+        self.turns = Turns(lambda action: action())
+        self.memory = ConnectionMemory(1 << 30, self.call_later)
+        self.read_buffer = memoryview(bytearray(READ_SIZE))
         self.sasl = SaslMechanisms(
             USERS,
             OFFERED,
@@ -109,8 +113,11 @@ class Place:
         self.faults = Faults()
         self.traffic = None
 
-    def call_soon(self, action: Callable[[], None]) -> None:
-        action()
+    def join(self, link: ClientLink) -> bool:
+        return True
+
+    def leave(self, link: ClientLink) -> None:
+        pass
 
     def call_later(self, seconds: float, action: Callable[[], None]) -> Any:
         raise AssertionError("nothing here waits")

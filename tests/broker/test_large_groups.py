@@ -79,6 +79,7 @@ def lives(members: int) -> None:
 
 
 def test_the_work_of_a_group_is_linear_in_its_members() -> None:
+    lives(600)  # the hashes of ids are kept
     assert_linear(lambda n: n, lives, n=150, charges=CHARGES)
 
 
