@@ -20,7 +20,7 @@
     transaction_coordinators.py
                             the transaction coordinators over `__transaction_state`
     features.py, broker_config.py, cluster_nodes.py, cluster_topics.py, settings.py, fetch_sessions.py
-                            what that state is made of
+                            what that state is made of; documentation.py: what each setting means
     log/                    a partition's log; log_places.py: what a cluster needs of the place of all;
                             log_cleaning.py: retention and compaction of topics
     disk_logs.py            a cluster's logs in a data folder; metadata_records.py: what it knows of topics

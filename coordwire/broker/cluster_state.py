@@ -23,6 +23,7 @@ from coordwire.broker.cluster_topics import (
     ClusterTopic,
     metric_name,
 )
+from coordwire.broker.features import FeatureLevels
 from coordwire.broker.fetch_sessions import FetchSessions
 from coordwire.broker.group_coordinators import GroupCoordinators
 from coordwire.broker.log.data_folder import short_id
@@ -71,6 +72,7 @@ class ClusterState:
         self._alike: dict[str, dict[str, None]] = {}
         self._placed = 0
         self.quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = {}
+        self.features = FeatureLevels()
         self.scram = ScramCredentials(self.config.users)
         self.authorizer = self.config.made_authorizer()
         self.fetch_sessions = {

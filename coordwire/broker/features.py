@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import ItemsView, Mapping
 from typing import NamedTuple
 
-__all__ = ["FEATURES", "Feature"]
+__all__ = ["FEATURES", "METADATA_VERSION", "Feature", "FeatureLevels"]
+
+
+METADATA_VERSION = "metadata.version"
 
 
 class Feature(NamedTuple):
-    """The levels that are supported, and the one by which the cluster runs: the newest."""
+    """The levels that are supported: the first, and the newest, by which a new cluster runs."""
 
     first: int
     level: int
@@ -16,7 +20,27 @@ class Feature(NamedTuple):
 
 FEATURES = {
     "group.version": Feature(0, 1),
-    "metadata.version": Feature(7, 30),
+    METADATA_VERSION: Feature(7, 30),
     "transaction.version": Feature(0, 2),
 }
 """As of Kafka 4.3: KIP-848, 4.3-IV0, and KIP-890 with an epoch a transaction."""
+
+
+class FeatureLevels:
+    """The finalized levels of a cluster. epoch: raised with each change."""
+
+    def __init__(self) -> None:
+        self.epoch = 1
+        self._levels = {name: feature.level for name, feature in FEATURES.items()}
+
+    def __getitem__(self, name: str) -> int:
+        return self._levels[name]
+
+    def items(self) -> ItemsView[str, int]:
+        return self._levels.items()
+
+    def update(self, levels: Mapping[str, int]) -> None:
+        """Finalize levels of known features."""
+        if any(self._levels[name] != level for name, level in levels.items()):
+            self._levels.update(levels)
+            self.epoch += 1

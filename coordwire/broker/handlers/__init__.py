@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from coordwire.broker.features import FEATURES
+from coordwire.broker.features import FEATURES, FeatureLevels
 from coordwire.broker.handlers.acls_api import create_acls, delete_acls, describe_acls
 from coordwire.broker.handlers.api_call import ApiCall, Handler, InvalidRequest
 from coordwire.broker.handlers.coordinators_api import find_coordinator
+from coordwire.broker.handlers.features_api import update_features
 from coordwire.broker.handlers.fetch_api import fetch
 from coordwire.broker.handlers.groups_api import groups
 from coordwire.broker.handlers.log_dirs_api import alter_log_dirs, describe_log_dirs
@@ -88,7 +89,7 @@ def api_versions(call: ApiCall) -> ApiVersionsResponse:
     names = (request.client_software_name, request.client_software_version) if call.version >= 3 else ()
     if not all(map(_SOFTWARE.fullmatch, names)):
         return ApiVersionsResponse(error_code=int(ErrorCode.INVALID_REQUEST))
-    return versions_response(call.cluster.config.as_of)
+    return versions_response(call.cluster.features, call.cluster.config.as_of)
 
 
 @cache
@@ -125,9 +126,9 @@ def unsupported_versions_response(release: str | None = None) -> ApiVersionsResp
     return ApiVersionsResponse(error_code=int(ErrorCode.UNSUPPORTED_VERSION), api_keys=keys)
 
 
-def versions_response(release: str | None = None) -> ApiVersionsResponse:
-    """What ApiVersions is answered with."""
-    features = FEATURES if release is None or release >= _FEATURES_SINCE else {}
+def versions_response(levels: FeatureLevels, release: str | None = None) -> ApiVersionsResponse:
+    """What ApiVersions is answered with. levels: of the cluster's features."""
+    known = release is None or release >= _FEATURES_SINCE
     return ApiVersionsResponse(
         api_keys=[
             # librdkafka takes a broker without the oldest Produce for one that cannot compress.
@@ -138,12 +139,13 @@ def versions_response(release: str | None = None) -> ApiVersionsResponse:
         ],
         supported_features=[
             SupportedFeatureKey(name=name, min_version=one.first, max_version=one.level)
-            for name, one in features.items()
+            for name, one in (FEATURES if known else {}).items()
         ],
-        finalized_features_epoch=1 if features else -1,
+        finalized_features_epoch=levels.epoch if known else -1,
         finalized_features=[
-            FinalizedFeatureKey(name=name, min_version_level=one.level, max_version_level=one.level)
-            for name, one in features.items()
+            FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+            for name, level in (levels if known else {}).items()
+            if level > 0
         ],
     )
 
@@ -194,6 +196,7 @@ APIS: Mapping[int, Api] = {
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Api(0, 0, describe_users),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Api(0, 0, alter_users),
     ApiKey.DESCRIBE_QUORUM: Api(0, 2, describe_quorum),
+    ApiKey.UPDATE_FEATURES: Api(0, 2, update_features),
     ApiKey.DESCRIBE_CLUSTER: Api(0, 2, describe_cluster),
     ApiKey.DESCRIBE_PRODUCERS: Api(0, 0, describe_producers),
     ApiKey.DESCRIBE_TRANSACTIONS: Api(0, 0, describe_transactions),

@@ -1027,4 +1027,5 @@ _GUARDS: Mapping[int, Guard] = {
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _whole(_cluster(_O.DESCRIBE)),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _whole(_cluster(_O.ALTER), refused=_no_users),
     ApiKey.DESCRIBE_QUORUM: _whole(_cluster(_O.DESCRIBE)),
+    ApiKey.UPDATE_FEATURES: _whole(_cluster(_O.ALTER)),
 }

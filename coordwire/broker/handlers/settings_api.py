@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from coordwire.broker.cluster_state import ClusterState
 from coordwire.broker.cluster_topics import bad_name
+from coordwire.broker.documentation import (
+    BROKER_DOCUMENTATION,
+    GROUP_DOCUMENTATION,
+    METRICS_DOCUMENTATION,
+    TOPIC_DOCUMENTATION,
+)
 from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.broker.handlers.broker_settings import broker_settings
 from coordwire.broker.settings import (
@@ -64,6 +70,13 @@ _LISTED = frozenset(
 """The types of resources that ListConfigResources knows."""
 
 
+_DOCUMENTATION: Mapping[int, Mapping[str, str]] = {
+    ConfigResourceType.TOPIC: TOPIC_DOCUMENTATION,
+    ConfigResourceType.GROUP: GROUP_DOCUMENTATION,
+    ConfigResourceType.BROKER: BROKER_DOCUMENTATION,
+    ConfigResourceType.CLIENT_METRICS: METRICS_DOCUMENTATION,
+}
+
 _Altered = AlterConfigsResource | ReplacedResource
 
 
@@ -87,6 +100,10 @@ def describe_settings(call: ApiCall) -> DescribeConfigsResponse:
             found = _described(call, resource, request.include_synonyms)
             wanted = frozenset(resource.configuration_keys or ())
             result.configs = [one for one in found if not wanted or one.name in wanted]
+            if request.include_documentation:
+                texts = _DOCUMENTATION.get(resource.resource_type, {})
+                for config in result.configs:
+                    config.documentation = texts.get(config.name)
         except _Refused as refusal:
             result.error_code, result.error_message = refusal.code, refusal.message
         response.results.append(result)

@@ -67,6 +67,7 @@ _OUTER: Mapping[int, tuple[frozenset[ErrorCode], tuple[Level, ...]]] = {
         ("request",),
     ),
     ApiKey.DESCRIBE_QUORUM: (frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}), ("request",)),
+    ApiKey.UPDATE_FEATURES: (frozenset(), ("request",)),
     ApiKey.METADATA: (frozenset(), ("topic",)),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: (frozenset(), ("topic",)),
 }

@@ -56,6 +56,7 @@ from coordwire.messages import (
     ProduceRequest,
     SyncGroupRequest,
     TxnOffsetCommitRequest,
+    UpdateFeaturesRequest,
     WriteTxnMarkersRequest,
 )
 from coordwire.messages.create_acls import AclCreation
@@ -322,4 +323,8 @@ def _plain(ids: dict[str, UUID]) -> Iterator[tuple[Any, int, dict[str, Any]]]:
     }  # fmt: skip
     yield DescribeUserScramCredentialsRequest, 0, {"users": []}
     yield AlterUserScramCredentialsRequest, 0, {"deletions": [{"name": "u", "mechanism": 1}]}
+    for version in (1, 2):
+        yield UpdateFeaturesRequest, version, {
+            "feature_updates": [{"feature": "group.version", "max_version_level": 1}], "validate_only": True,
+        }  # fmt: skip
     yield MetadataRequest, 12, {"topics": [{"name": "asked-for"}], "allow_auto_topic_creation": True}

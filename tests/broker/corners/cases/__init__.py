@@ -4,6 +4,7 @@ from tests.broker.corners.cases import (  # noqa: F401
     classic_groups,
     connections,
     consumer_groups,
+    features,
     first_contact,
     metadata,
     offsets,
