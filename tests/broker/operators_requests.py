@@ -21,6 +21,7 @@ from coordwire.messages import (
     GetTelemetrySubscriptionsRequest,
     ListPartitionReassignmentsRequest,
     PushTelemetryRequest,
+    UpdateFeaturesRequest,
 )
 from coordwire.messages.alter_client_quotas import (
     AlterClientQuotasRequestEntityData,
@@ -35,6 +36,7 @@ from coordwire.messages.delete_acls import DeleteAclsFilter
 from coordwire.messages.describe_client_quotas import ComponentData
 from coordwire.messages.describe_user_scram_credentials import UserName
 from coordwire.messages.elect_leaders import TopicPartitions
+from coordwire.messages.update_features import FeatureUpdateKey
 
 __all__ = ["operators_requests"]
 
@@ -92,4 +94,7 @@ def operators_requests(topic: str) -> list[Message]:
             ]
         ),
         DeleteAclsRequest(filters=[DeleteAclsFilter(resource_type_filter=2, operation=1, permission_type=1)]),
+        UpdateFeaturesRequest(
+            feature_updates=[FeatureUpdateKey(feature="transaction.version", max_version_level=2)]
+        ),
     ]

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from coordwire.broker.features import FeatureLevels
 from coordwire.broker.handlers import APIS, versions_response
 from coordwire.codec import Message
 from coordwire.enums import ErrorCode
@@ -274,7 +275,8 @@ def test_each_version_is_answered(key: int, version: int) -> None:
 
 
 def test_the_offered_versions_are_those_that_are_handled() -> None:
-    offered = {one.api_key: (one.min_version, one.max_version) for one in versions_response().api_keys}
+    response = versions_response(FeatureLevels())
+    offered = {one.api_key: (one.min_version, one.max_version) for one in response.api_keys}
     handled = {key: (api.first, api.last) for key, api in APIS.items()}
     assert offered.pop(0) == (0, 13)  # what librdkafka needs to see
     del handled[0]
