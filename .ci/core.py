@@ -34,8 +34,8 @@ ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = [line for line in (ROOT / ".ci" / "pythons").read_text().splitlines() if not line.startswith("#")]
 EXTRAS = ("arrow", "cli", "compression")
 FOLDERS = (
-    "conformance", "codec", "records", "segments", "capture", "groups", "enums", "cli", "testing", "notebook",
-    "coordinator",
+    "conformance", "codec", "connection", "records", "segments", "capture", "timeline", "enums", "cli",
+    "testing", "notebook", "coordinator",
 )  # fmt: skip
 ENGINE_FOLDERS = ("conformance", "codec", "records", "segments")
 """What is tested of the native engine on each Python: the rest does not know which engine runs."""

@@ -12,6 +12,7 @@ what a decode may cost. Names that need message modules are imported when they a
 
 from typing import TYPE_CHECKING
 
+from coordwire._lazy import exports
 from coordwire._speedups import implementation
 from coordwire.errors import (
     CodecUnavailable,
@@ -30,16 +31,13 @@ from coordwire.errors import (
     UnsupportedVersion,
     WrongType,
 )
-from coordwire.lazy import exports
 from coordwire.limits import limits
 from coordwire.messages import find_message
 
 if TYPE_CHECKING:
     from coordwire.codec import Message, Request, Response
-    from coordwire.connection import Connection, ConnectionState, Role
-    from coordwire.embedded import open_embedded
-    from coordwire.enums import ErrorCode
-    from coordwire.events import (
+    from coordwire.connection.connection import Connection, Role
+    from coordwire.connection.events import (
         ConnectionClosed,
         ConnectionFailed,
         Event,
@@ -51,6 +49,9 @@ if TYPE_CHECKING:
         VersionsRefused,
         is_response_to,
     )
+    from coordwire.connection.state import ConnectionState
+    from coordwire.embedded import open_embedded
+    from coordwire.enums import ErrorCode
     from coordwire.frames import (
         RequestFrame,
         ResponseFrame,
@@ -67,32 +68,32 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "ApiKey": "versions",
-    "Connection": "connection",
-    "ConnectionClosed": "events",
-    "ConnectionFailed": "events",
-    "ConnectionState": "connection",
+    "Connection": "connection.connection",
+    "ConnectionClosed": "connection.events",
+    "ConnectionFailed": "connection.events",
+    "ConnectionState": "connection.state",
     "ErrorCode": "enums",
-    "Event": "events",
-    "FrameRefused": "events",
+    "Event": "connection.events",
+    "FrameRefused": "connection.events",
     "Message": "codec",
     "Request": "codec",
     "RequestFrame": "frames",
-    "RequestReceived": "events",
+    "RequestReceived": "connection.events",
     "Response": "codec",
     "ResponseFrame": "frames",
-    "ResponseReceived": "events",
-    "Role": "connection",
-    "SentRequest": "events",
-    "TokenReceived": "events",
+    "ResponseReceived": "connection.events",
+    "Role": "connection.connection",
+    "SentRequest": "connection.events",
+    "TokenReceived": "connection.events",
     "VersionRange": "versions",
-    "VersionsRefused": "events",
+    "VersionsRefused": "connection.events",
     "decode_request": "frames",
     "decode_response": "frames",
     "encode_request": "frames",
     "encode_response": "frames",
     "explain": "spans",
     "from_json": "jsonform",
-    "is_response_to": "events",
+    "is_response_to": "connection.events",
     "negotiate": "versions",
     "open_embedded": "embedded",
     "to_json": "jsonform",

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from coordwire._display import RichDisplay
 from coordwire._speedups import native
 from coordwire.codec import Message, Request, Response
 from coordwire.codec.backends import decoder
@@ -36,7 +37,6 @@ from coordwire.errors import (
 from coordwire.limits import current
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader, ResponseHeader
-from coordwire.rich_display import RichDisplay
 from coordwire.versions import API_VERSIONS, UNSUPPORTED_VERSION, api_name, header_version
 
 if TYPE_CHECKING:

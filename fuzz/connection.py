@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from coordwire import Connection, ConnectionState, EncodeError, Role
 from coordwire.codec import Message
-from coordwire.events import ConnectionClosed, ConnectionFailed, RequestReceived, TokenReceived
+from coordwire.connection.events import ConnectionClosed, ConnectionFailed, RequestReceived, TokenReceived
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import (
     ApiVersionsRequest,

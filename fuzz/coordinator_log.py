@@ -8,15 +8,15 @@ import pickle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.group_events import RebalanceBegan, RebalanceEnded
-from coordwire.groups.compaction import decide, latest
-from coordwire.groups.coordinator_log import CoordinatorRecord, Marker, guess_log, read_records
-from coordwire.groups.log_events import log_timeline, topic_names
 from coordwire.logs import TOPICS, Log, LogRecord, encode_log_record, find_record
 from coordwire.messages import EndTxnMarker
 from coordwire.messages.record_types import RECORD_TYPES
 from coordwire.records import ControlType, Record, control_record, encode_batch
 from coordwire.testing import strategies
+from coordwire.timeline.events import RebalanceBegan, RebalanceEnded
+from coordwire.timeline.from_log.compaction import decide, latest
+from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, Marker, guess_log, read_records
+from coordwire.timeline.from_log.log_events import log_timeline, topic_names
 from fuzz._run import main
 
 LOGS: list[Log] = list(TOPICS)

@@ -28,7 +28,7 @@ from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.scram_credentials import ScramCredentials
 from coordwire.broker.turns import Turns
 from coordwire.codec import Message
-from coordwire.events import ConnectionClosed, ResponseReceived, TokenReceived
+from coordwire.connection.events import ConnectionClosed, ResponseReceived, TokenReceived
 from coordwire.frames import encode_request
 from coordwire.messages import (
     ApiVersionsRequest,

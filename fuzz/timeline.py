@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.group_events import RebalanceBegan, RebalanceEnded
-from coordwire.groups.capture_timeline import USED_APIS, timeline
-from coordwire.groups.group_totals import stories
 from coordwire.messages import find_message
 from coordwire.testing import strategies
+from coordwire.timeline.events import RebalanceBegan, RebalanceEnded
+from coordwire.timeline.from_wire.capture_timeline import USED_APIS, timeline
+from coordwire.timeline.totals import stories
 from fuzz._run import main
 
 NAMES = st.sampled_from(["", "a", "b", "c"])

@@ -12,6 +12,6 @@ def in_python() -> Iterator[None]:
     """Meanwhile no frame is native: neither those of connections nor any other."""
     with (
         patch.multiple("coordwire.frames", _requests=None, _responses=None),
-        patch.multiple("coordwire.kafka_endpoints", _exchange=None, request_framer=None),
+        patch.multiple("coordwire.connection.kafka", _exchange=None, request_framer=None),
     ):
         yield

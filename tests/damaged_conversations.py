@@ -34,7 +34,6 @@ from coordwire.cli.tree import TreeFormat
 from coordwire.codec import Message
 from coordwire.errors import EncodeError, UnreadableRange
 from coordwire.frames import encode_request, encode_response
-from coordwire.groups.capture_timeline import timeline
 from coordwire.messages import (
     AlterConfigsRequest,
     AlterConfigsResponse,
@@ -98,6 +97,7 @@ from coordwire.records import Record, encode_batch
 from coordwire.spark.columns import ERRORS, FRAMES
 from coordwire.spark.readers.captures import bad_of
 from coordwire.spark.readers.frame_rows import ErrorRows, FrameRows
+from coordwire.timeline.from_wire.capture_timeline import timeline
 from tests.capture.build import ACK, FIN, PSH, SYN, packet, pcap
 
 SECRET = b"zQ7-kXv9~Jw2#Yq8Gm"

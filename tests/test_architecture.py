@@ -38,7 +38,7 @@ def test_no_two_c_sources_have_one_name() -> None:
     assert doubled((path.name, path) for path in C_SOURCES) == {}
 
 
-NODE_KIND = ("Broker", ROOT / "coordwire" / "zookeeper" / "nodes.py")
+NODE_KIND = ("Broker", ROOT / "coordwire" / "designs" / "zookeeper" / "nodes.py")
 """A kind of node in ZooKeeper's tree, with Kafka's own name for it."""
 
 

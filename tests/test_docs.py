@@ -24,11 +24,11 @@ from coordwire.cli import encode, message_lines
 from coordwire.cli.__main__ import whole_parser
 from coordwire.cli.timeline import timeline_story
 from coordwire.cli.timeline.timeline_words import CAUSES
-from coordwire.groups import group_table
-from coordwire.groups.members import MOST_MEMBERS
 from coordwire.limits import DEFAULT
 from coordwire.records import arrow
 from coordwire.spark.options import Options
+from coordwire.timeline.from_wire import group_table
+from coordwire.timeline.members import MOST_MEMBERS
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(coordwire.__file__).parent
@@ -254,7 +254,7 @@ def test_the_site_has_every_public_constant() -> None:
     made = runpy.run_path(str(ROOT / "docs" / "_generate.py"))
     found = {name: text for name, _, text in made["_values"]("coordwire.logs")}
     assert found == {"TOPICS": "The topic that holds each log.", "Log": ""}
-    shown = {name: shown for name, shown, _ in made["_values"]("coordwire.zookeeper")}
+    shown = {name: shown for name, shown, _ in made["_values"]("coordwire.designs.zookeeper")}
     assert shown["TopicCount"] == "`StaticTopics`, `WildcardTopics`"
 
 

@@ -1,6 +1,7 @@
 """The native half, where it was built, and which half runs.
 
     module.c              the extension module: joins the parts below
+    rows.py               objects of which there are millions, made by it or without it
 
     messages/             runs the generated field tables
       engine.c              the types, and the objects of Python that the engine needs

@@ -29,8 +29,8 @@ from coordwire.broker.link_state import LinkState
 from coordwire.broker.turns import REQUEST, Turns
 from coordwire.codec import Message
 from coordwire.connection import Connection
+from coordwire.connection.events import ConnectionFailed, Event, FrameRefused, RequestReceived, TokenReceived
 from coordwire.errors import EncodeError, NotInVersion, UnsupportedVersion
-from coordwire.events import ConnectionFailed, Event, FrameRefused, RequestReceived, TokenReceived
 from coordwire.frames import RequestFrame
 from coordwire.messages import ProduceResponse
 from coordwire.versions import ApiKey

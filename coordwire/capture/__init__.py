@@ -47,8 +47,8 @@ Fragments of IP packets aren't put together, so none are held.
 
 from typing import TYPE_CHECKING
 
+from coordwire._lazy import exports
 from coordwire.errors import UnreadableRange
-from coordwire.lazy import exports
 
 if TYPE_CHECKING:
     from coordwire.capture.detect import InputFormat

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from coordwire._display import RichDisplay
 from coordwire.capture.model import TcpConnection
 from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect
 from coordwire.errors import DecodeError, Deviation, UnreadableRange, counted
 from coordwire.messages.headers import RequestHeader, ResponseHeader
-from coordwire.rich_display import RichDisplay
 from coordwire.versions import api_name
 
 Direction = Literal["request", "response"]

@@ -115,7 +115,7 @@ class Capture:
             yield UnreadableRange(fault.position, 0, fault.reason, file=self.name)
 
     def entries_and_ends(self) -> Iterator[Entry | ConnectionEnd]:
-        """As `entries`, and where connections end, which `coordwire.groups.timeline` can use."""
+        """As `entries`, and where connections end, which `coordwire.timeline.timeline` can use."""
         ends: list[ConnectionEnd] = []
         self._ended = ends.append
         for entry in self.entries():

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from coordwire import __version__
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure, progress, standard_streams
-from coordwire.message_names import suggestion
+from coordwire.codec.names import suggestion
 
 COMMANDS = {
     "decode": "show recorded traffic, frame by frame",

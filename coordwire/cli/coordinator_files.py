@@ -12,15 +12,15 @@ from coordwire.capture.detect import HEAD, sniff
 from coordwire.cli import Failure, progress
 from coordwire.cli.inputs import opened, plain_file, shown
 from coordwire.errors import UnreadableRange
-from coordwire.groups.coordinator_log import LogItem, guess_log, read_records
-from coordwire.groups.log_files import LogFile
 from coordwire.logs import Log
 from coordwire.segments import Segment
 from coordwire.segments.names import file_name
+from coordwire.timeline.from_log.coordinator_log import LogItem, guess_log, read_records
+from coordwire.timeline.from_log.log_files import LogFile
 
 
 def read_log(file: LogFile, *, log: Log | None = None) -> Iterator[LogItem]:
-    """As `coordwire.groups.read_file`, of a compressed file too."""
+    """As `coordwire.timeline.read_file`, of a compressed file too."""
     with plain_file(Path(file.path)) as plain, Segment(plain.path) as segment:
         data = segment.data
         kind = log or file.log or guess_log(data)

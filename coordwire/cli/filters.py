@@ -20,9 +20,9 @@ from coordwire.cli import Failure, name_patterns
 from coordwire.cli.survey import Survey
 from coordwire.codec import Struct
 from coordwire.codec.entities import entity_values
+from coordwire.codec.names import suggestion
 from coordwire.dialects.grammar import CALLS
 from coordwire.errors import UnreadableRange
-from coordwire.message_names import suggestion
 from coordwire.messages.keys import FACTS
 
 FILTERS = ("api", "group", "member", "client_id", "errors", "since", "until", "filter", "packets")

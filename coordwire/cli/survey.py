@@ -15,7 +15,7 @@ from typing import Any
 
 from coordwire.capture.model import format_time
 from coordwire.cli.inputs import note, shown
-from coordwire.message_names import suggestion
+from coordwire.codec.names import suggestion
 
 MOST_KEPT = 1000
 MOST_NAMED = 12

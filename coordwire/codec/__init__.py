@@ -11,6 +11,7 @@
     transcriber.py  the same for JSON text
     compiler/       the tables as straight-line Python, made when a version is first used
     interpreter/    bytes to values and back by the tables; words every DecodeError and EncodeError
+    names.py        messages by name, with suggestions
     subclasses.py   users' subclasses of generated classes
     primitives.py   varints, strings and unknown tags, as compiled code reads and writes them
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
+from coordwire._display import RichDisplay
 from coordwire.codec.backends import Decode, Encode, decoder, encoder, serve
 from coordwire.codec.class_docs import ClassDoc, ClassSignature
 from coordwire.codec.declarations import rows
@@ -16,7 +17,6 @@ from coordwire.codec.fields import LEAF_FACTOR, NEVER, FieldTable
 from coordwire.codec.subclasses import as_class, owner
 from coordwire.errors import Deviation, EncodeError, NotInVersion, UnsupportedVersion, WrongType
 from coordwire.limits import current
-from coordwire.rich_display import RichDisplay
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # which type checkers bring along: `default` is Python 3.13's

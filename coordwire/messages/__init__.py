@@ -9,8 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from coordwire.message_names import full_name
-
 if TYPE_CHECKING:
     from coordwire.codec import Message, Request, Response
     from coordwire.messages.aborted_txn import AbortedTxn
@@ -1139,5 +1137,10 @@ def find_message(key: int | str, direction: str | None = None) -> type[Message]:
     Raises `KeyError` if there is none, with the reason and the nearest name.
     """
     whole = direction is None and key in _MODULES
-    name = str(key) if whole else full_name(key, direction, _APIS, _MODULES)
+    if whole:
+        name = str(key)
+    else:
+        from coordwire.codec.names import full_name  # what is above it loads the field tables
+
+        name = full_name(key, direction, _APIS, _MODULES)
     return globals().get(name) or __getattr__(name)

@@ -19,10 +19,10 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
+from coordwire._display import RichDisplay
 from coordwire.notebook import display_html, display_text
 from coordwire.notebook.display_table import DisplayTable, table_of
 from coordwire.notebook.display_tree import DisplayNode, tree_of
-from coordwire.rich_display import RichDisplay
 
 __all__ = ["Shown", "html", "mimebundle", "show", "text"]
 

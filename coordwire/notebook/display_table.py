@@ -11,6 +11,7 @@ __all__ = ["DisplayTable", "table_of"]
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from coordwire._display import duration
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.model import format_time
 from coordwire.capture.printable import shown
@@ -19,9 +20,8 @@ from coordwire.codec.entities import entity_values
 from coordwire.enums import ErrorCode
 from coordwire.errors import UnreadableRange
 from coordwire.frames import RequestFrame, ResponseFrame
-from coordwire.group_events import EVENTS, GroupEvent
 from coordwire.notebook.display_tree import entry_of, event_texts, head_of, unreadable_text
-from coordwire.quantities import duration
+from coordwire.timeline.events import EVENTS, GroupEvent
 
 MOST_CELL = 160
 _EVENT = ("time", "group", "event", "member", "details")

@@ -18,6 +18,7 @@ from functools import cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from coordwire._display import counted, duration
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.model import format_time
 from coordwire.capture.printable import shown
@@ -28,10 +29,9 @@ from coordwire.embedded import Embedded, open_embedded
 from coordwire.enums import ErrorCode, meaning
 from coordwire.errors import UnreadableRange
 from coordwire.frames import RequestFrame, ResponseFrame
-from coordwire.group_events import EVENTS, GroupEvent
 from coordwire.messages.secret_paths import SECRET_PATHS
-from coordwire.quantities import counted, duration
 from coordwire.spans import API_KEYS
+from coordwire.timeline.events import EVENTS, GroupEvent
 from coordwire.versions import api_name
 
 MOST_NODES = 400

@@ -1,1 +1,117 @@
-"""What happened to groups, as events."""
+"""What happened to groups, by what went over the wire and by what coordinators keep in their logs.
+
+    events.py           what can happen to a group: the rows of its timeline
+    from_wire/          captured traffic to events
+    from_log/           what coordinators wrote into their logs, to the same events
+    from_shard/         what a coordinator of this package reports, to the same events
+    group.py            what is known of one group; members.py: of its members; rebalance.py: of a rebalance
+    rebalance_cause.py  why a group rebalances
+    consumption.py      how long partitions had no consumer
+    consumer_data.py    what members' messages hold
+    lag.py              how many records a group has left to read
+    totals.py           what a group's events amount to
+    places.py           where and when something was seen
+
+Strategy: everything is an iterator over small frozen values that can be pickled: a command line shows them
+one by one and a cluster works on them file by file. Rules: neither rich nor pyarrow nor Spark is imported
+here; bytes are untrusted: what can't be read becomes a value that says so, and nothing is raised but the
+system's `OSError`, and `CodecUnavailable` for a codec that isn't installed; memory is bounded.
+"""
+
+from typing import TYPE_CHECKING
+
+from coordwire._lazy import exports
+
+if TYPE_CHECKING:
+    from coordwire.timeline.events import (
+        Assignment,
+        Cause,
+        CoordinatorFound,
+        ErrorMet,
+        GroupConverted,
+        GroupEvent,
+        Idle,
+        Kind,
+        LagMeasured,
+        LagReason,
+        MemberJoined,
+        MemberLeft,
+        Moved,
+        OffsetCommitted,
+        Outcome,
+        RebalanceBegan,
+        RebalanceCost,
+        RebalanceEnded,
+        TopicPartition,
+        TransactionStep,
+        Unanswered,
+    )
+    from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, Marker, read_file, read_records
+    from coordwire.timeline.from_log.log_files import LogFile, find_files
+    from coordwire.timeline.from_wire.capture_timeline import Timeline, timeline
+
+_LAZY = {
+    "Assignment": "events",
+    "Cause": "events",
+    "CoordinatorFound": "events",
+    "CoordinatorRecord": "from_log.coordinator_log",
+    "ErrorMet": "events",
+    "GroupConverted": "events",
+    "GroupEvent": "events",
+    "Idle": "events",
+    "Kind": "events",
+    "LagMeasured": "events",
+    "LagReason": "events",
+    "LogFile": "from_log.log_files",
+    "Marker": "from_log.coordinator_log",
+    "MemberJoined": "events",
+    "MemberLeft": "events",
+    "Moved": "events",
+    "OffsetCommitted": "events",
+    "Outcome": "events",
+    "RebalanceBegan": "events",
+    "RebalanceCost": "events",
+    "RebalanceEnded": "events",
+    "Timeline": "from_wire.capture_timeline",
+    "TopicPartition": "events",
+    "TransactionStep": "events",
+    "Unanswered": "events",
+    "find_files": "from_log.log_files",
+    "read_file": "from_log.coordinator_log",
+    "read_records": "from_log.coordinator_log",
+    "timeline": "from_wire.capture_timeline",
+}
+
+__all__ = [
+    "Assignment",
+    "Cause",
+    "CoordinatorFound",
+    "CoordinatorRecord",
+    "ErrorMet",
+    "GroupConverted",
+    "GroupEvent",
+    "Idle",
+    "Kind",
+    "LagMeasured",
+    "LagReason",
+    "LogFile",
+    "Marker",
+    "MemberJoined",
+    "MemberLeft",
+    "Moved",
+    "OffsetCommitted",
+    "Outcome",
+    "RebalanceBegan",
+    "RebalanceCost",
+    "RebalanceEnded",
+    "Timeline",
+    "TopicPartition",
+    "TransactionStep",
+    "Unanswered",
+    "find_files",
+    "read_file",
+    "read_records",
+    "timeline",
+]
+
+__getattr__, __dir__ = exports(__name__, __all__, _LAZY)

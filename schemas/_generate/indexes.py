@@ -28,8 +28,6 @@ def index_text(modules: list[ModuleRow]) -> str:
         "from importlib import import_module",
         "from typing import TYPE_CHECKING, Any, Literal, overload",
         "",
-        "from coordwire.message_names import full_name",
-        "",
         "if TYPE_CHECKING:",
         "    from coordwire.codec import Message, Request, Response",
     )
@@ -77,7 +75,12 @@ def index_text(modules: list[ModuleRow]) -> str:
         "    Raises `KeyError` if there is none, with the reason and the nearest name.",
         '    """',
         "    whole = direction is None and key in _MODULES",
-        "    name = str(key) if whole else full_name(key, direction, _APIS, _MODULES)",
+        "    if whole:",
+        "        name = str(key)",
+        "    else:",
+        "        from coordwire.codec.names import full_name  # what is above it loads the field tables",
+        "",
+        "        name = full_name(key, direction, _APIS, _MODULES)",
         "    return globals().get(name) or __getattr__(name)",
     )
     return str(text)

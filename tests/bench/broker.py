@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from coordwire import Connection
 from coordwire.codec import Message
-from coordwire.events import ResponseReceived
+from coordwire.connection.events import ResponseReceived
 from coordwire.messages import (
     FetchRequest,
     HeartbeatRequest,

@@ -18,7 +18,7 @@ from typing import Any
 import coordwire
 from coordwire import Connection
 from coordwire.codec import Message, Struct
-from coordwire.events import RequestReceived, ResponseReceived
+from coordwire.connection.events import RequestReceived, ResponseReceived
 from coordwire.frames import encode_response
 from coordwire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from tests.bench.cases import Case

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 
 from coordwire import Connection, Response
 from coordwire.codec import Request
-from coordwire.events import ResponseReceived
+from coordwire.connection.events import ResponseReceived
 from coordwire.messages import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,

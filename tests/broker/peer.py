@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 from coordwire import Connection, Response
 from coordwire.broker import Broker
 from coordwire.codec import Request
-from coordwire.events import ResponseReceived
+from coordwire.connection.events import ResponseReceived
 
 __all__ = ["Peer", "run"]
 

@@ -14,8 +14,8 @@ import pytest
 from coordwire.broker import Broker, BrokerConfig
 from coordwire.broker.authentication import SaslMechanisms, SaslSession
 from coordwire.broker.oauth_tokens import BadToken, read_token
+from coordwire.connection.events import TokenReceived
 from coordwire.enums import ErrorCode
-from coordwire.events import TokenReceived
 from coordwire.frames import encode_request
 from coordwire.messages import (
     ApiVersionsRequest,

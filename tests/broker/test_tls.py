@@ -8,7 +8,7 @@ from pathlib import Path
 
 from coordwire import Connection
 from coordwire.broker import Broker
-from coordwire.events import ResponseReceived
+from coordwire.connection.events import ResponseReceived
 from coordwire.messages import MetadataRequest, MetadataResponse
 from tests.broker.peer import run
 

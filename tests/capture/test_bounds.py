@@ -28,14 +28,14 @@ from coordwire.capture.tcp.reassembly import HELD, PIECE, WINDOW, FlowTable, rea
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.codec import Message
 from coordwire.errors import UnreadableRange
-from coordwire.group_events import Unanswered
-from coordwire.groups.capture_timeline import timeline
 from coordwire.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     ProduceRequest,
     ProduceResponse,
 )
+from coordwire.timeline.events import Unanswered
+from coordwire.timeline.from_wire.capture_timeline import timeline
 
 from . import build
 

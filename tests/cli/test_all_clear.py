@@ -14,7 +14,7 @@ from coordwire.cli.survey import MOST_KEPT, Survey
 from coordwire.frames import encode_request
 from coordwire.messages import HeartbeatRequest, MetadataRequest
 from coordwire.records import Record, encode_batch
-from tests.groups.logs import TIME, commit, plain
+from tests.timeline.logs import TIME, commit, plain
 
 from ..capture import build
 from .conftest import Run

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from coordwire.records import Record, encode_batch
-from tests.groups.logs import TIME, commit, plain
+from tests.timeline.logs import TIME, commit, plain
 
 from .conftest import Run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordwire.cli.timeline.event_lines import EventLines
-from coordwire.group_events import Idle, RebalanceEnded
+from coordwire.timeline.events import Idle, RebalanceEnded
 
 MS = 1_000_000
 

@@ -11,7 +11,7 @@ import pytest
 from coordwire.codec.primitives import uvarint
 from coordwire.records import ControlType, Record, encode_batch
 from tests.cli.conftest import Run
-from tests.groups.logs import TIME, commit, in_transaction, kafkas_segment, marker, of_log, plain
+from tests.timeline.logs import TIME, commit, in_transaction, kafkas_segment, marker, of_log, plain
 
 
 @pytest.fixture

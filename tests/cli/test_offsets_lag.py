@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from coordwire.records import Record, encode_batch
-from tests.groups.logs import commit, plain
+from tests.timeline.logs import commit, plain
 
 from .conftest import Run
 

@@ -23,7 +23,7 @@ from coordwire.cli.__main__ import main
 from coordwire.cli.serve_log import PERIOD, SHOWN, Repeats
 from coordwire.cli.serve_secrets import read_users
 from coordwire.codec import Message
-from coordwire.events import ResponseReceived
+from coordwire.connection.events import ResponseReceived
 from coordwire.messages import (
     MetadataRequest,
     MetadataResponse,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from coordwire.cli.simulate import _DESIGNS
-from coordwire.simulator.runs import DESIGNS
+from coordwire.designs.simulator.runs import DESIGNS
 
 from .conftest import Run
 

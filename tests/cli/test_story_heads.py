@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from coordwire.cli.timeline.timeline_story import StoryFormat
-from coordwire.group_events import (
+from coordwire.timeline.events import (
     GroupEvent,
     LagMeasured,
     LagReason,

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from coordwire import encode_request, encode_response
-from coordwire.group_events import EVENTS
 from coordwire.messages import HeartbeatRequest, HeartbeatResponse
+from coordwire.timeline.events import EVENTS
 from tests.broker_sample import broker_sample
 from tests.cli.conftest import Run
-from tests.groups.logs import commit, plain
+from tests.timeline.logs import commit, plain
 
 GROUP = "kpy__tansu__group-range.pcap"
 BASE = ["event", "group", "time", "source", "number", "packet"]

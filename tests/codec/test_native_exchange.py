@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from coordwire import Connection, kafka_endpoints, limits
+from coordwire import Connection, limits
 from coordwire._speedups import native
-from coordwire.events import RequestReceived, ResponseReceived, SentRequest
+from coordwire.connection import kafka
+from coordwire.connection.events import RequestReceived, ResponseReceived, SentRequest
+from coordwire.connection.receive_buffer import ReceiveBuffer
 from coordwire.frames import encode_request, encode_response, request_framer, response_framer
 from coordwire.messages import (
     ApiVersionsRequest,
@@ -21,7 +23,6 @@ from coordwire.messages import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from coordwire.receive_buffer import ReceiveBuffer
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native engine isn't built, or Python is forced")
 
@@ -29,7 +30,7 @@ HEARTBEAT = HeartbeatRequest(group_id="payments", generation_id=3, member_id="m"
 REQUEST = encode_request(HEARTBEAT, version=4, correlation_id=7, client_id="till-3")
 RESPONSE = encode_response(HeartbeatResponse(error_code=27), version=4, correlation_id=7)
 SENT = SentRequest(HEARTBEAT, 12, 4, 7)
-exchange: Any = kafka_endpoints._exchange
+exchange: Any = kafka._exchange
 
 
 def holding(data: bytes, *, ended: bool = False) -> ReceiveBuffer:

@@ -15,6 +15,14 @@ from random import Random
 
 from coordwire.codec import Message
 from coordwire.coordinator import ConsumerGroupConfig, CoordinatorConfig
+from coordwire.designs.simulator import PlannedFault, World, random_faults
+from coordwire.designs.simulator.kafka import (
+    ClassicClient,
+    Cluster,
+    ConsumerClient,
+    GroupClient,
+    GroupClientConfig,
+)
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -24,8 +32,6 @@ from coordwire.messages import (
     OffsetCommitRequest,
     SyncGroupRequest,
 )
-from coordwire.simulator import PlannedFault, World, random_faults
-from coordwire.simulator.kafka import ClassicClient, Cluster, ConsumerClient, GroupClient, GroupClientConfig
 from tests.coordinator.invariants import CHECKERS, Violation, WatchedShard
 from tests.coordinator.invariants.clients import OwnersOfClients, check_converged
 

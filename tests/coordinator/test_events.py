@@ -13,16 +13,6 @@ from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.consumer_states import ConsumerGroupState
 from coordwire.enums import ErrorCode
-from coordwire.group_events import (
-    GroupConverted,
-    GroupEvent,
-    MemberJoined,
-    MemberLeft,
-    OffsetCommitted,
-    RebalanceBegan,
-    RebalanceEnded,
-    TransactionStep,
-)
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
     HeartbeatRequest,
@@ -34,12 +24,22 @@ from coordwire.messages import (
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
+from coordwire.timeline.events import (
+    GroupConverted,
+    GroupEvent,
+    MemberJoined,
+    MemberLeft,
+    OffsetCommitted,
+    RebalanceBegan,
+    RebalanceEnded,
+    TransactionStep,
+)
 from coordwire.timeline.from_shard import ShardTimeline
 from tests.coordinator.histories import START, Replayer
 from tests.coordinator.kept import read_kept
 from tests.coordinator.settings import settings
 from tests.coordinator.test_shard import ORDERS, Desk, commit, stable_group
-from tests.groups.script import subscription
+from tests.timeline.script import subscription
 
 MS = 1_000_000
 HISTORIES = 45

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordwire.group_events import MemberLeft, RebalanceEnded
-from coordwire.groups import timeline
+from coordwire.timeline import timeline
+from coordwire.timeline.events import MemberLeft, RebalanceEnded
 from tests.coordinator.stories.compare import EXCUSES
 from tests.coordinator.stories.faults import EVENT_FAULTS, RULE_FAULTS, found_by_event, found_by_rule
 from tests.coordinator.stories.scripts import KINDS, Story, play

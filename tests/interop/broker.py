@@ -20,7 +20,7 @@ from types import TracebackType
 
 from coordwire import Connection, Role
 from coordwire.codec import Message
-from coordwire.events import ResponseReceived
+from coordwire.connection.events import ResponseReceived
 from coordwire.messages import ApiVersionsRequest
 from tests.interop.maven import COMPLETE, Project, Unavailable, jars
 

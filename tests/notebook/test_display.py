@@ -18,8 +18,6 @@ from coordwire.capture import Capture
 from coordwire.capture.entries import FrameEntry
 from coordwire.codec import Struct
 from coordwire.errors import Malformed, UnreadableRange
-from coordwire.group_events import Assignment, GroupEvent, Moved, RebalanceEnded, TopicPartition
-from coordwire.groups import RebalanceBegan, timeline
 from coordwire.messages import (
     AlterConfigsRequest,
     AlterUserScramCredentialsRequest,
@@ -37,6 +35,8 @@ from coordwire.messages.fetch import FetchableTopicResponse, PartitionData
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.notebook import display_tree, html, mimebundle, show, text
 from coordwire.testing import strategies
+from coordwire.timeline import RebalanceBegan, timeline
+from coordwire.timeline.events import Assignment, GroupEvent, Moved, RebalanceEnded, TopicPartition
 
 CAPTURES = Path(__file__).parents[1] / "data" / "captures"
 EVIL = "</td></style><script>alert(1)</script>\"'><img src=x onerror=alert(1)>\x1b[31m\u202e\0&amp;"

@@ -11,11 +11,11 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
 from coordwire.errors import UnreadableRange
-from coordwire.groups.coordinator_log import CoordinatorRecord, Marker, read_file
-from coordwire.groups.log_files import find_files as find_logs
 from coordwire.records import batches
 from coordwire.spark.options import Options
 from coordwire.spark.readers.dispatch import SOURCES, plan, read
+from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, Marker, read_file
+from coordwire.timeline.from_log.log_files import find_files as find_logs
 from tests.broker_sample import SAMPLE, unpack
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
-from coordwire.groups.coordinator_log import CoordinatorRecord, read_records
 from coordwire.logs import LogRecord, encode_log_record, find_record
 from coordwire.records import Record, batches, encode_batch
 from coordwire.spark.options import Options
 from coordwire.spark.readers import disk_lag
 from coordwire.spark.readers.dispatch import SOURCES, SourceDefinition, plan, read
 from coordwire.spark.readers.log_copies import CopiedSegment, LogCopy
+from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, read_records
 from tests.broker_sample import broker_sample
 from tests.spark import plain
 from tests.spark.data import START

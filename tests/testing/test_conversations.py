@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from coordwire import Connection, Role, decode_request, decode_response
 from coordwire.capture import Capture
 from coordwire.capture.entries import FrameEntry
-from coordwire.events import RequestReceived
-from coordwire.groups import (
+from coordwire.connection.events import RequestReceived
+from coordwire.messages import HeartbeatRequest, JoinGroupRequest
+from coordwire.testing import made_capture, strategies
+from coordwire.testing.strategies import GroupConversation
+from coordwire.timeline import (
     ErrorMet,
     MemberJoined,
     MemberLeft,
@@ -23,9 +26,6 @@ from coordwire.groups import (
     Unanswered,
     timeline,
 )
-from coordwire.messages import HeartbeatRequest, JoinGroupRequest
-from coordwire.testing import made_capture, strategies
-from coordwire.testing.strategies import GroupConversation
 
 from .test_strategies import drawn, least
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, assert_never, assert_type
 import coordwire
 from coordwire import Connection, RequestFrame, ResponseFrame, Role, is_response_to
 from coordwire.codec import Message, Request, Response
-from coordwire.events import (
+from coordwire.connection.events import (
     ConnectionClosed,
     ConnectionFailed,
     FrameRefused,

@@ -1,7 +1,7 @@
 /* The steps of a Kafka connection, each in one call: the next request or response as an event, a request or a
    response as bytes.
 
-   Strategy: an Exchange knows the classes that coordwire.kafka_endpoints uses, and keeps no connection: a call gets
+   Strategy: an Exchange knows the classes that coordwire.connection.kafka uses, and keeps no connection: a call gets
    the receive buffer and what waits. It reads the frame in place, makes the event by the offsets of its slots, and
    only then changes the buffer and what waits. Rules: what is uncommon is left to the Python code, with nothing
    changed: the requests that may change a connection's state (SaslHandshake) or have no answer (Produce), frames

@@ -36,7 +36,7 @@ from coordwire.broker.harness.topic_making import make_topic
 from coordwire.broker.harness.traffic import Traffic
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.thread import BrokerThread
-from coordwire.message_names import suggestion
+from coordwire.codec.names import suggestion
 
 __all__ = ["Kafka"]
 
@@ -183,8 +183,8 @@ class Kafka:
             raise AssertionError("never awaited: " + ", ".join(unawaited))
 
     def timeline(self) -> list[Any]:
-        """What happened to groups, as `coordwire.groups.timeline` gives it."""
-        from coordwire.groups import timeline
+        """What happened to groups, as `coordwire.timeline.timeline` gives it."""
+        from coordwire.timeline import timeline
 
         return list(timeline(self.traffic.entries()))
 

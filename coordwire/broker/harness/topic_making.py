@@ -9,8 +9,8 @@ from coordwire.broker.cluster_state import ClusterState
 from coordwire.broker.handlers import ApiCall
 from coordwire.broker.handlers.topics_api import create_topics
 from coordwire.broker.settings import TOPIC_SETTINGS
+from coordwire.codec.names import suggestion
 from coordwire.enums import ErrorCode
-from coordwire.message_names import suggestion
 from coordwire.messages import CreateTopicsRequest
 from coordwire.messages.create_topics import CreatableTopic, CreatableTopicConfig
 

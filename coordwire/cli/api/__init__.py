@@ -25,7 +25,7 @@ from coordwire.cli.api.field_docs import about, possible_errors, rows, versions
 from coordwire.cli.api.version_layout import layout, layout_text
 from coordwire.cli.inputs import failure, shown
 from coordwire.codec import Message
-from coordwire.message_names import suggestion
+from coordwire.codec.names import suggestion
 from coordwire.messages.keys import FACTS
 
 Form = dict[str, Any]

@@ -37,9 +37,9 @@ from coordwire.cli.filtering.language import (
 )
 from coordwire.cli.filtering.patterns import Pattern, PatternError
 from coordwire.cli.filters import DAY, Moment, api, moment
+from coordwire.codec.names import suggestion
 from coordwire.dialects.grammar import CALLS
 from coordwire.enums import ErrorCode
-from coordwire.message_names import suggestion
 
 Condition = Callable[[EntryFields], bool]
 Test = Callable[[Any], bool]

@@ -27,10 +27,10 @@ from coordwire.cli.filters import groups, members
 from coordwire.cli.topic_names import TopicNames
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.entities import entity_values
+from coordwire.codec.names import suggestion
 from coordwire.dialects.grammar import CALLS
 from coordwire.enums import enum_of, meaning
 from coordwire.errors import UnreadableRange
-from coordwire.message_names import suggestion
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.messages.keys import FACTS

@@ -13,16 +13,16 @@ __all__ = ["TABLES_OF_CAPTURES", "TablesFormat"]
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+from coordwire._display import counted
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.cli.local_tables.owned_files import OwnedFiles
-from coordwire.group_events import GroupEvent
-from coordwire.groups.capture_timeline import Timeline
-from coordwire.quantities import counted
 from coordwire.spark.columns import TABLES
 from coordwire.spark.readers.captures import bad_of
 from coordwire.spark.readers.frame_rows import ErrorRows, FrameRows, row_size
 from coordwire.spark.readers.group_stories import STORIES, event_row, event_table
 from coordwire.spark.readers.rows import quarantine_row
+from coordwire.timeline.events import GroupEvent
+from coordwire.timeline.from_wire.capture_timeline import Timeline
 
 TABLES_OF_CAPTURES = ("frames", "errors", *STORIES, "quarantine")
 EVENT = 300

@@ -1,6 +1,6 @@
 """`coordwire offsets`: what coordinators wrote to their logs.
 
-Strategy: `coordwire.groups` gives the records of each segment and brings transactions and their markers
+Strategy: `coordwire.timeline` gives the records of each segment and brings transactions and their markers
 together; a filter selects, a format writes. Rules: what can't be read is in the output and on standard error,
 and the status is 1; a record of a type or version that isn't known is shown with its bytes and no error; a
 file that the system refuses costs only itself, and the status is 2.
@@ -20,10 +20,10 @@ from coordwire.cli.inputs import failure, note, shown
 from coordwire.cli.name_patterns import Find, Names
 from coordwire.cli.survey import Survey
 from coordwire.errors import CodecUnavailable, UnreadableRange, counted
-from coordwire.groups.compaction import decide, latest
-from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker
-from coordwire.groups.log_files import LogFile, find_files
 from coordwire.logs import TOPICS
+from coordwire.timeline.from_log.compaction import decide, latest
+from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem, Marker
+from coordwire.timeline.from_log.log_files import LogFile, find_files
 
 MS = 1_000_000
 

@@ -18,8 +18,8 @@ from coordwire.cli.deep import embedded
 from coordwire.codec import Message
 from coordwire.embedded import Embedded, open_embedded
 from coordwire.errors import UnreadableRange
-from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker
 from coordwire.jsonform import to_json
+from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem, Marker
 
 MS = 1_000_000
 

@@ -21,8 +21,8 @@ from coordwire.cli.tree import STYLES
 from coordwire.codec import Message
 from coordwire.embedded import Embedded, open_embedded
 from coordwire.errors import UnreadableRange, counted
-from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker
 from coordwire.messages import ConsumerProtocolAssignment
+from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem, Marker
 
 MS = 1_000_000
 CHUNK = 200

@@ -20,7 +20,7 @@ from coordwire.cli import Failure
 from coordwire.cli.termination import terminable
 
 if TYPE_CHECKING:
-    from coordwire.simulator import PlannedFault
+    from coordwire.designs.simulator import PlannedFault
 
 __all__ = ["configure", "run"]
 
@@ -55,8 +55,8 @@ def run(options: argparse.Namespace) -> int:
         raise Failure("simulate: --pcap: this design speaks to ZooKeeper alone, whose messages are not kept")
     from coordwire.cli.simulate.simulation_story import lines
     from coordwire.cli.tree import output
-    from coordwire.simulator.faults import parse_time
-    from coordwire.simulator.runs import simulate
+    from coordwire.designs.simulator.faults import parse_time
+    from coordwire.designs.simulator.runs import simulate
 
     duration = parse_time(options.duration)
     if duration is None or not 0 < duration <= MOST_MS:
@@ -99,9 +99,9 @@ def _capture(path: Path | None) -> Iterator[BinaryIO | None]:
 
 
 def _plan(options: argparse.Namespace, duration: int) -> list[PlannedFault]:
+    from coordwire.designs.simulator import parse_faults
+    from coordwire.designs.simulator.runs import comparable_faults
     from coordwire.errors import Malformed
-    from coordwire.simulator import parse_faults
-    from coordwire.simulator.runs import comparable_faults
 
     text = options.faults
     if text is None:

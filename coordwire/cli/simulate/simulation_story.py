@@ -10,12 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
+from coordwire._display import duration
 from coordwire.cli.inputs import shown
 from coordwire.cli.message_lines import Pieces
 from coordwire.cli.timeline.timeline_words import count, ranges
-from coordwire.group_events import TopicPartition
-from coordwire.quantities import duration
-from coordwire.simulator.runs import OwnershipRebalance, OwnershipSpell, RunMeasures, RunNote, SimulatedRun
+from coordwire.designs.simulator.runs import (
+    OwnershipRebalance,
+    OwnershipSpell,
+    RunMeasures,
+    RunNote,
+    SimulatedRun,
+)
+from coordwire.timeline.events import TopicPartition
 
 __all__ = ["lines"]
 

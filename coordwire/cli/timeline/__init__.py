@@ -18,7 +18,7 @@ from coordwire.cli.name_patterns import Find, Names
 from coordwire.cli.survey import Survey
 from coordwire.cli.timeline.timeline_inputs import TimelineInputs
 from coordwire.dialects.grammar import Dialect
-from coordwire.group_events import (
+from coordwire.timeline.events import (
     ErrorMet,
     GroupEvent,
     MemberLeft,

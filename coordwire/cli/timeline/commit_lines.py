@@ -13,7 +13,7 @@ from coordwire.cli.inputs import shown
 from coordwire.cli.message_lines import Pieces
 from coordwire.cli.timeline.event_lines import EventLines
 from coordwire.cli.timeline.timeline_words import count, error_name, offset_text, ranges
-from coordwire.group_events import GroupEvent, LagMeasured, OffsetCommitted, TopicPartition
+from coordwire.timeline.events import GroupEvent, LagMeasured, OffsetCommitted, TopicPartition
 
 __all__ = ["CommitLine", "CommitLines", "is_position"]
 

@@ -24,7 +24,7 @@ from coordwire.cli.timeline.timeline_words import (
     stamp,
 )
 from coordwire.enums import ErrorCode
-from coordwire.group_events import (
+from coordwire.timeline.events import (
     CoordinatorFound,
     ErrorMet,
     GroupConverted,

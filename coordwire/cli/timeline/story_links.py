@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from coordwire.group_events import (
+from coordwire.timeline.events import (
     GroupEvent,
     HowEnded,
     MemberEnding,

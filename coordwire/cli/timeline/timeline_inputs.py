@@ -35,11 +35,11 @@ from coordwire.cli.inputs import failure, note, open_file, opened, shown
 from coordwire.cli.live import live
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
-from coordwire.group_events import GroupEvent
-from coordwire.groups.capture_timeline import USED_APIS, timeline
-from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem
-from coordwire.groups.log_events import log_timeline, topic_names
-from coordwire.groups.log_files import LogFile, find_files
+from coordwire.timeline.events import GroupEvent
+from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem
+from coordwire.timeline.from_log.log_events import log_timeline, topic_names
+from coordwire.timeline.from_log.log_files import LogFile, find_files
+from coordwire.timeline.from_wire.capture_timeline import USED_APIS, timeline
 
 _Found = Entry | ConnectionEnd
 MOST_APIS = 8

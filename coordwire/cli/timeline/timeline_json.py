@@ -17,8 +17,8 @@ from coordwire.capture.jsonlines import encode, text
 from coordwire.capture.model import format_time
 from coordwire.cli.filters import TimeSpan
 from coordwire.enums import ErrorCode
-from coordwire.group_events import EVENTS, GroupEvent
-from coordwire.groups.group_totals import GroupStory
+from coordwire.timeline.events import EVENTS, GroupEvent
+from coordwire.timeline.totals import GroupStory
 
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
 

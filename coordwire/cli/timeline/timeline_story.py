@@ -31,7 +31,7 @@ from coordwire.cli.timeline.timeline_words import (
 )
 from coordwire.cli.timeline.verdict import verdict
 from coordwire.enums import ErrorCode
-from coordwire.group_events import (
+from coordwire.timeline.events import (
     ErrorMet,
     GroupEvent,
     LagMeasured,
@@ -41,7 +41,7 @@ from coordwire.group_events import (
     TransactionStep,
     Unanswered,
 )
-from coordwire.groups.group_totals import GroupStory
+from coordwire.timeline.totals import GroupStory
 
 if TYPE_CHECKING:
     from rich.text import Text

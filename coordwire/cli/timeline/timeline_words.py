@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from coordwire.capture.model import format_time
 from coordwire.cli.inputs import shown
 from coordwire.enums import ErrorCode
-from coordwire.group_events import (
+from coordwire.timeline.events import (
     Cause,
     GroupEvent,
     Leaving,

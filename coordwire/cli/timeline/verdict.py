@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from coordwire.cli.timeline.timeline_words import COMES, GOES, count, duration
-from coordwire.group_events import Cause
-from coordwire.groups.group_totals import GroupStory
+from coordwire.timeline.events import Cause
+from coordwire.timeline.totals import GroupStory
 
 __all__ = ["verdict"]
 

@@ -20,9 +20,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from coordwire._display import counted
 from coordwire.capture.jsonlines import text
 from coordwire.errors import CoordwireError
-from coordwire.quantities import counted
 from coordwire.segments.names import live_path
 from coordwire.spark.pipeline.notes import Manifest, Notes, load
 from coordwire.spark.pipeline.output import Output

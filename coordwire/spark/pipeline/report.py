@@ -12,7 +12,7 @@ __all__ = ["page"]
 from datetime import UTC, datetime
 
 from coordwire import __version__
-from coordwire.quantities import counted, duration, size
+from coordwire._display import counted, duration, size
 from coordwire.spark.pipeline import report_errors, report_groups
 from coordwire.spark.pipeline.engine import TableRows
 from coordwire.spark.pipeline.escaping import escaped

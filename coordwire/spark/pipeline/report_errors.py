@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from coordwire._display import clock, counted, day, size
 from coordwire.enums import ErrorCode
-from coordwire.quantities import clock, counted, day, size
 from coordwire.spark.pipeline import plots
 from coordwire.spark.pipeline.summary import PipelineSummary
 

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from coordwire.quantities import clock, counted, day, duration
+from coordwire._display import clock, counted, day, duration
 from coordwire.spark.pipeline import plots
 from coordwire.spark.pipeline.escaping import escaped
 from coordwire.spark.pipeline.plots import TimeBar

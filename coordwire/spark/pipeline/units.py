@@ -241,10 +241,10 @@ class _Work:
         from coordwire.capture.body_text import body_text
         from coordwire.codec.entities import entity_values
         from coordwire.codec.transcriber import HAS_CODES
-        from coordwire.groups.capture_timeline import Timeline
         from coordwire.spark.readers.captures import read_frames, wanted
         from coordwire.spark.readers.frame_rows import ERROR_SIZE, ErrorRows
         from coordwire.spark.readers.group_stories import STORIES, EventRows
+        from coordwire.timeline.from_wire.capture_timeline import Timeline
         from coordwire.versions import api_name
 
         timeline = Timeline()

@@ -1,8 +1,8 @@
 """A segment of a coordinator's log: its records by name, and what couldn't be read.
 
-Strategy: `coordwire.groups.coordinator_log` reads and names; here its values become rows. Segments of these
-logs are small and are read whole. Rules: a record that isn't known or was refused is a row with its bytes and
-the reason; a transaction's end is a row with `marker`; key and value are there as `coordwire offsets` shows
+Strategy: `coordwire.timeline.from_log` reads and names; here its values become rows. Segments of these logs
+are small and are read whole. Rules: a record that isn't known or was refused is a row with its bytes and the
+reason; a transaction's end is a row with `marker`; key and value are there as `coordwire offsets` shows
 them, secrets included in its rules.
 """
 
@@ -19,13 +19,6 @@ from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.redact import redact
 from coordwire.codec import Message
 from coordwire.errors import CorruptBatch, UnreadableRange
-from coordwire.groups.coordinator_log import (
-    CoordinatorRecord,
-    LogItem,
-    Marker,
-    guess_log,
-    read_records,
-)
 from coordwire.jsonform import to_json
 from coordwire.logs import TOPICS, Log
 from coordwire.spark.columns import OFFSETS, arrow_schema
@@ -34,6 +27,13 @@ from coordwire.spark.readers.files import File, open_bytes
 from coordwire.spark.readers.origins import Origins
 from coordwire.spark.readers.parts import Part, segment_parts
 from coordwire.spark.readers.rows import KEPT, Bad, Builder
+from coordwire.timeline.from_log.coordinator_log import (
+    CoordinatorRecord,
+    LogItem,
+    Marker,
+    guess_log,
+    read_records,
+)
 
 if TYPE_CHECKING:
     import pyarrow

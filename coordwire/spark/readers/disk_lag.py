@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from coordwire.capture.jsonlines import text
 from coordwire.codec import Message
 from coordwire.errors import CorruptBatch, UnreadableRange
-from coordwire.groups.compaction import latest
-from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, read_records
 from coordwire.records import RecordBatch, batches
 from coordwire.segments.indexes import OffsetIndex
 from coordwire.spark.columns import LAG, arrow_schema
@@ -29,6 +27,8 @@ from coordwire.spark.readers.files import open_bytes
 from coordwire.spark.readers.log_copies import LagInputs, LogCopy
 from coordwire.spark.readers.parts import Part
 from coordwire.spark.readers.rows import Bad, Builder
+from coordwire.timeline.from_log.compaction import latest
+from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem, read_records
 
 if TYPE_CHECKING:
     import pyarrow

@@ -1,6 +1,6 @@
 """What happened to groups, as rows: from a capture's entries, or from the segments of a coordinator's log.
 
-Strategy: `coordwire.groups` yields the events; each goes to the table that it belongs to, its attributes
+Strategy: `coordwire.timeline` yields the events; each goes to the table that it belongs to, its attributes
 under the columns' names. Rules: a timeline is of one capture (rotated files joined), and for one partition of
 `__consumer_offsets` with all of its segments, in their order.
 """
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire.capture.jsonlines import text
 from coordwire.errors import UnreadableRange
-from coordwire.group_events import EVENTS, GroupEvent, LagMeasured, OffsetCommitted
-from coordwire.groups.coordinator_log import LogItem, read_records
-from coordwire.groups.log_events import log_timeline
 from coordwire.spark.columns import TABLES, arrow_schema
 from coordwire.spark.readers.files import open_bytes
 from coordwire.spark.readers.rows import FEW, Builder, microseconds
+from coordwire.timeline.events import EVENTS, GroupEvent, LagMeasured, OffsetCommitted
+from coordwire.timeline.from_log.coordinator_log import LogItem, read_records
+from coordwire.timeline.from_log.log_events import log_timeline
 
 if TYPE_CHECKING:
     import pyarrow

@@ -19,7 +19,7 @@ from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.group_events import (
+from coordwire.timeline.events import (
     Cause,
     GroupConverted,
     GroupEvent,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coordwire.coordinator.listener import Because
-from coordwire.group_events import GroupEvent, OffsetCommitted, TransactionStep
 from coordwire.messages import OffsetCommitKey
+from coordwire.timeline.events import GroupEvent, OffsetCommitted, TransactionStep
 from coordwire.timeline.from_shard.rebalances import Rebalances
 
 __all__ = ["NO_PRODUCER", "ShardCommits"]

@@ -18,16 +18,6 @@ from coordwire.coordinator.listener import Because
 from coordwire.coordinator.model.consumer_member import LEFT_FOR_NOW
 from coordwire.coordinator.model.consumer_states import MemberState
 from coordwire.coordinator.topics import TopicsImage
-from coordwire.group_events import (
-    Cause,
-    GroupConverted,
-    GroupEvent,
-    Kind,
-    Leaving,
-    MemberJoined,
-    MemberLeft,
-    TopicPartition,
-)
 from coordwire.logs import LogRecord
 from coordwire.messages import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -38,6 +28,16 @@ from coordwire.messages import (
     OffsetCommitKey,
 )
 from coordwire.messages.consumer_group_records import TopicPartitions
+from coordwire.timeline.events import (
+    Cause,
+    GroupConverted,
+    GroupEvent,
+    Kind,
+    Leaving,
+    MemberJoined,
+    MemberLeft,
+    TopicPartition,
+)
 from coordwire.timeline.from_shard.rebalances import Rebalances, UnderWay
 
 __all__ = ["ConsumerGroups"]

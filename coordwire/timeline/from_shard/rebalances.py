@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coordwire.group_events import (
+from coordwire.timeline.events import (
     Assignment,
     Cause,
     GroupEvent,

@@ -21,8 +21,8 @@ from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.topics import TopicsImage
-from coordwire.group_events import GroupEvent
 from coordwire.messages import OffsetCommitKey
+from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_shard.classic_groups import ClassicGroups
 from coordwire.timeline.from_shard.commits import ShardCommits
 from coordwire.timeline.from_shard.consumer_groups import ConsumerGroups

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from coordwire import Connection
 from coordwire.codec import Message
-from coordwire.events import ResponseReceived
+from coordwire.connection.events import ResponseReceived
 from coordwire.messages import (
     CreateAclsRequest,
     CreateTopicsRequest,

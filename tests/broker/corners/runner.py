@@ -12,8 +12,8 @@ from uuid import UUID
 from coordwire import Connection, decode_response
 from coordwire.codec import Message
 from coordwire.codec.entities import entity_places
+from coordwire.connection.events import ConnectionClosed, ResponseReceived
 from coordwire.errors import CoordwireError
-from coordwire.events import ConnectionClosed, ResponseReceived
 from coordwire.messages import find_message
 from tests.broker.corners.normal_form import Ids, kind_of, normal_form
 from tests.broker.corners.script import Ask, Case, Raw, Receive

@@ -12,8 +12,8 @@ from typing import Any
 
 from coordwire import Connection
 from coordwire.codec import Message
+from coordwire.connection.events import ResponseReceived
 from coordwire.enums import ErrorCode
-from coordwire.events import ResponseReceived
 from coordwire.messages import (
     OffsetFetchRequest,
 )

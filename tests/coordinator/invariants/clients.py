@@ -9,9 +9,9 @@ from coordwire.coordinator import ShardStatus
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.classic_states import GroupState
 from coordwire.coordinator.model.consumer_states import ConsumerGroupState
-from coordwire.simulator import World
-from coordwire.simulator.kafka import ClassicClient, Cluster, GroupClient
-from coordwire.simulator.kafka.classic_client import assigned
+from coordwire.designs.simulator import World
+from coordwire.designs.simulator.kafka import ClassicClient, Cluster, GroupClient
+from coordwire.designs.simulator.kafka.classic_client import assigned
 from tests.coordinator.invariants.watch import Violation, WatchedShard
 
 __all__ = ["OwnersOfClients", "check_converged"]

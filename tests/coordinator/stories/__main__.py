@@ -11,8 +11,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 
-from coordwire.group_events import GroupEvent, LagMeasured, OffsetCommitted
-from coordwire.groups import timeline
+from coordwire.timeline import timeline
+from coordwire.timeline.events import GroupEvent, LagMeasured, OffsetCommitted
 from tests.coordinator.stories.compare import EXCUSES
 from tests.coordinator.stories.scripts import Story, play
 

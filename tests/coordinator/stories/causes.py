@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from coordwire.group_events import Cause, RebalanceBegan, RebalanceEnded
+from coordwire.timeline.events import Cause, RebalanceBegan, RebalanceEnded
 from tests.coordinator.stories.events import MS, at
 from tests.coordinator.stories.excuses import UNWRITTEN
 

@@ -28,7 +28,7 @@ from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from tests.coordinator.stories.world import Connection, World, names
-from tests.groups.script import assignment, subscription
+from tests.timeline.script import assignment, subscription
 
 __all__ = ["ClassicClient", "Client", "ConsumerClient"]
 

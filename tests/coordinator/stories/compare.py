@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from coordwire.group_events import (
+from coordwire.timeline.events import (
     Cause,
     GroupEvent,
     MemberJoined,

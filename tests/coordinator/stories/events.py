@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from coordwire.group_events import GroupEvent, MemberJoined, MemberLeft, RebalanceBegan, RebalanceEnded
+from coordwire.timeline.events import GroupEvent, MemberJoined, MemberLeft, RebalanceBegan, RebalanceEnded
 
 __all__ = ["MS", "GroupStory", "apart", "at", "kind_at", "ns", "story"]
 

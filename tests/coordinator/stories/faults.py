@@ -17,14 +17,14 @@ from dataclasses import replace
 from typing import Any, Literal
 from unittest.mock import patch
 
-from coordwire.group_events import Cause, GroupEvent, MemberJoined, MemberLeft, RebalanceEnded
-from coordwire.groups import timeline
-from coordwire.groups.classic import ClassicGroup
-from coordwire.groups.group import Group
-from coordwire.groups.mixed import ConsumerGroup
-from coordwire.groups.modern_silence import ModernSilence
-from coordwire.groups.rebalance import Why
-from coordwire.groups.reconciliation import Reconciliation
+from coordwire.timeline import timeline
+from coordwire.timeline.events import Cause, GroupEvent, MemberJoined, MemberLeft, RebalanceEnded
+from coordwire.timeline.from_wire.classic import ClassicGroup
+from coordwire.timeline.from_wire.migrating_group import ConsumerGroup
+from coordwire.timeline.from_wire.modern_silence import ModernSilence
+from coordwire.timeline.from_wire.reconciliation import Reconciliation
+from coordwire.timeline.group import Group
+from coordwire.timeline.rebalance import Why
 from tests.coordinator.stories.compare import KEEPS_GENERATION
 from tests.coordinator.stories.scripts import LENGTH, Story, play
 from tests.coordinator.stories.world import MS, START
@@ -149,10 +149,10 @@ def _unknown(*args: Any, **named: Any) -> Why:
 
 RULE_FAULTS: dict[str, tuple[object, str, Any]] = {
     "causes of JoinGroups are forgotten": (
-        sys.modules["coordwire.groups.classic_joins"], "of_join", _unknown,
+        sys.modules["coordwire.timeline.from_wire.classic_joins"], "of_join", _unknown,
     ),
     "causes of first heartbeats are forgotten": (
-        sys.modules["coordwire.groups.modern"], "of_first_heartbeat", _unknown,
+        sys.modules["coordwire.timeline.from_wire.modern"], "of_first_heartbeat", _unknown,
     ),
     "a classic member that is unknown stays": (ClassicGroup, "_unknown", _nothing),
     "members that a generation doesn't list stay": (ClassicGroup, "_drop_missing", _nothing),

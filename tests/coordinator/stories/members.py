@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.group_events import GroupEvent, MemberLeft
+from coordwire.timeline.events import GroupEvent, MemberLeft
 from tests.coordinator.stories.causes import Difference
 from tests.coordinator.stories.events import MS, apart, at, kind_at, ns, story
 from tests.coordinator.stories.excuses import (

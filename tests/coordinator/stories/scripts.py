@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from coordwire.coordinator import ConsumerGroupConfig, CoordinatorConfig
-from coordwire.group_events import GroupEvent
+from coordwire.timeline.events import GroupEvent
 from tests.coordinator.stories.clients import ClassicClient, Client, ConsumerClient
 from tests.coordinator.stories.compare import Comparison
 from tests.coordinator.stories.world import World

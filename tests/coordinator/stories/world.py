@@ -26,7 +26,6 @@ from coordwire.coordinator import (
     TopicsImage,
 )
 from coordwire.enums import ErrorCode
-from coordwire.group_events import GroupEvent
 from coordwire.logs import LogRecord
 from coordwire.messages import (
     DescribeConfigsRequest,
@@ -36,6 +35,7 @@ from coordwire.messages import (
 )
 from coordwire.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsResult
 from coordwire.messages.metadata import MetadataResponseTopic
+from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_shard import ShardTimeline
 
 __all__ = ["MS", "START", "Connection", "World"]

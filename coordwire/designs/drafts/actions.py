@@ -1,0 +1,96 @@
+"""What a machine wants done, as values, and the partitions that it speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from coordwire.codec import Message
+from coordwire.connection.events import RequestReceived
+from coordwire.designs.drafts.zookeeper_operations import Operation
+
+__all__ = [
+    "Action",
+    "AskZooKeeper",
+    "Connect",
+    "Disconnect",
+    "DraftPartition",
+    "EndSession",
+    "FetchersStarted",
+    "FetchersStopped",
+    "Noted",
+    "Send",
+]
+
+
+class DraftPartition(NamedTuple):
+    """A partition as a design names it: by its number, or as "broker-partition" in drafts 1 and 2."""
+
+    topic: str
+    partition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """Open a connection; the answer is `opened`, or `closed` if it cannot be."""
+
+    connection: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send a message over a connection. answers: the request, where it is a response."""
+
+    connection: int
+    message: Message
+    answers: RequestReceived | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnect:
+    """Close a connection. Nothing more of it reaches the machine."""
+
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskZooKeeper:
+    """Send these operations in order; `zookeeper_reply` with this number gives their outcomes."""
+
+    number: int
+    operations: tuple[Operation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EndSession:
+    """Close the ZooKeeper session: the process ends in an orderly way."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchersStarted:
+    """The consumer reads these partitions from here on, and owns them. Each with where it begins."""
+
+    partitions: Mapping[DraftPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class FetchersStopped:
+    """The consumer reads these partitions no more. Each with how far it came."""
+
+    partitions: Mapping[DraftPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What a process writes to its log. name: a class of events ("ConsumerRebalanceFailedException")."""
+
+    name: str
+    text: str = ""
+
+
+Action: TypeAlias = (
+    Connect | Send | Disconnect | AskZooKeeper | EndSession | FetchersStarted | FetchersStopped | Noted
+)

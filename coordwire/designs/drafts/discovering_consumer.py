@@ -1,0 +1,200 @@
+"""A consumer of drafts 1 and 2 up to its registration: it finds the coordinator by asking known brokers.
+
+Source: "On Consumer Startup" of the first draft, and section 7 of the detailed design. Strategy: one
+connection to a known broker, then one to the coordinator; whatever ends one of them early leads back to the
+next broker. Rules: the coordinator sends the requests from then on. A consumer that receives nothing for its
+time rediscovers the coordinator. Fetchers are what `FetchersStarted` and `FetchersStopped` say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from coordwire.codec import Message
+from coordwire.connection.events import RequestReceived, ResponseReceived
+from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted, FetchersStopped
+from coordwire.designs.drafts.draft_settings import BrokerAddress
+from coordwire.designs.drafts.machine import Machine
+
+__all__ = ["ConsumerState", "DiscoveringConsumer"]
+
+_SILENCE = "silence"
+_RETRY = "retry"
+
+
+class ConsumerState(Enum):
+    """Where a consumer is in its life."""
+
+    NEW = "new"
+    CONNECTING = "connecting to a known broker"
+    ASKING = "asking for the coordinator"
+    WAITING = "waiting before the next attempt"
+    REACHING = "connecting to the coordinator"
+    REGISTERING = "waiting to be accepted"
+    REGISTERED = "registered"
+    CLOSED = "closed"
+
+
+class DiscoveringConsumer(Machine):
+    """What consumers of drafts 1 and 2 have in common. known: the brokers of the properties file."""
+
+    def __init__(self, known: Mapping[int, BrokerAddress], silence_ms: int, retry_ms: int, now: int) -> None:
+        super().__init__(now=now)
+        self.state = ConsumerState.NEW
+        self.cluster = dict(known)
+        self.owned: dict[DraftPartition, int] = {}
+        """What it owns (the topic registry), each with how far it has consumed."""
+        self.fetching = False
+        self._known = dict(known)
+        self._silence_ms = silence_ms
+        self._retry_ms = retry_ms
+        self._connection: int | None = None
+
+    # --- what each draft has of its own ---
+
+    def choose_broker(self) -> BrokerAddress | None:
+        """The broker to ask next; None if all of them were tried."""
+        raise NotImplementedError
+
+    def discovery_request(self) -> Message:
+        raise NotImplementedError
+
+    def registration(self) -> Message:
+        raise NotImplementedError
+
+    def on_no_broker(self) -> None:
+        """All known brokers were tried in vain."""
+
+    def on_lost(self) -> None:
+        """The coordinator is gone, or counts as such."""
+
+    # --- discovery ---
+
+    def on_start(self) -> None:
+        self.discover()
+
+    def discover(self) -> None:
+        """consumerStartup, step 1."""
+        self._leave_connection()
+        address = self.choose_broker()
+        if address is None:
+            self.on_no_broker()
+            return
+        self.state = ConsumerState.CONNECTING
+        self._connection = self.connect(*address)
+        self._expect_sound()
+
+    def retry(self) -> None:
+        """Ask again after a while."""
+        self._leave_connection()
+        self.state = ConsumerState.WAITING
+        self.after(_RETRY, self._retry_ms, self.discover)
+
+    def _leave_connection(self) -> None:
+        self.cancel_timer(_SILENCE)
+        self.cancel_timer(_RETRY)
+        if self._connection is not None:
+            self.disconnect(self._connection)
+            self._connection = None
+
+    def opened(self, connection: int) -> None:
+        if connection != self._connection:
+            return
+        self._expect_sound()
+        if self.state is ConsumerState.CONNECTING:
+            self.state = ConsumerState.ASKING
+            self.send(connection, self.discovery_request())
+        elif self.state is ConsumerState.REACHING:
+            self.state = ConsumerState.REGISTERING
+            self.send(connection, self.registration())
+            self.on_registration_sent()
+
+    def on_registration_sent(self) -> None:
+        """The registration is on its way."""
+
+    def closed(self, connection: int) -> None:
+        if connection != self._connection:
+            return
+        self._connection = None
+        self._lost()
+
+    def _lost(self) -> None:
+        """The connection is gone: the next broker, or the coordinator anew."""
+        had = self.state
+        if had in (ConsumerState.REGISTERING, ConsumerState.REGISTERED):
+            self.on_lost()
+        if had is ConsumerState.CLOSED:
+            self._leave_connection()
+        elif had is ConsumerState.CONNECTING:
+            self.discover()
+        else:
+            self.retry()
+
+    def reach_coordinator(
+        self, error_code: int, coordinator_id: int, brokers: Mapping[int, BrokerAddress]
+    ) -> None:
+        """consumerStartup, steps 3 and 4: update the cluster, and connect to the coordinator."""
+        if brokers:
+            self.cluster = dict(brokers)
+        address = self.cluster.get(coordinator_id)
+        if error_code or address is None:
+            self.retry()
+            return
+        self._leave_connection()
+        self.state = ConsumerState.REACHING
+        self._connection = self.connect(*address)
+        self._expect_sound()
+
+    # --- silence ---
+
+    def _expect_sound(self) -> None:
+        self.after(_SILENCE, self._silence_ms, self._fall_silent)
+
+    def _fall_silent(self) -> None:
+        self.note("Silence", self.state.value)
+        self._leave_connection()
+        self._lost()
+
+    # --- what is received ---
+
+    def on_request(self, connection: int, event: RequestReceived) -> None:
+        if connection != self._connection:
+            return
+        self._expect_sound()
+        request: Any = event.request
+        handler = getattr(self, f"_on_{type(request).__name__}", None)
+        if handler is None or self.state is not ConsumerState.REGISTERED:
+            self._out_of_state(connection, request)
+        else:
+            handler(event, request)
+
+    def on_response(self, connection: int, event: ResponseReceived[Any]) -> None:
+        if connection != self._connection:
+            return
+        self._expect_sound()
+        getattr(self, f"_on_{type(event.response).__name__}")(event.response)
+
+    # --- fetchers ---
+
+    def start_fetchers(self, partitions: Mapping[DraftPartition, int]) -> None:
+        self.owned = dict(partitions)
+        self.fetching = True
+        self.do(FetchersStarted(dict(partitions)))
+
+    def stop_fetchers(self) -> None:
+        if self.fetching:
+            self.fetching = False
+            self.do(FetchersStopped(dict(self.owned)))
+
+    def consumed(self, partition: DraftPartition, offset: int) -> None:
+        """The application has consumed a partition up to here."""
+        if partition in self.owned:
+            self.owned[partition] = offset
+
+    def close(self) -> None:
+        """End: no fetchers, no connection."""
+        self.stop_fetchers()
+        self.state = ConsumerState.CLOSED
+        self._leave_connection()

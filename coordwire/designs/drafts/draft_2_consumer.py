@@ -1,0 +1,187 @@
+"""A consumer of the detailed design.
+
+Source: "Kafka Detailed Consumer Coordinator Design", sections 7, 8.5, 10 and 11. Rules of this draft: brokers
+are tried in turn for ever; fetchers stop as soon as the connection is lost, or nothing was heard for the
+session timeout; a refused registration closes the connection and leads back to step 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from coordwire.codec import Message
+from coordwire.connection.events import RequestReceived
+from coordwire.designs.drafts.actions import DraftPartition
+from coordwire.designs.drafts.discovering_consumer import ConsumerState, DiscoveringConsumer
+from coordwire.designs.drafts.draft_settings import BrokerAddress, DraftError
+from coordwire.messages.draft_2 import (
+    Draft2ClusterMetadataRequest,
+    Draft2ClusterMetadataResponse,
+    Draft2PartitionOffset,
+    Draft2PingRequest,
+    Draft2PingResponse,
+    Draft2RegisterConsumerRequest,
+    Draft2RegisterConsumerResponse,
+    Draft2StartFetcherRequest,
+    Draft2StartFetcherResponse,
+    Draft2StopFetcherRequest,
+    Draft2StopFetcherResponse,
+)
+
+__all__ = ["DetailedDesignConsumer", "DetailedDesignConsumerConfig"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetailedDesignConsumerConfig:
+    """A consumer's settings, times in milliseconds."""
+
+    group_id: str
+    consumer_id: str
+    topic_count: str
+    auto_commit: bool = True
+    auto_offset_reset: str = "smallest"
+    session_timeout_ms: int = 6_000
+    retry_backoff_ms: int = 500
+
+
+class DetailedDesignConsumer(DiscoveringConsumer):
+    """One consumer. known: its bootstrap brokers."""
+
+    def __init__(
+        self, config: DetailedDesignConsumerConfig, known: Mapping[int, BrokerAddress], *, now: int = 0
+    ) -> None:
+        super().__init__(known, config.session_timeout_ms, config.retry_backoff_ms, now)
+        self.config = config
+        self._turn = 0
+        self._refused_in_a_row = 0
+        self._shutting_down = False
+        self._last_offsets_sent = False
+        self._out_of_range = False
+
+    # --- startup ---
+
+    def choose_broker(self) -> BrokerAddress | None:
+        """Step 1: round robin; after a round in vain it waits before the next."""
+        if self._refused_in_a_row >= len(self.cluster):
+            self._refused_in_a_row = 0
+            return None
+        self._refused_in_a_row += 1
+        numbers = sorted(self.cluster)
+        self._turn += 1
+        return self.cluster[numbers[(self._turn - 1) % len(numbers)]]
+
+    def on_no_broker(self) -> None:
+        """Step 1.2: it keeps retrying; brokers that it has learnt of may be gone, so it begins with those of
+        its list."""
+        self.note("NoBrokerAvailable", ", ".join(map(str, sorted(self.cluster))))
+        self.cluster = dict(self._known)
+        self.retry()
+
+    def discovery_request(self) -> Message:
+        return Draft2ClusterMetadataRequest()
+
+    def _on_Draft2ClusterMetadataResponse(self, response: Draft2ClusterMetadataResponse) -> None:
+        self._refused_in_a_row = 0
+        self.reach_coordinator(
+            response.error_code, response.coordinator_id,
+            {one.id: BrokerAddress(one.host or "", one.port) for one in response.brokers_info},
+        )  # fmt: skip
+
+    def registration(self) -> Message:
+        config = self.config
+        return Draft2RegisterConsumerRequest(
+            group_id=config.group_id, consumer_id=config.consumer_id, topic_count=config.topic_count,
+            auto_commit=config.auto_commit, auto_offset_rest=config.auto_offset_reset,
+            session_timeout_ms=config.session_timeout_ms,
+        )  # fmt: skip
+
+    def _on_Draft2RegisterConsumerResponse(self, response: Draft2RegisterConsumerResponse) -> None:
+        """Step 5: go on, or close and go back to step 1."""
+        if response.error_code:
+            self.note("RegistrationRefused", f"error {response.error_code}")
+            self.retry()
+        else:
+            self.state = ConsumerState.REGISTERED
+
+    def on_lost(self) -> None:
+        """Section 8.5 and 10: fetchers stop until it is registered and started again. What it owned may be
+        another's by then, whose offsets it must not report over."""
+        self.stop_fetchers()
+        self.owned = {}
+        if self._shutting_down:
+            self.close()
+
+    # --- the coordinator's requests ---
+
+    def _offsets(self) -> list[Draft2PartitionOffset]:
+        if not self.config.auto_commit:
+            return []
+        return [
+            Draft2PartitionOffset(topic=one.topic, partition=one.partition, offset=offset)
+            for one, offset in self.owned.items()
+        ]
+
+    def _error(self, consumer_id: str | None) -> DraftError:
+        """A request that names another consumer."""
+        return DraftError.NONE if consumer_id == self.config.consumer_id else DraftError.UNKNOWN_CONSUMER
+
+    def _on_Draft2PingRequest(self, event: RequestReceived, request: Draft2PingRequest) -> None:
+        assert self._connection is not None
+        if self._out_of_range:  # step 2
+            self._out_of_range = False
+            self.on_lost()
+            if not self._shutting_down:
+                self.retry()
+            return
+        response = Draft2PingResponse(
+            error_code=self._error(request.consumer_id), consumer_id=self.config.consumer_id,
+            offset_info=self._offsets(),
+        )  # fmt: skip
+        self.send(self._connection, response, event)
+        if self._shutting_down:  # step 1
+            if not self.config.auto_commit or self._last_offsets_sent:
+                self.close()
+            self._last_offsets_sent = True
+
+    def _on_Draft2StopFetcherRequest(self, event: RequestReceived, request: Draft2StopFetcherRequest) -> None:
+        assert self._connection is not None
+        error = self._error(request.consumer_id)
+        if not error:
+            self.stop_fetchers()
+        response = Draft2StopFetcherResponse(
+            error_code=error, consumer_id=self.config.consumer_id, offset_info=self._offsets()
+        )
+        self.send(self._connection, response, event)
+
+    def _on_Draft2StartFetcherRequest(
+        self, event: RequestReceived, request: Draft2StartFetcherRequest
+    ) -> None:
+        """Fetchers that still run are stopped first: the document has no error for them."""
+        assert self._connection is not None
+        error = self._error(request.consumer_id)
+        if not error:
+            if request.brokers_info:
+                self.cluster = {
+                    one.id: BrokerAddress(one.host or "", one.port) for one in request.brokers_info
+                }  # fmt: skip
+            self.stop_fetchers()
+            self.start_fetchers({
+                DraftPartition(one.topic or "", one.partition or ""): one.offset
+                for thread in request.ownership_info for one in thread.assigned_parts
+            })  # fmt: skip
+        response = Draft2StartFetcherResponse(error_code=error, consumer_id=self.config.consumer_id)
+        self.send(self._connection, response, event)
+
+    # --- the application ---
+
+    def fail_fetchers(self) -> None:
+        """The fetchers have stopped by themselves, by an offset out of range: the next ping reveals it."""
+        self.stop_fetchers()
+        self._out_of_range = True
+
+    def shut_down(self) -> None:
+        """End after the next ping, with auto-commit after the one after it (section 11)."""
+        self._shutting_down = True
+        if self.state is not ConsumerState.REGISTERED:
+            self.close()

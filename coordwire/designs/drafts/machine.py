@@ -1,0 +1,253 @@
+"""What all machines of the drafts are: inputs in, actions out, and procedures that wait in between.
+
+    machine.start()
+    for action in machine.actions(): ...           do it, in order
+    machine.received(connection, event)            an event of that connection's `Connection`
+    machine.next_deadline(); machine.advance(now)  time is an input
+
+Strategy: the documents describe numbered steps that wait for ZooKeeper, for answers, or for a time. Each such
+list is a generator here, a `Procedure`: it yields operations for ZooKeeper and gets their outcomes, or a
+`Wait` and gets whether it was woken before its time. One procedure runs under one name; starting it anew ends
+the one before. Rules: nothing that comes in raises; a machine is used by one thread.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from coordwire.codec import Message
+from coordwire.connection.events import (
+    ConnectionClosed,
+    ConnectionFailed,
+    Event,
+    RequestReceived,
+    ResponseReceived,
+)
+from coordwire.coordinator.timers import TimerKey, Timers
+from coordwire.designs.drafts.actions import (
+    Action,
+    AskZooKeeper,
+    Connect,
+    Disconnect,
+    Noted,
+    Send,
+)
+from coordwire.designs.drafts.zookeeper_operations import (
+    Operation,
+    OperationOutcome,
+    WatchEvent,
+    ZooKeeperError,
+)
+
+__all__ = ["Machine", "Procedure", "Steps", "Wait"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait until `Machine.wake`, at most until this time (ms); None: without a limit."""
+
+    until: int | None = None
+
+
+Step: TypeAlias = Operation | tuple[Operation, ...] | Wait
+Steps: TypeAlias = Generator[Any, Any, Any]
+"""A part of a procedure: it yields a `Step` and gets an `OperationOutcome`, a tuple of them, or a bool."""
+Procedure: TypeAlias = Generator[Any, Any, None]
+
+
+class Machine:
+    """One process of a system: a consumer, or a broker with its coordinator."""
+
+    def __init__(self, *, now: int = 0) -> None:
+        self.now = now
+        self._actions: deque[Action] = deque()
+        self._timers: Timers[None] = Timers()
+        self._procedures: dict[TimerKey, Procedure] = {}
+        self._asked: dict[int, tuple[TimerKey, Procedure, bool]] = {}
+        self._asks = 0
+        self._executing: list[Procedure] = []
+        self._connections = 0
+        self.session = 0
+        """The number of its ZooKeeper session."""
+
+    # --- outputs ---
+
+    def actions(self) -> Iterator[Action]:
+        """What is to be done, each once, in order."""
+        while self._actions:
+            yield self._actions.popleft()
+
+    def do(self, action: Action) -> None:
+        self._actions.append(action)
+
+    def note(self, name: str, text: str = "") -> None:
+        self.do(Noted(name, text))
+
+    def connect(self, host: str, port: int) -> int:
+        """Ask for a connection; its number is positive, those of accepted ones are negative."""
+        self._connections += 1
+        self.do(Connect(self._connections, host, port))
+        return self._connections
+
+    def send(self, connection: int, message: Message, answers: RequestReceived | None = None) -> None:
+        self.do(Send(connection, message, answers))
+
+    def disconnect(self, connection: int) -> None:
+        self.do(Disconnect(connection))
+
+    # --- inputs; machines override the on_ methods ---
+
+    def start(self, session: int = 0) -> None:
+        """The process begins. session: its ZooKeeper session, if it uses one."""
+        self.session = session
+        self.on_start()
+
+    def on_start(self) -> None:
+        """What a machine does first."""
+
+    def opened(self, connection: int) -> None:
+        """A connection that it asked for is open."""
+
+    def closed(self, connection: int) -> None:
+        """A connection was refused, was closed by the peer, or broke."""
+
+    def received(self, connection: int, event: Event) -> None:
+        """What a connection's `Connection` gave."""
+        match event:
+            case RequestReceived():
+                self.on_request(connection, event)
+            case ResponseReceived():
+                self.on_response(connection, event)
+            case ConnectionClosed():
+                pass  # `closed` reports it
+            case ConnectionFailed():
+                self._refused(connection, event.error.reason)
+            case _:
+                error = getattr(event, "error", None)
+                self._refused(connection, getattr(error, "reason", type(event).__name__))
+
+    def _refused(self, connection: int, reason: str) -> None:
+        """A frame that cannot be read: the connection is not usable any longer."""
+        self.note("MalformedFrame", reason)
+        self.disconnect(connection)
+        self.closed(connection)
+
+    def on_request(self, connection: int, event: RequestReceived) -> None:
+        self._out_of_state(connection, event.request)
+
+    def on_response(self, connection: int, event: ResponseReceived[Any]) -> None:
+        self._out_of_state(connection, event.response)
+
+    def _out_of_state(self, connection: int, message: Message) -> None:
+        """A message that its sender must not send now."""
+        self.note("UnexpectedMessage", type(message).__name__)
+        self.disconnect(connection)
+        self.closed(connection)
+
+    # --- time ---
+
+    def next_deadline(self) -> int | None:
+        """When `advance` has something to do next."""
+        deadline = self._timers.next_deadline()
+        return deadline if deadline is None or deadline < _NEVER else None
+
+    def advance(self, now: int) -> None:
+        """Time has come to this point; what is due runs, each at its own time."""
+        while (deadline := self._timers.next_deadline()) is not None and deadline <= now:
+            self.now = max(self.now, deadline)
+            self._timers.pop()()
+        self.now = max(self.now, now)
+
+    def at(self, key: TimerKey, time: int, action: Callable[[], None]) -> None:
+        self._timers.set(key, time, action)
+
+    def after(self, key: TimerKey, delay: int, action: Callable[[], None]) -> None:
+        self._timers.set(key, self.now + max(delay, 0), action)
+
+    def cancel_timer(self, key: TimerKey) -> None:
+        self._timers.cancel(key)
+
+    # --- procedures ---
+
+    def run(self, key: TimerKey, procedure: Procedure) -> None:
+        """Start a procedure under a name; one that runs under it ends."""
+        self.end(key)
+        self._procedures[key] = procedure
+        self._resume(key, procedure, None)
+
+    def runs(self, key: TimerKey) -> bool:
+        return key in self._procedures
+
+    def end(self, key: TimerKey) -> None:
+        """End a procedure where it waits."""
+        procedure = self._procedures.pop(key, None)
+        self._timers.cancel(_wait_key(key))
+        if procedure is not None and procedure not in self._executing:  # it stops at its next step
+            procedure.close()
+
+    def end_all(self) -> None:
+        for key in list(self._procedures):
+            self.end(key)
+
+    def wake(self, key: TimerKey) -> None:
+        """End a procedure's `Wait` before its time; nothing if that is not what it waits for."""
+        procedure = self._procedures.get(key)
+        if procedure is not None and self._timers.is_set(_wait_key(key)):
+            self._timers.cancel(_wait_key(key))
+            self._resume(key, procedure, True)
+
+    def _resume(self, key: TimerKey, procedure: Procedure, value: object) -> None:
+        self._executing.append(procedure)
+        try:
+            step = procedure.send(value)
+        except StopIteration:
+            if self._procedures.get(key) is procedure:
+                del self._procedures[key]
+            return
+        finally:
+            self._executing.remove(procedure)
+        if self._procedures.get(key) is not procedure:
+            procedure.close()  # it ended itself, by what it did in this step
+        elif isinstance(step, Wait):
+            until = _NEVER if step.until is None else step.until
+            self._timers.set(_wait_key(key), until, lambda: self._resume(key, procedure, False))
+        else:
+            self._asks += 1
+            several = isinstance(step, tuple)
+            self._asked[self._asks] = key, procedure, several
+            self.do(AskZooKeeper(self._asks, step if several else (step,)))
+
+    # --- ZooKeeper ---
+
+    def zookeeper_reply(self, number: int, outcomes: tuple[OperationOutcome, ...]) -> None:
+        """The outcomes of an `AskZooKeeper`."""
+        key, procedure, several = self._asked.pop(number, ("", None, False))
+        if procedure is None or self._procedures.get(key) is not procedure:
+            return
+        if outcomes and outcomes[-1].error is ZooKeeperError.SESSION_EXPIRED:
+            self.end(key)  # `session_expired` follows
+        else:
+            self._resume(key, procedure, outcomes if several else outcomes[0])
+
+    def zookeeper_event(self, event: WatchEvent) -> None:
+        """A watch of this machine's session fired."""
+
+    def session_expired(self, session: int) -> None:
+        """ZooKeeper has ended the session, and this is the new one (the documents' handleNewSession)."""
+        self.session = session
+        self.end_all()
+        self._asked.clear()
+        self.on_new_session()
+
+    def on_new_session(self) -> None:
+        """What a machine does first in a new session."""
+
+
+_NEVER = 1 << 62
+
+
+def _wait_key(key: TimerKey) -> TimerKey:
+    return ("wait", key) if isinstance(key, str) else ("wait", *key)

@@ -1,0 +1,96 @@
+"""What a coordinator reads and writes in ZooKeeper for a group: partitions, owners, offsets.
+
+Source: rebalance steps 1.1, 3 and 4.6 of both drafts with a pinging coordinator. Rules: a partition is named
+"broker-partition" after the broker that leads it, as both documents say of their messages; a topic that
+cannot be read counts as without partitions; the owners' nodes are persistent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from coordwire.designs.drafts.actions import DraftPartition
+from coordwire.designs.drafts.machine import Steps
+from coordwire.designs.drafts.zookeeper_operations import DeleteNode, GetChildren, GetData, OperationOutcome
+from coordwire.designs.drafts.zookeeper_steps import write_nodes
+from coordwire.designs.zookeeper import Offset, Owner, Topic
+from coordwire.errors import DecodeError
+
+__all__ = ["read_offsets", "read_owners", "read_partitions", "rebalance_reason", "write_owners"]
+
+
+def partitions_of(outcome: OperationOutcome) -> list[str]:
+    """The partitions that a topic's node lists, as "broker-partition"."""
+    try:
+        topic = Topic.parse(outcome.data) if outcome.ok else Topic()
+    except DecodeError:
+        return []
+    return [f"{replicas[0]}-{number}" for number, replicas in topic.partitions.items() if replicas]
+
+
+def read_partitions(topics: Iterable[str], *, watch: bool = False) -> Steps:
+    """The partitions of these topics (step 1.1)."""
+    names = list(topics)
+    found = (yield tuple(GetData(Topic.path(name), watch) for name in names)) if names else ()
+    return {name: partitions_of(outcome) for name, outcome in zip(names, found, strict=True)}
+
+
+def read_owners(group: str, topics: Iterable[str]) -> Steps:
+    """Which thread owns which partition of these topics, as ZooKeeper has it (step 3)."""
+    names = list(topics)
+    above = [Owner.path(group, name, "0").rpartition("/")[0] for name in names]
+    lists = (yield tuple(map(GetChildren, above))) if names else ()
+    wanted = [
+        DraftPartition(name, partition)
+        for name, outcome in zip(names, lists, strict=True)
+        for partition in outcome.children
+    ]
+    found = (yield tuple(GetData(Owner.path(group, *one)) for one in wanted)) if wanted else ()
+    owners = {}
+    for one, outcome in zip(wanted, found, strict=True):
+        try:
+            if outcome.ok:
+                owners[one] = Owner.parse(outcome.data).thread_id
+        except DecodeError:
+            owners[one] = ""
+    return owners
+
+
+def rebalance_reason(
+    plan: Mapping[DraftPartition, str],
+    owners: Mapping[DraftPartition, str],
+    partitions: Mapping[str, Iterable[str]],
+) -> str | None:
+    """Why a rebalance is necessary (steps 3.1 to 3.4); None if it is not (3.5)."""
+    if not owners and plan:
+        return "no registered ownership"
+    existing = {DraftPartition(topic, one) for topic, names in partitions.items() for one in names}
+    if any(one not in owners for one in existing if one in plan):
+        return "partitions without an owner"
+    if any(one not in existing for one in owners):
+        return "partitions that no longer exist"
+    return "another ownership" if dict(plan) != dict(owners) else None
+
+
+def write_owners(
+    group: str, plan: Mapping[DraftPartition, str], before: Mapping[DraftPartition, str]
+) -> Steps:
+    """The new ownership in the place of the one before (step 4.6)."""
+    gone = [DeleteNode(Owner.path(group, *one)) for one in before if one not in plan]
+    if gone:
+        yield tuple(gone)
+    yield from write_nodes({Owner.path(group, *one): Owner(thread).build() for one, thread in plan.items()})
+
+
+def read_offsets(group: str, wanted: Iterable[DraftPartition]) -> Steps:
+    """The offsets that the group has committed, of those partitions that have one."""
+    names = list(wanted)
+    found = (yield tuple(GetData(Offset.path(group, *one)) for one in names)) if names else ()
+    offsets = {}
+    for one, outcome in zip(names, found, strict=True):
+        try:
+            if outcome.ok:
+                offsets[one] = Offset.parse(outcome.data).offset
+        except DecodeError:
+            continue
+    return offsets

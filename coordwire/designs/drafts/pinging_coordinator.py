@@ -1,0 +1,358 @@
+"""The coordinator of drafts 1 and 2: it pings its consumers, and rebalances their groups.
+
+Source: the first draft, and the detailed design from section 5 on. Strategy: here is what both have: the
+registry, the topics that are watched, the failure detection, the queues of rebalances, and the commits. How
+a group is rebalanced, what a registration needs, and which messages are sent is each draft's own, in a
+subclass. Rules: nothing that a consumer sends raises; a group is rebalanced by one handler at a time, and a
+handler works on one group at a time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from coordwire.codec import Message
+from coordwire.connection.events import ResponseReceived
+from coordwire.designs.drafts.actions import DraftPartition
+from coordwire.designs.drafts.coordinated_groups import ConsumerRegistry, GroupRegistry, reported_offsets
+from coordwire.designs.drafts.draft_broker import DraftBroker
+from coordwire.designs.drafts.draft_settings import BrokerSettings
+from coordwire.designs.drafts.machine import Procedure, Steps, Wait
+from coordwire.designs.drafts.ownership_nodes import read_owners, read_partitions
+from coordwire.designs.drafts.topic_interest import plan_ownership
+from coordwire.designs.drafts.zookeeper_operations import GetChildren
+from coordwire.designs.drafts.zookeeper_steps import write_nodes
+from coordwire.designs.zookeeper import Offset
+
+__all__ = ["PingingCoordinator"]
+
+_STARTUP = "startup"
+
+
+class PingingCoordinator(DraftBroker):
+    """A broker with the coordinator of drafts 1 and 2.
+
+    closed_fails: whether a Stop or Start that meets a closed connection fails its attempt at once; else its
+    watcher has to expire.
+    """
+
+    closed_fails = False
+
+    def __init__(self, settings: BrokerSettings, *, now: int = 0) -> None:
+        super().__init__(settings, now=now)
+        self.groups: dict[str, GroupRegistry] = {}
+        self._consumers: dict[int, ConsumerRegistry] = {}
+        self._queues: list[deque[str]] = [deque() for _ in range(max(settings.rebalance_handlers, 1))]
+
+    # --- what each draft has of its own ---
+
+    def ping_request(self, consumer: ConsumerRegistry) -> Message:
+        raise NotImplementedError
+
+    def find_handler(self, group: GroupRegistry) -> int:
+        """Which handler's queue a group goes to."""
+        raise NotImplementedError
+
+    def rebalance(self, group: GroupRegistry) -> Steps:
+        """One attempt; gives whether it succeeded."""
+        raise NotImplementedError
+
+    def on_dequeued(self, group: GroupRegistry) -> None:
+        """A handler has taken a group from its queue."""
+
+    def on_rebalanced(self, group: GroupRegistry, succeeded: bool) -> None:
+        """A handler is done with a group."""
+
+    def on_startup(self, group_ids: list[str]) -> Steps:
+        """What an elected coordinator does with the groups that ZooKeeper knows."""
+        raise NotImplementedError
+
+    # --- startup and the end of the office ---
+
+    def on_elected(self) -> None:
+        self.run(_STARTUP, self._start_up())
+
+    @property
+    def starts_up(self) -> bool:
+        """Whether it still reads what ZooKeeper knows of its groups."""
+        return self.runs(_STARTUP)
+
+    def _start_up(self) -> Procedure:
+        """coordinatorStartup: read the topics and watch them, then the groups."""
+        yield from self.read_topics()
+        found = yield GetChildren("/consumers")
+        yield from self.on_startup([name for name in found.children if name != "coordinator"])
+        self.watch_topics()
+
+    def on_resigned(self) -> None:
+        """The state is cleared: a consumer that is not known can be neither pinged nor started, so its
+        connection goes."""
+        self.end(_STARTUP)
+        self.forget_topics()
+        for number, queue in enumerate(self._queues):
+            queue.clear()
+            self.end(("handler", str(number)))
+        for connection in list(self._consumers):
+            self.disconnect(connection)
+        for group in self.groups.values():
+            self.end(("commit", group.group_id))
+            for consumer in group.members.values():
+                self._forget_timers(consumer)
+        self._consumers.clear()
+        self.groups.clear()
+
+    def _forget_timers(self, consumer: ConsumerRegistry) -> None:
+        for kind in ("ping", "pong", "answer"):
+            self.cancel_timer((kind, *consumer.key))
+
+    # --- topics ---
+
+    def on_topics_changed(self, topics: set[str]) -> None:
+        """TopicChangeListener and TopicPartitionChangeListener: rebalance the groups that are affected."""
+        for group in list(self.groups.values()):
+            if any(group.wants(topic) for topic in topics):
+                self.try_rebalance(group)
+
+    # --- connections ---
+
+    def closed(self, connection: int) -> None:
+        consumer = self._consumers.pop(connection, None)
+        if consumer is not None and consumer.connection == connection:
+            consumer.connection = None
+            self.on_consumer_closed(consumer)
+
+    def on_consumer_closed(self, consumer: ConsumerRegistry) -> None:
+        """A consumer's connection ended."""
+
+    def send_to(self, consumer: ConsumerRegistry, message: Message) -> bool:
+        """Send a consumer a request; False if its connection is closed."""
+        if consumer.connection is None:
+            return False
+        self.send(consumer.connection, message)
+        return True
+
+    def on_response(self, connection: int, event: ResponseReceived[Any]) -> None:
+        response: Any = event.response
+        consumer = self._consumers.get(connection)
+        handler = getattr(self, f"_on_{type(response).__name__}", None)
+        if consumer is None:
+            return  # it was removed while its answer was on the way
+        if handler is None:
+            self._out_of_state(connection, response)
+        else:
+            handler(consumer, response, event.request.message)
+
+    # --- registration ---
+
+    def register(self, connection: int, consumer: ConsumerRegistry) -> GroupRegistry:
+        """Take up a consumer that was accepted, and begin to ping it."""
+        group = self.groups.get(consumer.group_id)
+        if group is None:
+            group = self.groups[consumer.group_id] = GroupRegistry(consumer.group_id)
+        group.members[consumer.consumer_id] = consumer
+        group.topics |= set(consumer.interest.streams(self.partitions))
+        group.registered.add(consumer.consumer_id)
+        self._consumers[connection] = consumer
+        self._schedule_ping(consumer)
+        return group
+
+    def is_known(self, consumer: ConsumerRegistry) -> bool:
+        """Whether a registration is still the one that counts."""
+        group = self.groups.get(consumer.group_id)
+        return group is not None and group.members.get(consumer.consumer_id) is consumer
+
+    def remove(self, consumer: ConsumerRegistry) -> None:
+        """Forget a consumer and close its connection. A rebalance that waits for it has failed."""
+        self._forget_timers(consumer)
+        if consumer.connection is not None:
+            self._consumers.pop(consumer.connection, None)
+            self.disconnect(consumer.connection)
+            consumer.connection = None
+        if self.is_known(consumer):
+            group = self.groups[consumer.group_id]
+            del group.members[consumer.consumer_id]
+            if consumer.consumer_id in group.waiting:
+                self.fail_attempt(consumer)  # its answer will not come
+
+    # --- failure detection ---
+
+    def _schedule_ping(self, consumer: ConsumerRegistry) -> None:
+        self.after(("ping", *consumer.key), consumer.ping_ms, lambda: self._ping(consumer))
+
+    def _ping(self, consumer: ConsumerRegistry) -> None:
+        """The scheduler's turn for one consumer: ping it unless its channel is held, or a ping waits."""
+        if not consumer.held and not consumer.pinged:
+            self.send_to(consumer, self.ping_request(consumer))
+            consumer.pinged = True
+            self.after(("pong", *consumer.key), consumer.answer_ms, lambda: self._unanswered(consumer))
+        self._schedule_ping(consumer)  # after the watcher, which so comes first where both are due
+
+    def _unanswered(self, consumer: ConsumerRegistry) -> None:
+        """The watcher of a ping expired."""
+        consumer.pinged = False
+        self.count_failure(consumer)
+
+    def count_failure(self, consumer: ConsumerRegistry) -> None:
+        consumer.failures += 1
+        if consumer.failures > consumer.max_retries and self.is_known(consumer):
+            self.note("ConsumerFailed", f"{consumer.group_id}/{consumer.consumer_id}")
+            self.on_consumer_failed(consumer)
+
+    def on_consumer_failed(self, consumer: ConsumerRegistry) -> None:
+        """Remove the consumer, and rebalance what is left of its group."""
+        self.remove(consumer)
+        group = self.groups[consumer.group_id]
+        if group.members:
+            self.try_rebalance(group)
+
+    def answered_ping(self, consumer: ConsumerRegistry, response: Any) -> None:
+        """Clear the watcher, and keep the offsets."""
+        self.cancel_timer(("pong", *consumer.key))
+        consumer.pinged = False
+        consumer.failures = 0
+        self.keep_offsets(consumer, response)
+
+    # --- offsets ---
+
+    def keep_offsets(self, consumer: ConsumerRegistry, response: Any) -> None:
+        """Record the offsets of a response, of partitions that exist."""
+        group = self.groups.get(consumer.group_id)
+        if group is None or not consumer.auto_commit:
+            return
+        for one, offset in reported_offsets(response).items():
+            if self.exists(one):
+                group.offsets[one] = group.unsaved[one] = offset
+
+    def commit(self, group: GroupRegistry) -> Steps:
+        """Write the offsets that ZooKeeper does not have yet."""
+        unsaved, group.unsaved = group.unsaved, {}
+        yield from write_nodes({
+            Offset.path(group.group_id, *one): Offset(offset).build() for one, offset in unsaved.items()
+        })  # fmt: skip
+
+    def start_commit(self, group: GroupRegistry) -> None:
+        """Commit beside whatever else is under way."""
+        if group.unsaved and not self.runs(("commit", group.group_id)):
+            self.run(("commit", group.group_id), self._commit_all(group))
+
+    def _commit_all(self, group: GroupRegistry) -> Procedure:
+        while group.unsaved:
+            yield from self.commit(group)
+
+    # --- rebalances ---
+
+    def try_rebalance(self, group: GroupRegistry) -> None:
+        """Put a group into a handler's queue, unless its bit is set (compare and set)."""
+        if group.queued:
+            return
+        group.queued = True
+        number = self.find_handler(group)
+        self._queues[number].append(group.group_id)
+        key = ("handler", str(number))
+        if not self.runs(key):
+            self.run(key, self._handle(number))
+
+    def _handle(self, number: int) -> Procedure:
+        """One handler: its queue, group by group, each with its retries."""
+        queue = self._queues[number]
+        yield Wait(self.now)  # a handler is a thread of its own: it begins when the caller is done
+        while queue:
+            group = self.groups[queue.popleft()]
+            group.handler = number
+            self.on_dequeued(group)
+            yield from self._rebalance_until_done(group)
+
+    def _rebalance_until_done(self, group: GroupRegistry) -> Steps:
+        retries = self.settings.max_rebalance_retries
+        for attempt in range(retries + 1):
+            if attempt:
+                yield from self.back_off()
+            group.failed = False
+            if (yield from self.rebalance(group)):
+                self.on_rebalanced(group, True)
+                return
+            self.note("RebalanceAttemptFailed", f"{group.group_id}: attempt {attempt + 1}")
+        self.note("ConsumerRebalanceFailedException", f"{group.group_id} after {retries} retries")
+        self.on_rebalanced(group, False)
+
+    def back_off(self) -> Steps:
+        """Wait between two attempts."""
+        return
+        yield
+
+    def plan(self, members: Mapping[str, ConsumerRegistry]) -> Steps:
+        """Steps 1 and 3: the new ownership, that of ZooKeeper, and the partitions of the group's topics."""
+        subscribed = {name: one.interest.streams(self.partitions) for name, one in members.items()}
+        topics = sorted({topic for streams in subscribed.values() for topic in streams})
+        partitions = yield from read_partitions(topics)
+        group_id = next(iter(members.values())).group_id
+        owners = yield from read_owners(group_id, topics)
+        return plan_ownership(subscribed, partitions), owners, partitions
+
+    def broadcast(
+        self,
+        group: GroupRegistry,
+        members: Mapping[str, ConsumerRegistry],
+        messages: Mapping[str, Message],
+    ) -> Steps:
+        """Send each consumer its request, and wait until all have answered; False if one watcher expired or
+        the attempt failed otherwise. members: those that the attempt began with; one that has registered
+        again since has not been stopped, so it gets nothing and the attempt fails."""
+        group.waiting = set(messages)
+        for name, message in messages.items():
+            consumer = members[name]
+            is_same = group.members.get(name) is consumer
+            if not is_same or (not self.send_request(consumer, message) and self.closed_fails):
+                group.failed = True
+        while group.waiting and not group.failed:
+            yield Wait()
+        return not group.failed
+
+    def send_request(self, consumer: ConsumerRegistry, message: Message) -> bool:
+        """Send a Stop or Start, and watch for its answer."""
+        consumer.asked = message
+        key = ("answer", *consumer.key)
+        self.after(key, consumer.answer_ms, lambda: self._expired(consumer))
+        return self.send_to(consumer, message)
+
+    def _expired(self, consumer: ConsumerRegistry) -> None:
+        """The watcher of a Stop or Start expired: the attempt has failed."""
+        self.fail_attempt(consumer)
+        self.on_answer_expired(consumer)
+
+    def on_answer_expired(self, consumer: ConsumerRegistry) -> None:
+        """What else an expired Stop or Start means."""
+
+    def fail_attempt(self, consumer: ConsumerRegistry) -> None:
+        group = self.groups.get(consumer.group_id)
+        if group is not None:
+            group.failed = True
+            self._wake_handler(group)
+
+    def answered(self, consumer: ConsumerRegistry, response: Any, asked: Message) -> None:
+        """A Stop or Start was answered. One that is not the last is of an earlier attempt: the answer is
+        late, and the last one is still to come."""
+        group = self.groups.get(consumer.group_id)
+        if group is None or asked is not consumer.asked:
+            return
+        self.cancel_timer(("answer", *consumer.key))
+        if response.error_code:
+            self.note("ConsumerRefused", f"{consumer.consumer_id}: error {response.error_code}")
+            group.failed = True
+        group.waiting.discard(consumer.consumer_id)
+        if group.failed or not group.waiting:
+            self._wake_handler(group)
+
+    def _wake_handler(self, group: GroupRegistry) -> None:
+        if group.handler is not None:
+            self.wake(("handler", str(group.handler)))
+
+
+def split_plan(plan: Mapping[DraftPartition, str]) -> dict[str, dict[str, list[DraftPartition]]]:
+    """A plan by consumer and thread."""
+    found: dict[str, dict[str, list[DraftPartition]]] = {}
+    for one, thread in plan.items():
+        found.setdefault(thread.rpartition("-")[0], {}).setdefault(thread, []).append(one)
+    return found

@@ -1,0 +1,167 @@
+"""Each design with its nodes, all named as in the other simulations: zookeeper, coordinator-N, consumer-N."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from coordwire.designs.drafts.actions import Noted
+from coordwire.designs.drafts.draft_1_broker import FirstDraftBroker
+from coordwire.designs.drafts.draft_1_consumer import FirstDraftConsumer, FirstDraftConsumerConfig
+from coordwire.designs.drafts.draft_2_broker import DetailedDesignBroker
+from coordwire.designs.drafts.draft_2_consumer import DetailedDesignConsumer, DetailedDesignConsumerConfig
+from coordwire.designs.drafts.draft_3_broker import NewConsumerBroker
+from coordwire.designs.drafts.draft_3_consumer import NewConsumer, NewConsumerConfig
+from coordwire.designs.drafts.draft_broker import DraftBroker
+from coordwire.designs.drafts.draft_settings import BrokerAddress, BrokerSettings
+from coordwire.designs.drafts.machine import Machine
+from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer, ZooKeeperConsumerConfig
+from coordwire.designs.simulator.drafts.machine_process import MachineProcess
+from coordwire.designs.simulator.drafts.zookeeper_node import ZOOKEEPER_PORT, ZooKeeperProcess
+from coordwire.designs.simulator.network import SimulatedNode
+from coordwire.designs.simulator.world import World
+from coordwire.designs.zookeeper import StaticTopics
+from coordwire.dialects import Dialect
+
+__all__ = ["DRAFT_DESIGNS", "DraftRun", "add_design"]
+
+DRAFT_DESIGNS = {
+    "zookeeper": Dialect.DRAFT_1,  # its brokers and consumers speak to ZooKeeper alone
+    "draft-1": Dialect.DRAFT_1,
+    "draft-2": Dialect.DRAFT_2,
+    "draft-3": Dialect.DRAFT_3,
+}
+"""The designs, with the dialect of their connections."""
+
+_SESSION_MS = 6_000
+_PORT = 9092
+
+
+@dataclass(slots=True)
+class DraftRun:
+    """A design in a world. log: what its processes noted, with the time and the node's name."""
+
+    world: World
+    design: str
+    log: list[tuple[int, str, Noted]] = field(default_factory=list)
+
+    def machine(self, name: str) -> Any:
+        """The machine of a node that is up."""
+        process = self.world.nodes[name].process
+        return None if process is None else getattr(process, "machine", None)
+
+    @property
+    def zookeeper(self) -> ZooKeeperProcess:
+        process = self.world.nodes["zookeeper"].process
+        assert isinstance(process, ZooKeeperProcess)
+        return process
+
+
+def add_design(
+    world: World,
+    design: str,
+    *,
+    members: int = 3,
+    partitions: Mapping[str, int] | None = None,
+    coordinators: int = 2,
+    group: str = "group",
+    session_ms: int = _SESSION_MS,
+    apart_ms: int = 500,
+    metadata_ms: int = 30_000,
+    broker: Mapping[str, Any] | None = None,
+) -> DraftRun:
+    """Add the nodes of a design to a world.
+
+    apart_ms: between the starts of two consumers. session_ms: of consumers, with their coordinator or with
+    ZooKeeper. metadata_ms: between draft 3's consumers' refreshes. broker: settings of brokers
+    (`BrokerSettings`). Raises `KeyError` for an unknown design.
+    """
+    dialect = DRAFT_DESIGNS[design]
+    run = DraftRun(world, design)
+    topics = dict(partitions or {"orders": 6})
+    known = {number: BrokerAddress(f"coordinator-{number}", _PORT) for number in range(1, coordinators + 1)}
+    replicas = {
+        topic: {number: [number % coordinators + 1] for number in range(count)}
+        for topic, count in topics.items()
+    }  # fmt: skip
+    note = _noter(run)
+    world.add("zookeeper", lambda: ZooKeeperProcess(replicas, note), port=ZOOKEEPER_PORT)
+    world.ownership.know((group, topic, number) for topic, count in topics.items() for number in range(count))
+    for number, address in known.items():
+        settings = BrokerSettings(broker_id=number, address=address, **(broker or {}))
+        world.add(
+            address.host,
+            partial(
+                MachineProcess,
+                partial(_broker, design, settings),
+                dialect,
+                session_ms=_SESSION_MS,
+                noted=note,
+            ),
+            port=_PORT,
+            at=number * 10,
+        )
+    for number in range(1, members + 1):
+        make = partial(_consumer, design, f"consumer-{number}", group, topics, known, session_ms, metadata_ms)
+        world.add(
+            f"consumer-{number}",
+            partial(
+                MachineProcess, make, dialect, session_ms=session_ms if design == "zookeeper" else None,
+                group=group, noted=note,
+            ),
+            at=1_000 + number * apart_ms,
+        )  # fmt: skip
+    return run
+
+
+def _noter(run: DraftRun) -> Callable[[int, str, Noted], None]:
+    return lambda time, name, noted: run.log.append((time, name, noted))
+
+
+def _broker(design: str, settings: BrokerSettings, node: SimulatedNode) -> Machine:
+    kinds: dict[str, type[DraftBroker]] = {
+        "draft-1": FirstDraftBroker, "draft-2": DetailedDesignBroker, "draft-3": NewConsumerBroker
+    }  # fmt: skip
+    return kinds.get(design, DraftBroker)(settings, now=node.now)
+
+
+def _consumer(
+    design: str, name: str, group: str, topics: Mapping[str, int], known: Mapping[int, BrokerAddress],
+    session_ms: int, metadata_ms: int, node: SimulatedNode,
+) -> Machine:  # fmt: skip
+    """A consumer of all topics; each start of its process has an id of its own, as "hostname:uuid" has."""
+    consumer_id = f"{name}.{node.boots}"
+    topic_count = StaticTopics(dict.fromkeys(topics, 1)).build()
+    match design:
+        case "zookeeper":
+            return ZooKeeperConsumer(
+                ZooKeeperConsumerConfig(group_id=group, consumer_id=consumer_id, topic_count=topic_count),
+                now=node.now,
+            )
+        case "draft-1":
+            third = max(session_ms // 3, 1)
+            return FirstDraftConsumer(
+                FirstDraftConsumerConfig(
+                    group_id=group, consumer_id=consumer_id, topic_count=topic_count,
+                    ping_interval_ms=third, max_ping_retries=2,
+                ),
+                known, random=node.random, now=node.now,
+            )  # fmt: skip
+        case "draft-2":
+            return DetailedDesignConsumer(
+                DetailedDesignConsumerConfig(
+                    group_id=group, consumer_id=consumer_id, topic_count=topic_count,
+                    session_timeout_ms=session_ms,
+                ),
+                known, now=node.now,
+            )  # fmt: skip
+        case _:
+            return NewConsumer(
+                NewConsumerConfig(
+                    group_id=group, client_id=name, topics=tuple(topics), session_timeout_ms=session_ms,
+                    ping_interval_ms=max(session_ms // 3, 1), metadata_refresh_ms=metadata_ms,
+                ),
+                known, now=node.now,
+            )  # fmt: skip

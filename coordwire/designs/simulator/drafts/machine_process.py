@@ -1,0 +1,218 @@
+"""A machine of the drafts as a process: its connections are links, its ZooKeeper session one more.
+
+Strategy: every input is followed by the machine's actions; its next deadline is one timer of the node. The
+session is kept by a message each third of its time; a link that is lost is opened again, and what was asked
+is sent again. Rules: a new session number means that the old session is over. What a consumer owns is entered
+in `World.ownership` as (group, topic, number).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from coordwire.designs.drafts.actions import (
+    AskZooKeeper,
+    Connect,
+    Disconnect,
+    DraftPartition,
+    EndSession,
+    FetchersStarted,
+    FetchersStopped,
+    Noted,
+)
+from coordwire.designs.drafts.machine import Machine
+from coordwire.designs.drafts.machine_host import MachineHost, SendBytes
+from coordwire.designs.simulator.drafts.zookeeper_wire import (
+    ask_bytes,
+    event_from,
+    from_wire,
+    replied_outcomes,
+    to_wire,
+)
+from coordwire.designs.simulator.network import Link, SimulatedNode
+from coordwire.designs.simulator.process import Process
+from coordwire.dialects import Dialect
+
+__all__ = ["MachineProcess"]
+
+_DEADLINE, _KEEP_ALIVE, _RECONNECT = "deadline", "keep-alive", "reconnect"
+_RECONNECT_MS = 200
+_REPLY = b'["reply"'
+
+
+class MachineProcess(Process):
+    """One machine. make: the machine, with the time of its start and a seeded `Random`.
+
+    session_ms: of its ZooKeeper session, None if it has none. group: whose partitions it owns. noted: called
+    with the time, the node's name and each line of its log.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[SimulatedNode], Machine],
+        dialect: Dialect,
+        *,
+        session_ms: int | None = None,
+        group: str = "",
+        noted: Callable[[int, str, Noted], None] | None = None,
+    ) -> None:
+        self._make = make
+        self._dialect = dialect
+        self._session_ms = session_ms
+        self._group = group
+        self._noted = noted
+        self._links: dict[int, Link] = {}
+        self._session = 0
+        self._zookeeper: Link | None = None
+        self._asked: dict[int, bytes] = {}
+        self._welcomed = False
+
+    def start(self, node: SimulatedNode) -> None:
+        super().start(node)
+        self.machine: Any = self._make(node)
+        self.host = MachineHost(self.machine, self._dialect)
+        if self._session_ms is None:
+            self.machine.start()
+            self._carry_out()
+        else:
+            self._reach_zookeeper()
+
+    # --- what the machine does ---
+
+    def _carry_out(self) -> None:
+        node, world = self.node, self.node.world
+        for action in self.host.actions():
+            match action:
+                case SendBytes(connection=number, data=data):
+                    self._links[number].send(data)
+                case Connect(connection=number, host=name):
+                    link = self._links[number] = node.connect(name)
+                    link.context = number
+                case Disconnect(connection=number):
+                    self._links.pop(number).close()
+                case AskZooKeeper(number=number, operations=operations):
+                    data = self._asked[number] = ask_bytes(operations)
+                    if self._welcomed and self._zookeeper is not None:
+                        self._zookeeper.send(data)
+                case FetchersStarted(partitions=partitions):
+                    for one in partitions:
+                        world.ownership.take(node.name, self._partition(one))
+                case FetchersStopped(partitions=partitions):
+                    for one in partitions:
+                        world.ownership.release(node.name, self._partition(one))
+                case EndSession():
+                    if self._zookeeper is not None:
+                        self._zookeeper.send(to_wire("end"))
+                        self._session_ms = None
+                        node.cancel_timer(_KEEP_ALIVE)
+                case Noted() if self._noted is not None:
+                    self._noted(node.now, node.name, action)
+        deadline = self.machine.next_deadline()
+        if deadline is None:
+            node.cancel_timer(_DEADLINE)
+        else:
+            node.set_timer(_DEADLINE, deadline)
+
+    def _partition(self, one: DraftPartition) -> tuple[str, str, int]:
+        return self._group, one.topic, int(one.partition.rpartition("-")[2])
+
+    # --- links ---
+
+    def on_accept(self, link: Link) -> None:
+        number = link.context = self.host.accept()
+        self._links[number] = link
+
+    def on_open(self, link: Link) -> None:
+        if link is self._zookeeper:
+            assert self._session_ms is not None
+            link.send(to_wire("hello", self._session, self._session_ms))
+            return
+        self.machine.advance(self.node.now)
+        self.host.opened(link.context)
+        self._carry_out()
+
+    def on_bytes(self, link: Link, data: bytes) -> None:
+        self.machine.advance(self.node.now)
+        if link is self._zookeeper:
+            if data.startswith(_REPLY):
+                self._on_reply(data)
+            else:
+                self._on_zookeeper(*from_wire(data))
+        elif self._links.get(link.context) is link:
+            self.host.receive(link.context, data)
+        self._carry_out()
+
+    def on_close(self, link: Link) -> None:
+        self.machine.advance(self.node.now)
+        if link is self._zookeeper:
+            self._zookeeper, self._welcomed = None, False
+            self.node.cancel_timer(_KEEP_ALIVE)
+            if self._session_ms is not None:
+                self.node.set_timer(_RECONNECT, self.node.now + _RECONNECT_MS)
+        elif self._links.get(link.context) is link:
+            del self._links[link.context]
+            self.host.closed(link.context)
+        self._carry_out()
+
+    def on_timer(self, key: str) -> None:
+        match key:
+            case "deadline":
+                self.machine.advance(self.node.now)
+                self._carry_out()
+            case "reconnect":
+                self._reach_zookeeper()
+            case _:
+                self._keep_alive()
+
+    # --- ZooKeeper ---
+
+    def _reach_zookeeper(self) -> None:
+        self._zookeeper = self.node.connect("zookeeper")
+
+    def _keep_alive(self) -> None:
+        if self._zookeeper is not None and self._session_ms is not None:
+            self._zookeeper.send(to_wire("alive"))
+            self.node.set_timer(_KEEP_ALIVE, self.node.now + self._session_ms // 3)
+
+    def _on_reply(self, data: bytes) -> None:
+        """The outcomes of the oldest request."""
+        number = next(iter(self._asked), None)
+        if number is not None:
+            del self._asked[number]
+            self.machine.zookeeper_reply(number, replied_outcomes(data))
+
+    def _on_zookeeper(self, kind: str, *words: Any) -> None:
+        match kind:
+            case "session":
+                before, self._session = self._session, words[0]
+                self._welcomed = True
+                self._keep_alive()
+                if not before:
+                    self.machine.start(self._session)
+                elif before != self._session:
+                    self._asked.clear()
+                    self.machine.session_expired(self._session)
+                else:
+                    assert self._zookeeper is not None
+                    for data in self._asked.values():
+                        self._zookeeper.send(data)
+            case "event":
+                event = event_from(list(words))
+                if event.session == self._session:
+                    self.machine.zookeeper_event(event)
+
+    # --- faults ---
+
+    def on_fault(self, kind: str, words: tuple[str, ...]) -> None:
+        """`expire`: its ZooKeeper session is over at once; `leave`: the application closes the consumer."""
+        self.machine.advance(self.node.now)
+        if kind == "expire" and self._session:
+            zookeeper: Any = self.node.world.nodes["zookeeper"].process
+            if zookeeper is not None:
+                zookeeper.end_session(self._session)
+        elif kind == "leave":
+            leave = getattr(self.machine, "shut_down", None) or getattr(self.machine, "close", None)
+            if leave is not None:
+                leave()
+        self._carry_out()

@@ -1,0 +1,203 @@
+"""ZooKeeper as a process: the tree, and a link for each session.
+
+Strategy: a client's first message names its session, or none; events of a session without a link wait for its
+next one, as ZooKeeper's clients set their watches again. Rules: a session ends when it was not heard for its
+time; its link is closed then, and the next first message gets a new session. The tree is on disk. What many
+clients read of nodes that have not changed since is one reply for all of them, the same bytes; their watches
+are set for each.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from coordwire.designs.drafts.actions import Noted
+from coordwire.designs.drafts.zookeeper_operations import CreateNode, GetData, Operation, SetData, WatchEvent
+from coordwire.designs.drafts.zookeeper_tree import ZooKeeperTree
+from coordwire.designs.simulator.drafts.zookeeper_wire import (
+    asked_operations,
+    event_words,
+    from_wire,
+    reply_bytes,
+    to_wire,
+)
+from coordwire.designs.simulator.network import Link, SimulatedNode
+from coordwire.designs.simulator.process import Process
+from coordwire.designs.zookeeper import Topic
+
+__all__ = ["ZOOKEEPER_PORT", "ZooKeeperProcess"]
+
+ZOOKEEPER_PORT = 2181
+_EXPIRY = "expiry"
+_ASK = b'["ask"'
+_MANY, _KEPT = 16, 4
+"""Reads of so many nodes are kept with their reply, and so many of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reads:
+    """Many reads, and the reply to them as long as no node of theirs changes."""
+
+    operations: tuple[Operation, ...]
+    watching: tuple[Operation, ...]
+    paths: frozenset[str]
+    reply: bytes
+
+
+class ZooKeeperProcess(Process):
+    """ZooKeeper. topics: what it has at first, partitions and their replicas.
+
+    noted: called with the time, the node's name and which client's session has expired. counts: operations,
+    events and sessions that ended, since the start."""
+
+    def __init__(
+        self,
+        topics: Mapping[str, Mapping[int, list[int]]],
+        noted: Callable[[int, str, Noted], None] | None = None,
+    ) -> None:
+        self._topics = topics
+        self._noted = noted
+        self._links: dict[int, Link] = {}
+        self._waiting: dict[int, deque[WatchEvent]] = {}
+        self._reads: dict[int, _Reads] = {}
+        self.counts = {"operations": 0, "events": 0, "expired": 0}
+
+    def start(self, node: SimulatedNode) -> None:
+        super().start(node)
+        self.tree: ZooKeeperTree = node.disk.setdefault("tree", ZooKeeperTree())
+        self.tree.changed = self._forget
+        self._clients: dict[int, str] = node.disk.setdefault("clients", {})
+        for session in self.tree.sessions():
+            self.tree.renew(session, node.now)
+        self._admin = self.tree.open_session(1 << 60, node.now)
+        for path in ("/brokers", "/brokers/topics"):
+            self.tree.apply(self._admin, CreateNode(path), node.now)
+        for name, partitions in self._topics.items():
+            self.set_topic(name, partitions)
+        self._schedule()
+
+    def set_topic(self, name: str, partitions: Mapping[int, list[int]]) -> None:
+        """Create a topic, or change its partitions."""
+        data = Topic(partitions=dict(partitions)).build()
+        if not self.tree.apply(self._admin, CreateNode(Topic.path(name), data), self.node.now).ok:
+            self.tree.apply(self._admin, SetData(Topic.path(name), data), self.node.now)
+        self._send_events()
+
+    # --- clients ---
+
+    def on_bytes(self, link: Link, data: bytes) -> None:
+        kind, *words = ["ask"] if data.startswith(_ASK) else from_wire(data)
+        now = self.node.now
+        self._expire()
+        if kind == "hello":
+            self._welcome(link, *words)
+            return
+        session = link.context
+        if session is None or not self.tree.renew(session, now):
+            link.close()
+        elif kind == "ask":
+            operations = asked_operations(data)
+            self.counts["operations"] += len(operations)
+            reply = self._reply(session, operations)
+            self._send_events()
+            link.send(reply)
+        elif kind == "end":
+            self.tree.close_session(session)
+            self._links.pop(session, None)
+            self._send_events()
+            link.close()
+        self._schedule()
+
+    def _reply(self, session: int, operations: tuple[Operation, ...]) -> bytes:
+        """Carry out a request; its reply."""
+        now = self.node.now
+        kept = self._reads.get(id(operations))
+        if kept is not None:
+            for one in kept.watching:
+                self.tree.apply(session, one, now)
+            return kept.reply
+        reply = reply_bytes([self.tree.apply(session, one, now) for one in operations])
+        if len(operations) >= _MANY and all(isinstance(one, GetData) for one in operations):
+            if len(self._reads) >= _KEPT:
+                del self._reads[next(iter(self._reads))]
+            self._reads[id(operations)] = _Reads(
+                operations,
+                tuple(one for one in operations if isinstance(one, GetData) and one.watch),
+                frozenset(one.path for one in operations if isinstance(one, GetData)),
+                reply,
+            )
+        return reply
+
+    def _forget(self, path: str) -> None:
+        """A node has changed: its data, its children, or whether it is there."""
+        for key, reads in list(self._reads.items()):
+            if path in reads.paths:
+                del self._reads[key]
+
+    def _welcome(self, link: Link, session: int, timeout_ms: int) -> None:
+        if not (session and self.tree.renew(session, self.node.now)):
+            session = self.tree.open_session(timeout_ms, self.node.now)
+        old = self._links.get(session)
+        if old is not None and old is not link:
+            old.context = None
+            old.close()
+        link.context = session
+        self._clients[session] = link.peer
+        self._links[session] = link
+        link.send(to_wire("session", session))
+        for event in self._waiting.pop(session, ()):
+            link.send(to_wire("event", *event_words(event)))
+        self._schedule()
+
+    def on_close(self, link: Link) -> None:
+        if link.context is not None and self._links.get(link.context) is link:
+            del self._links[link.context]
+
+    # --- sessions ---
+
+    def on_timer(self, key: str) -> None:
+        self._expire()
+        self._schedule()
+
+    def on_fault(self, kind: str, words: tuple[str, ...]) -> None:
+        """`topic NAME PARTITIONS`: a topic has this many partitions now."""
+        if kind == "topic" and len(words) == 2 and words[1].isdecimal():
+            self.set_topic(words[0], {number: [1] for number in range(int(words[1]))})
+
+    def end_session(self, session: int) -> None:
+        """A fault: the session is over, whatever its client does."""
+        self.tree.close_session(session)
+        self._ended(session)
+        self._send_events()
+
+    def _expire(self) -> None:
+        for session in self.tree.expire(self.node.now):
+            self._ended(session)
+        self._send_events()
+
+    def _ended(self, session: int) -> None:
+        self.counts["expired"] += 1
+        self._waiting.pop(session, None)
+        client = self._clients.pop(session, None)
+        if client is not None and self._noted is not None:
+            self._noted(self.node.now, self.node.name, Noted("SessionExpired", client))
+        link = self._links.pop(session, None)
+        if link is not None:
+            link.context = None
+            link.close()
+
+    def _schedule(self) -> None:
+        due = self.tree.next_expiry()
+        if due is not None:
+            self.node.set_timer(_EXPIRY, due)
+
+    def _send_events(self) -> None:
+        for event in self.tree.events():
+            self.counts["events"] += 1
+            link = self._links.get(event.session)
+            if link is None:
+                self._waiting.setdefault(event.session, deque()).append(event)
+            else:
+                link.send(to_wire("event", *event_words(event)))

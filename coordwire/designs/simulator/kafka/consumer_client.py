@@ -1,0 +1,240 @@
+"""A member of a consumer group (KIP-848) as a model: ConsumerGroupHeartbeat alone, as the Java client.
+
+epoch 0                                    join: everything is said, nothing is owned
+an assignment in the answer                commit and give up first, then take, then say what is owned
+FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID     the partitions are lost, join again under the same id
+UNRELEASED_INSTANCE_ID                     the static predecessor is still in: try again later
+NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, a lost link   find the coordinator, then say everything
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from coordwire.codec import Message
+from coordwire.designs.simulator.kafka.group_client import (
+    REDISCOVER,
+    VERSIONS,
+    GroupClient,
+    GroupClientConfig,
+    OwnedPartition,
+)
+from coordwire.designs.simulator.network import SimulatedNode
+from coordwire.enums import ErrorCode
+from coordwire.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from coordwire.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
+)
+
+__all__ = ["ConsumerClient"]
+
+_NEWEST: Mapping[type[Message], int] = {**VERSIONS, ConsumerGroupHeartbeatRequest: 1}
+_BEAT = "heartbeat"
+_BACKOFF_MS = 100
+_LATER_MS = 1_000
+_ID_FROM_CLIENT = 1
+_JOIN, _LEAVE, _LEAVE_FOR_NOW = 0, -1, -2
+
+
+class ConsumerClient(GroupClient):
+    """A member. epoch: 0 until it has joined."""
+
+    def __init__(self, config: GroupClientConfig) -> None:
+        super().__init__(config)
+        self.epoch = _JOIN
+        self._interval_ms = config.heartbeat_interval_ms
+        self._assigned: list[OwnedPartition] | None = None
+        self._answer: Assignment | None = None
+        self._said: list[OwnedPartition] | None = None
+        self._says_all = True
+        self._is_asking = False
+        self._is_revoking = False
+
+    def version(self, kind: type[Message]) -> int:
+        found = self.config.versions.get(kind)
+        return _NEWEST[kind] if found is None else found
+
+    def start(self, node: SimulatedNode) -> None:
+        if self.version(ConsumerGroupHeartbeatRequest) >= _ID_FROM_CLIENT:
+            self.member_id = str(UUID(int=node.random.getrandbits(128), version=4))
+        super().start(node)
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether it owns what it was last assigned."""
+        return self.epoch > _JOIN and not self._is_revoking and self._assigned is None
+
+    # --- heartbeats ---
+
+    def begin(self) -> None:
+        self._is_asking = False
+        self._says_all = True
+        self._beat()
+
+    def end_session(self) -> None:
+        self.node.cancel_timer(_BEAT)
+        self._is_asking = False
+        self._says_all = True
+
+    def on_client_timer(self, key: str) -> None:
+        self._beat()
+
+    def _beat(self) -> None:
+        if self._is_asking or not self.has_coordinator or self.is_done:
+            return
+        config, joins = self.config, self.epoch == _JOIN
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=config.group_id, member_id=self.member_id, member_epoch=self.epoch,
+            instance_id=config.instance_id,
+        )  # fmt: skip
+        owned = sorted(self.owned)
+        if joins or self._says_all:
+            request.rebalance_timeout_ms = config.rebalance_timeout_ms
+            request.subscribed_topic_names = sorted(self.topics) if config.regex is None else []
+            if self.version(ConsumerGroupHeartbeatRequest) >= _ID_FROM_CLIENT:
+                request.subscribed_topic_regex = config.regex
+            request.server_assignor = config.assignor
+        if joins:
+            request.topic_partitions = []
+        elif self._says_all or owned != self._said:
+            request.topic_partitions = self._reported(owned)
+        self._said = owned
+        self._says_all = False
+        self._is_asking = True
+        self.ask(request, self._answered, timeout_ms=config.session_timeout_ms)
+
+    def _reported(self, owned: list[OwnedPartition]) -> list[ConsumerGroupHeartbeatRequestTopicPartitions]:
+        found: dict[str, ConsumerGroupHeartbeatRequestTopicPartitions] = {}
+        for topic, partition in owned:
+            if topic not in found:
+                topic_id = self.topic_ids[topic]
+                found[topic] = ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=topic_id)
+            found[topic].partitions.append(partition)
+        return list(found.values())
+
+    def _again(self, delay_ms: int) -> None:
+        self.node.set_timer(_BEAT, self.node.now + delay_ms)
+
+    def _answered(self, response: ConsumerGroupHeartbeatResponse) -> None:
+        self._is_asking = False
+        if response.error_code:
+            self._refused(ErrorCode(response.error_code))
+            return
+        self.member_id = response.member_id or self.member_id
+        self.epoch = response.member_epoch
+        self._interval_ms = response.heartbeat_interval_ms
+        if response.assignment is not None:
+            self._answer = response.assignment
+            self._assigned = self._named(response.assignment)
+            if self._assigned is None:
+                self.ask_metadata()
+        self._again(self._interval_ms)
+        self._reconcile()
+
+    def _refused(self, error: ErrorCode) -> None:
+        self._says_all = True
+        match error:
+            case ErrorCode.FENCED_MEMBER_EPOCH | ErrorCode.UNKNOWN_MEMBER_ID:
+                self._lose()
+                self._again(0)
+            case ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                self._again(_BACKOFF_MS)
+            case ErrorCode.UNRELEASED_INSTANCE_ID:
+                self._again(_LATER_MS)
+            case error if error in REDISCOVER:
+                self.lose_coordinator()
+            case _:
+                self.stop()
+
+    def _lose(self) -> None:
+        self.epoch = _JOIN
+        self._assigned = self._answer = None
+        self._is_revoking = False
+        self.drop(list(self.owned))
+
+    # --- reconciliation ---
+
+    def _named(self, assignment: Assignment) -> list[OwnedPartition] | None:
+        """An assignment by names; None where a topic's name is not known yet."""
+        names = {topic_id: name for name, topic_id in self.topic_ids.items()}
+        found = []
+        for topic in assignment.topic_partitions:
+            if topic.topic_id not in names:
+                return None
+            found += [(names[topic.topic_id], index) for index in topic.partitions]
+        return found
+
+    def topics_changed(self) -> None:
+        if self._answer is not None and self._assigned is None:
+            self._assigned = self._named(self._answer)
+            self._reconcile()
+
+    def _reconcile(self) -> None:
+        """Give up what is not assigned any more; then take what is."""
+        assigned = self._assigned
+        if assigned is None or self._is_revoking:
+            return
+        revoked = [one for one in self.owned if one not in assigned]
+        if self.config.stubborn:
+            return
+        if not revoked:
+            self._assigned = self._answer = None
+            if any(one not in self.owned for one in assigned):
+                self.take(assigned)
+                self._again(0)
+            return
+        self._is_revoking = True
+        epoch = self.epoch
+
+        def committed() -> None:
+            self._is_revoking = False
+            if self.epoch < epoch or self.epoch == _JOIN:
+                return
+            self.drop(revoked)
+            self._again(0)
+            self._reconcile()
+
+        self.commit(committed)
+
+    def lose_coordinator(self) -> None:
+        super().lose_coordinator()
+        if self._is_revoking:  # its commit has no answer any more
+            self._is_revoking = False
+            assigned = self._assigned or []
+            self.drop([one for one in self.owned if one not in assigned])
+
+    def may_commit(self) -> bool:
+        return self.epoch > _JOIN
+
+    def fetching_member(self) -> tuple[str | None, int]:
+        return self.member_id, self.epoch
+
+    # --- the application ---
+
+    def resubscribe(self) -> None:
+        self.ask_metadata()
+        self._says_all = True
+        self._again(0)
+
+    def leave(self) -> None:
+        def left(_: object = None) -> None:
+            self.stop()
+
+        def committed() -> None:
+            self.drop(list(self.owned))
+            if self.epoch <= _JOIN or not self.has_coordinator:
+                left()
+                return
+            request = ConsumerGroupHeartbeatRequest(
+                group_id=self.config.group_id, member_id=self.member_id, instance_id=self.config.instance_id,
+                member_epoch=_LEAVE if self.config.instance_id is None else _LEAVE_FOR_NOW,
+            )  # fmt: skip
+            self._is_asking = True
+            self.ask(request, left)
+
+        self.commit(committed)

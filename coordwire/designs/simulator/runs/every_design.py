@@ -1,0 +1,192 @@
+"""The six designs in a world, under the same names: consumer-N, coordinator-N, and zookeeper where needed.
+
+    zookeeper   consumers that divide the partitions among themselves in ZooKeeper
+    draft-1     a coordinator that pings its consumers; Stop is not awaited
+    draft-2     the same, detailed: Stop is awaited, ownership is written at the end
+    draft-3     consumers ping the coordinator, and join for an assignment
+    classic     JoinGroup, SyncGroup, Heartbeat; the leader assigns
+    consumer    KIP-848: one heartbeat, the coordinator assigns, member by member
+
+Rules: one session timeout for all: of consumers, of ZooKeeper's sessions, and until another broker takes over
+from one that crashed. Heartbeats and pings come three times in it. Draft 2's coordinator has one retry of a
+ping, the fewest with which a consumer has stopped before the coordinator gives it up. Notes are what
+processes report, in the same words for all designs where these have the same thing: `subject` is the consumer
+that is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from coordwire.coordinator import ConsumerGroupConfig, CoordinatorConfig, Shard
+from coordwire.designs.simulator.drafts import DRAFT_DESIGNS, DraftRun
+from coordwire.designs.simulator.drafts import add_design as add_draft
+from coordwire.designs.simulator.kafka import (
+    ClassicClient,
+    Cluster,
+    ConsumerClient,
+    GroupClient,
+    GroupClientConfig,
+)
+from coordwire.designs.simulator.world import World
+from coordwire.dialects import Dialect
+from coordwire.timeline.events import MemberLeft
+from coordwire.timeline.from_shard import ShardTimeline
+
+__all__ = ["DESIGNS", "GROUP", "METADATA_MS", "SESSION_MS", "DesignRun", "RunNote", "add_design"]
+
+DESIGNS = {**DRAFT_DESIGNS, "classic": Dialect.KAFKA, "consumer": Dialect.KAFKA}
+"""The designs in the order of their time, with the dialect of their connections."""
+
+GROUP = "group"
+SESSION_MS = 6_000
+METADATA_MS = 30_000
+_FIRST_MS = 1_000
+_GONE = frozenset({"ConsumerFailed", "ConsumerClosed", "MemberLeft"})
+_NS = 1_000_000
+
+
+class RunNote(NamedTuple):
+    """Something that a process reports. subject: the consumer that counts as gone from now on, or ""."""
+
+    time: int
+    node: str
+    name: str
+    text: str
+    subject: str = ""
+
+
+class DesignRun:
+    """A design in a world. zookeeper: whether its processes use ZooKeeper."""
+
+    def __init__(self, world: World, design: str) -> None:
+        self.world = world
+        self.design = design
+        self.dialect = DESIGNS[design]
+
+    @property
+    def zookeeper(self) -> bool:
+        return self.design in DRAFT_DESIGNS
+
+    def notes(self) -> list[RunNote]:
+        """What was reported until now, in order."""
+        raise NotImplementedError
+
+    def identify(self, node: str) -> None:
+        """A consumer has taken a partition: under which name the coordinator knows it may be asked now."""
+
+
+def add_design(
+    world: World,
+    design: str,
+    *,
+    members: int = 3,
+    partitions: int = 6,
+    coordinators: int = 2,
+    topic: str = "orders",
+    session_ms: int = SESSION_MS,
+    apart_ms: int = 500,
+    metadata_ms: int = METADATA_MS,
+) -> DesignRun:
+    """Add the nodes of any design to a world: one group that reads one topic.
+
+    apart_ms: between the starts of two consumers. metadata_ms: between the times at which a consumer of the
+    last three designs asks for metadata. Raises `KeyError` for an unknown design.
+    """
+    if design in DRAFT_DESIGNS:
+        draft = add_draft(
+            world, design, members=members, partitions={topic: partitions}, coordinators=coordinators,
+            group=GROUP, session_ms=session_ms, apart_ms=apart_ms, metadata_ms=metadata_ms,
+            broker={"max_ping_retries": 1},
+        )  # fmt: skip
+        return _OfDraft(draft)
+    return _OfKafka(
+        world, design, members=members, topics={topic: partitions}, coordinators=coordinators,
+        session_ms=session_ms, apart_ms=apart_ms, metadata_ms=metadata_ms,
+    )  # fmt: skip
+
+
+class _OfDraft(DesignRun):
+    def __init__(self, draft: DraftRun) -> None:
+        super().__init__(draft.world, draft.design)
+        self._draft = draft
+        self._names: dict[str, str] = {}
+
+    def notes(self) -> list[RunNote]:
+        """Brokers of the ZooKeeper design elect a coordinator too, which has nothing to do: left out."""
+        return [
+            RunNote(time, node, noted.name, noted.text, self._subject(noted.name, noted.text))
+            for time, node, noted in self._draft.log
+            if self.design != "zookeeper" or noted.name not in ("Elected", "Resigned")
+        ]
+
+    def identify(self, node: str) -> None:
+        machine = self._draft.machine(node)
+        if machine is not None and self.design == "draft-3":
+            self._names[machine.consumer_id] = node
+
+    def _subject(self, name: str, text: str) -> str:
+        if name == "SessionExpired":
+            return text if self.design == "zookeeper" else ""
+        if name not in _GONE:
+            return ""
+        consumer_id = text.partition("/")[2]
+        if self.design == "draft-3":
+            return self._names.get(consumer_id, "")
+        return consumer_id.rpartition(".")[0]
+
+
+class _ReportingShard(Shard):
+    """A shard whose events are kept as notes."""
+
+    def __init__(self, left: Callable[[MemberLeft], None], now: int, config: CoordinatorConfig) -> None:
+        self._timeline = ShardTimeline()
+        super().__init__(now=now, config=config, listener=self._timeline)
+        self._left = left
+
+    def effects(self) -> Iterator[Any]:
+        yield from super().effects()
+        for event in self._timeline.events():
+            if isinstance(event, MemberLeft):
+                self._left(event)
+
+
+class _OfKafka(DesignRun):
+    def __init__(
+        self, world: World, design: str, *, members: int, topics: dict[str, int], coordinators: int,
+        session_ms: int, apart_ms: int, metadata_ms: int,
+    ) -> None:  # fmt: skip
+        super().__init__(world, design)
+        self._gone: list[RunNote] = []
+        beat_ms = max(session_ms // 3, 1)
+        self.cluster = Cluster(
+            world, coordinators=coordinators, topics=topics, failover_ms=session_ms,
+            config=CoordinatorConfig(
+                min_session_timeout_ms=min(session_ms, 6_000),
+                consumer=ConsumerGroupConfig(session_timeout_ms=session_ms, heartbeat_interval_ms=beat_ms),
+            ),
+            new_shard=partial(_ReportingShard, self._left),
+        )  # fmt: skip
+        world.ownership.know(
+            (GROUP, name, number) for name, count in topics.items() for number in range(count)
+        )
+        make: type[GroupClient] = ConsumerClient if design == "consumer" else ClassicClient
+        names = tuple(self.cluster.names)
+        for number in range(1, members + 1):
+            config = GroupClientConfig(
+                group_id=GROUP, topics=tuple(topics), coordinators=names, client_id=f"consumer-{number}",
+                session_timeout_ms=session_ms, heartbeat_interval_ms=beat_ms,
+                metadata_interval_ms=metadata_ms,
+            )  # fmt: skip
+            world.add(f"consumer-{number}", partial(make, config), at=_FIRST_MS + number * apart_ms)
+
+    def _left(self, event: MemberLeft) -> None:
+        time = self.world.now if event.time_ns is None else event.time_ns // _NS
+        name = event.client_id or event.member_id
+        self._gone.append(RunNote(time, self.cluster.leader, "MemberLeft", f"{name}: {event.how}", name))
+
+    def notes(self) -> list[RunNote]:
+        elected = [RunNote(time, node, "Elected", node) for time, node in self.cluster.loaded]
+        return sorted([*elected, *self._gone], key=lambda note: note.time)

@@ -1,0 +1,131 @@
+"""The figures of a run, the same for each design.
+
+Rules: times are milliseconds; those of partitions are sums over partitions. A frozen consumer reads nothing
+and is not an owner while it is frozen; when it goes on, it is one again until it has learned otherwise:
+`Ownership` has it so. Partitions without an owner count once all have had one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from coordwire.designs.simulator.runs.every_design import DesignRun, RunNote
+from coordwire.designs.simulator.runs.run_observer import Death, OwnershipRebalance, RunObserver
+from coordwire.designs.simulator.runs.traffic_count import TrafficCount
+from coordwire.designs.simulator.world import World
+
+__all__ = ["CoordinatorDeath", "RunMeasures", "measure"]
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorDeath:
+    """A coordinator crashed while it was the one. replaced: when another, or the same again, was elected."""
+
+    time: int
+    node: str
+    replaced: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunMeasures:
+    """assigned_at: when every partition had had an owner, None for never. changes: consumers that started,
+    crashed or left. quiet_messages: of a stretch of one session timeout; beyond_quiet: all messages beyond
+    that, both None unless more than half of the stretches are without a change: the run is too short then, or
+    has too many changes. watches: that ZooKeeper fired."""
+
+    duration_ms: int
+    assigned_at: int | None
+    duplicated_ms: int
+    orphaned_ms: int
+    rebalances: tuple[OwnershipRebalance, ...]
+    deaths: tuple[Death, ...]
+    coordinator_deaths: tuple[CoordinatorDeath, ...]
+    changes: int
+    messages: int
+    quiet_messages: float | None
+    beyond_quiet: float | None
+    watches: int
+
+    @property
+    def messages_per_change(self) -> float | None:
+        """What a membership change costs beyond a quiet group's messages; None where that is not known."""
+        if self.beyond_quiet is None or not self.changes:
+            return None
+        return self.beyond_quiet / self.changes
+
+    @property
+    def watches_per_change(self) -> float:
+        return self.watches / self.changes if self.changes else 0.0
+
+    @property
+    def lengths_ms(self) -> list[int]:
+        """Of the rebalances that ended, after the first assignment."""
+        first = self.assigned_at
+        lengths = [one.length_ms for one in self.rebalances if first is not None and one.began > first]
+        return [length for length in lengths if length is not None]
+
+
+def measure(run: DesignRun, observer: RunObserver, traffic: TrafficCount) -> RunMeasures:
+    """The figures of a run that is over."""
+    world, notes = run.world, run.notes()
+    _find_detections(observer.deaths, notes)
+    ownership = world.ownership
+    quiet = traffic.is_mostly_quiet(world.now, _change_times(world))
+    return RunMeasures(
+        duration_ms=world.now, assigned_at=ownership.assigned_at, duplicated_ms=ownership.duplicated_ms,
+        orphaned_ms=ownership.orphaned_later_ms, rebalances=tuple(observer.rebalances),
+        deaths=tuple(observer.deaths), coordinator_deaths=tuple(_coordinators(world, notes)),
+        changes=_changes(world), messages=traffic.messages, watches=traffic.watches,
+        quiet_messages=traffic.quiet(world.now) if quiet else None,
+        beyond_quiet=traffic.beyond(world.now) if quiet else None,
+    )  # fmt: skip
+
+
+def _find_detections(deaths: list[Death], notes: list[RunNote]) -> None:
+    """Who was counted as gone after its death, and before it died again."""
+    gone: dict[str, list[int]] = {}
+    for note in notes:
+        if note.subject:
+            gone.setdefault(note.subject, []).append(note.time)
+    for number, death in enumerate(deaths):
+        again = next((one.time for one in deaths[number + 1 :] if one.node == death.node), None)
+        death.detected = next(
+            (
+                time for time in gone.get(death.node, ())
+                if time >= death.time and (again is None or time < again)
+            ),
+            None,
+        )  # fmt: skip
+
+
+def _coordinators(world: World, notes: list[RunNote]) -> Iterable[CoordinatorDeath]:
+    elected = [(note.time, note.node) for note in notes if note.name == "Elected"]
+    for time, fault in world.faults:
+        if fault.kind != "crash":
+            continue
+        acting = next((node for at, node in reversed(elected) if at <= time), "")
+        if acting and fnmatchcase(acting, fault.targets[0]):
+            replaced = next((at for at, _ in elected if at > time), None)
+            yield CoordinatorDeath(time, acting, replaced)
+
+
+def _change_times(world: World) -> Iterable[int]:
+    """When consumers started, crashed or left."""
+    consumers = [node for name, node in world.nodes.items() if name.startswith("consumer-")]
+    for node in consumers:
+        yield from node.started_at
+    for time, fault in world.faults:
+        if fault.kind in ("crash", "leave") and any(
+            fnmatchcase(node.name, fault.targets[0]) for node in consumers
+        ):
+            yield time
+
+
+def _changes(world: World) -> int:
+    consumers = [node for name, node in world.nodes.items() if name.startswith("consumer-")]
+    boots, up = sum(node.boots for node in consumers), sum(node.is_up for node in consumers)
+    left = [fault for _, fault in world.faults if fault.kind == "leave"]
+    leaving = sum(fnmatchcase(node.name, fault.targets[0]) for fault in left for node in consumers)
+    return boots + (boots - up) + leaving

@@ -1,0 +1,93 @@
+"""A run of one design from its start to its figures.
+
+Rules: a seed, a design, its sizes and a plan give one run, byte for byte; what observes it takes no part in
+it. A capture leaves out ZooKeeper's messages, which are of no dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import BinaryIO
+
+from coordwire.designs.simulator.faults import PlannedFault, random_faults
+from coordwire.designs.simulator.runs.every_design import METADATA_MS, SESSION_MS, DesignRun, add_design
+from coordwire.designs.simulator.runs.run_measures import RunMeasures, measure
+from coordwire.designs.simulator.runs.run_observer import RunObserver
+from coordwire.designs.simulator.runs.traffic_count import TrafficCount, without_zookeeper
+from coordwire.designs.simulator.tap import PcapWriter, TapRecord
+from coordwire.designs.simulator.world import World
+
+__all__ = ["SimulatedRun", "comparable_faults", "simulate"]
+
+_STARTS_MS = 10_000
+_APART_MS = 500
+_ONE_BY_ONE = 100
+_EACH_REBALANCES = frozenset({"zookeeper", "draft-1", "draft-2"})
+"""Designs in which each consumer that starts makes all rebalance at once."""
+_LAST_QUIET_MS = 40_000
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRun:
+    """A run that is over."""
+
+    run: DesignRun
+    observer: RunObserver
+    traffic: TrafficCount
+    measures: RunMeasures
+
+
+def simulate(
+    design: str,
+    *,
+    members: int = 3,
+    partitions: int = 6,
+    coordinators: int = 2,
+    seed: int = 1,
+    plan: Iterable[PlannedFault] = (),
+    duration_ms: int = 60_000,
+    session_ms: int = SESSION_MS,
+    metadata_ms: int = METADATA_MS,
+    pcap: BinaryIO | None = None,
+    prepare: Callable[[DesignRun], None] | None = None,
+) -> SimulatedRun:
+    """Run a design. Consumers start within ten seconds, at most half a second apart. More than 100 start at
+    once in a design in which each of them makes all that came before it rebalance at once; in the others
+    these learn of it in their next ping or heartbeat, so that several that start share a rebalance.
+
+    pcap: where the capture is written. prepare: called before time begins. Raises `KeyError` for an unknown
+    design.
+    """
+    traffic = TrafficCount(session_ms)
+    capture = None if pcap is None else without_zookeeper(PcapWriter(pcap))
+
+    def tap(record: TapRecord) -> None:
+        traffic(record)
+        if capture is not None:
+            capture(record)
+
+    world = World(seed=seed, tap=tap)
+    at_once = members > _ONE_BY_ONE and design in _EACH_REBALANCES
+    run = add_design(
+        world, design, members=members, partitions=partitions, coordinators=coordinators,
+        session_ms=session_ms, metadata_ms=metadata_ms,
+        apart_ms=0 if at_once else min(_APART_MS, _STARTS_MS // members),
+    )  # fmt: skip
+    observer = RunObserver(world, run.identify)
+    world.plan(plan)
+    if prepare is not None:
+        prepare(run)
+    world.run(duration_ms)
+    observer.finish()
+    return SimulatedRun(run, observer, traffic, measure(run, observer, traffic))
+
+
+def comparable_faults(seed: int, *, members: int, duration_ms: int = 120_000) -> list[PlannedFault]:
+    """A random plan that means the same to each design: a consumer that is cut off reaches no node at all, as
+    the consumers of one design talk to ZooKeeper alone. The last part of the time is left to recover."""
+    end = max(duration_ms - _LAST_QUIET_MS, 20_000)
+    return [
+        replace(fault, targets=tuple("*" if one == "coordinator-*" else one for one in fault.targets))
+        for fault in random_faults(seed, members=members, end=end)
+    ]

@@ -1,0 +1,201 @@
+"""A simulated world: one clock, its nodes and the network between them, and the faults of a plan.
+
+    world = World(seed=7)
+    world.add("coordinator-1", make_coordinator)
+    world.add("consumer-1", make_consumer)
+    world.plan(parse_faults("10s crash coordinator-1 for 5s"))
+    world.run(until=60_000)
+
+Rules: a seed gives one run, byte for byte. Nothing here knows what the processes say to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from random import Random
+
+from coordwire.designs.simulator.clock import Clock
+from coordwire.designs.simulator.faults import PlannedFault, parse_time
+from coordwire.designs.simulator.network import Link, SimulatedNode
+from coordwire.designs.simulator.ownership import Ownership
+from coordwire.designs.simulator.process import Process
+from coordwire.designs.simulator.tap import TapRecord
+
+__all__ = ["World"]
+
+_CONNECT_TIMEOUT_MS = 10_000
+
+
+class World:
+    """latency: the least and the greatest of one way, in milliseconds. tap: sees what a capture would."""
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        latency: tuple[int, int] = (1, 5),
+        tap: Callable[[TapRecord], None] | None = None,
+    ) -> None:
+        self.seed = seed
+        self.clock = Clock()
+        self.tap = tap
+        self.nodes: dict[str, SimulatedNode] = {}
+        self.cuts: list[tuple[str, str]] = []
+        self.ownership = Ownership(lambda: self.clock.now)
+        self.faults: list[tuple[int, PlannedFault]] = []
+        self.held: dict[int, Link] = {}
+        self._slow: list[tuple[str, str, int]] = []
+        self._least, most = latency
+        self._spread = most - self._least + 1
+        self._random = Random(f"{seed}/network").random
+        self._links = 0
+
+    @property
+    def now(self) -> int:
+        return self.clock.now
+
+    @property
+    def steps(self) -> int:
+        """How many events have happened: bytes that arrived, timers, and what processes had done later."""
+        return self.clock.steps
+
+    def add(
+        self, name: str, factory: Callable[[], Process], *, port: int = 9092, at: int = 0
+    ) -> SimulatedNode:
+        """A node whose process starts at a time; `factory` makes it, at each restart anew."""
+        node = self.nodes[name] = SimulatedNode(self, name, len(self.nodes) + 1, factory, port)
+        self.clock.at(at, node.boot)
+        return node
+
+    def run(self, until: int, *, steps: int | None = None) -> bool:
+        """As `Clock.run`."""
+        return self.clock.run(until, steps=steps)
+
+    # --- the network ---
+
+    def latency(self, sender: str, receiver: str) -> int:
+        """How long bytes take now."""
+        usual = self._least + int(self._random() * self._spread)
+        if self._slow:
+            usual += sum(more for a, b, more in self._slow if _between(sender, receiver, a, b))
+        return usual
+
+    def is_cut(self, one: str, other: str) -> bool:
+        return any(_between(one, other, a, b) for a, b in self.cuts)
+
+    def open(self, link: Link, name: str) -> None:
+        """Open a link from its node to another, which learns of it after the latency."""
+        link.peer = name
+        self.clock.at(self.now + self.latency(link.node.name, name), self._reach, link, name)
+
+    def _reach(self, link: Link, name: str) -> None:
+        node, asker = self.nodes.get(name), link.node
+        if asker.links.get(id(link)) is not link:
+            return  # closed, or crashed, before it was open
+        if self.is_cut(asker.name, name):
+            self.clock.at(self.now + _CONNECT_TIMEOUT_MS, self._refuse, link)
+            return
+        if node is None or node.process is None:
+            self.clock.at(self.now + self.latency(name, asker.name), self._refuse, link)
+            return
+        self._links += 1
+        accepted = Link(node, f"{node.host}:{node.port}")
+        accepted.number = link.number = self._links
+        accepted.is_listener = True
+        accepted.peer, accepted.peer_address = asker.name, link.address
+        link.peer_address = accepted.address
+        accepted.other, link.other = link, accepted
+        accepted.is_open = True
+        node.links[id(accepted)] = accepted
+        if self.tap is not None:
+            self.tap(TapRecord(self.now, link.number, link.address, accepted.address, False, "open", b""))
+        at = self.now + self.latency(name, asker.name)
+        accepted.not_before(at)
+        self.clock.at(at, self._opened, link)
+        if not node.postpones(node.process.on_accept, accepted):
+            node.process.on_accept(accepted)
+
+    def _opened(self, link: Link) -> None:
+        node = link.node
+        if node.links.get(id(link)) is not link or node.process is None:
+            if link.other is not None and link.other.is_open:
+                link.other.break_off()
+            return
+        if link.other is None or not link.other.is_open:
+            self._refuse(link)
+            return
+        link.is_open = True
+        if not node.postpones(node.process.on_open, link):
+            node.process.on_open(link)
+
+    def _refuse(self, link: Link) -> None:
+        node = link.node
+        if node.links.pop(id(link), None) is not link or node.process is None:
+            return
+        if not node.postpones(node.process.on_close, link):
+            node.process.on_close(link)
+
+    # --- faults ---
+
+    def plan(self, faults: Iterable[PlannedFault]) -> None:
+        """Let faults happen; `World.faults` has those that have happened, with their times."""
+        for fault in faults:
+            self.clock.at(fault.at, self.inflict, fault)
+
+    def inflict(self, fault: PlannedFault) -> None:
+        """A fault happens now."""
+        self.faults.append((self.now, fault))
+        end = None if fault.duration is None else self.now + fault.duration
+        match fault.kind:
+            case "crash":
+                for node in self._matching(fault.targets[0]):
+                    node.crash()
+                    if end is not None:
+                        self.clock.at(end, node.boot)
+            case "freeze":
+                for node in self._matching(fault.targets[0]):
+                    node.freeze()
+                    assert end is not None
+                    self.clock.at(end, node.thaw)
+            case "cut":
+                assert end is not None
+                pair = fault.targets[0], fault.targets[1]
+                self.cuts.append(pair)
+                self.clock.at(end, self._mend, pair)
+            case "drop":
+                self._drop(*fault.targets)
+            case "slow":
+                assert end is not None
+                more = parse_time(fault.words[0])
+                assert more is not None
+                slow = fault.targets[0], fault.targets[1], more
+                self._slow.append(slow)
+                self.clock.at(end, self._slow.remove, slow)
+            case _:
+                for node in self._matching(fault.targets[0]):
+                    process = node.process
+                    if process is not None and not node.postpones(process.on_fault, fault.kind, fault.words):
+                        process.on_fault(fault.kind, fault.words)
+
+    def _matching(self, pattern: str) -> list[SimulatedNode]:
+        return [node for name, node in self.nodes.items() if fnmatchcase(name, pattern)]
+
+    def _mend(self, pair: tuple[str, str]) -> None:
+        self.cuts.remove(pair)
+        for key, link in list(self.held.items()):
+            if link.other is not None and not self.is_cut(link.node.name, link.other.node.name):
+                del self.held[key]
+                link.release()
+
+    def _drop(self, one: str, other: str) -> None:
+        links = [link for node in self.nodes.values() for link in node.links.values()]
+        for link in links:
+            if link.is_open and _between(link.node.name, link.peer, one, other):
+                link.break_off()
+
+
+def _between(sender: str, receiver: str, one: str, other: str) -> bool:
+    return (fnmatchcase(sender, one) and fnmatchcase(receiver, other)) or (
+        fnmatchcase(sender, other) and fnmatchcase(receiver, one)
+    )

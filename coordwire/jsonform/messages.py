@@ -1,0 +1,280 @@
+"""Messages as JSON and back, in Apache Kafka's own JSON form (its request log's and `kafka-dump-log`'s).
+
+    camelCase names       Kafka's, in Kafka's order, of the fields that the version has
+    int8 … int64, uint32  numbers, however large (beyond 2^53 too)
+    float64               a number, or "NaN", "Infinity", "-Infinity"; a NaN with other bits than the usual
+                          7ff8000000000000 is "NaN:" and its 16 hex digits, so that the same bytes come back
+    bytes, records        standard base64 with padding
+    uuid                  22 characters of base64url without padding, as Kafka prints it
+    tagged fields         absent at their default
+    unknown tagged fields "_tags": {"7": "<base64>"}, at the depth where they stood
+
+Strategy: one `_Form` for each class and version, made at first use from the field table: for every field its
+names and the two functions that convert it (values.py), so that nothing is decided again for each value.
+
+Rules: what the version can't carry is refused as `encode` refuses it; nothing but `EncodeError` leaves,
+whatever a form holds. Paths name fields as Python does, as all of coordwire's errors do; a path is put
+together on the way out of an error, and costs nothing before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, TypeVar
+
+from coordwire.codec import NEVER, Field, Message, Struct, VersionLayout
+from coordwire.codec.message import refused_version
+from coordwire.codec.names import suggestion
+from coordwire.codec.primitives import new
+from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
+from coordwire.jsonform.values import (
+    LEAF_READERS,
+    LEAF_WRITERS,
+    RANGES,
+    Convert,
+    read_bytes,
+    within,
+    write_bytes,
+    wrong,
+)
+
+__all__ = ["Json", "from_json", "to_json"]
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+"""What `json.dumps` writes and `json.loads` reads."""
+
+M = TypeVar("M", bound=Message)
+
+_ABSENT: Any = object()
+_TAGS = "_tags"
+_MAX_TAG = (1 << 32) - 1
+_PLAIN: dict[str, type] = {"bool": bool, "string": str} | dict.fromkeys(RANGES, int)
+"""The class of the values that are in JSON as they are."""
+
+
+def to_json(message: Message, *, version: int) -> dict[str, Json]:
+    """The message as it is in one api version, in Apache Kafka's JSON form: what `json.dumps` takes.
+
+    Raises `NotInVersion` if a field is set that the version can't carry (and that isn't ignorable) or the
+    message has no such version, `WrongType` if a value isn't of its field's type. Whether numbers and lengths
+    fit their types is left to `encode` and `from_json`, but for tags.
+    """
+    return _form_of(type(message), version).write(message)
+
+
+def from_json(cls: type[M], form: Mapping[str, object], *, version: int) -> M:
+    """The message that a JSON form (as `json.loads` gives it) says, for one api version.
+
+    Every field of the version must be there, but for tagged ones. Raises `WrongType` for a missing or unknown
+    field or a value of a wrong JSON type, `OutOfRange` for a number beyond its type or text that isn't base64
+    or a uuid, `NotInVersion` for a field or null that only other versions have; each with the field's path.
+    """
+    message: M = _form_of(cls, version).read(form)
+    return message
+
+
+def _form_of(cls: type[Message], version: int) -> _Form:
+    if version not in cls.versions:
+        raise refused_version(cls, version)
+    return _form(cls, version)
+
+
+_FORMS: dict[tuple[type[Struct], int], _Form] = {}
+
+
+def _form(cls: type[Struct], version: int) -> _Form:
+    form = _FORMS.get((cls, version))
+    if form is None:
+        form = _FORMS[cls, version] = _Form(cls._layout_.at(version))
+    return form
+
+
+class _Form:
+    """One struct in one version: how it is written to JSON and read from it."""
+
+    __slots__ = ("absent", "cls", "layout", "must_rest", "names", "readers", "writers")
+
+    def __init__(self, layout: VersionLayout) -> None:
+        self.layout = layout
+        self.cls = layout.cls
+        self.absent = [(field.name, field.fresh_default) for field in layout.absent]
+        self.must_rest = [(field.name, field.is_set) for field in layout.absent if not field.ignorable]
+        self.names = {field.json_name: field for field in layout.table.fields}
+        here = [field for field in layout.table.fields if field.exists(layout.version)]
+        self.writers: list[tuple[str, str, type | None, Convert]] = []
+        self.readers: list[tuple[str, str, Convert, Callable[[], Any] | None]] = []
+        for field in here:
+            tagged = field.tag is not None
+            plain = None if tagged or field.array else _PLAIN.get(field.type)
+            self.writers.append((field.name, field.json_name, plain, _writer(field, layout.version)))
+            default = field.fresh_default if tagged else None
+            self.readers.append((field.name, field.json_name, _reader(field, layout.version), default))
+
+    # --- to JSON ---
+
+    def write(self, value: Any) -> dict[str, Json]:
+        if not isinstance(value, self.cls):
+            raise wrong(self.cls.__name__, value)
+        for name, is_set in self.must_rest:
+            if is_set(getattr(value, name)):
+                raise NotInVersion(f"set, but not in version {self.layout.version}", name)
+        out: dict[str, Json] = {}
+        name = ""
+        try:
+            for name, key, plain, convert in self.writers:
+                inside = getattr(value, name)
+                if inside.__class__ is not plain:
+                    inside = convert(inside)
+                    if inside is _ABSENT:
+                        continue
+                out[key] = inside
+            if value.tags:
+                name = "tags"
+                out[_TAGS] = self.write_tags(value.tags)
+        except EncodeError as error:
+            raise within(name, error) from None
+        return out
+
+    def write_tags(self, tags: Any) -> dict[str, Json]:
+        if not self.layout.flexible:
+            raise NotInVersion(f"version {self.layout.version} has no tagged fields")
+        if not isinstance(tags, dict):
+            raise wrong("dict", tags)
+        out: dict[str, Json] = {}
+        for tag, data in tags.items():
+            if not isinstance(tag, int) or isinstance(tag, bool):
+                raise wrong("int as a tag", tag)
+            self.check_tag(tag)
+            try:
+                out[str(int(tag))] = write_bytes(data)
+            except EncodeError as error:
+                raise within(int(tag), error) from None
+        return out
+
+    def check_tag(self, tag: int) -> None:
+        if not 0 <= tag <= _MAX_TAG:
+            raise OutOfRange("a tag is beyond uint32")
+        if tag in self.layout.tagged:
+            raise OutOfRange(f"tag {tag} is the known field {self.layout.tagged[tag].name}")
+
+    # --- from JSON ---
+
+    def read(self, form: Any) -> Any:
+        if not isinstance(form, Mapping):
+            raise wrong("object", form)
+        value: Any = new(self.cls)
+        value.tags = None
+        found = 0
+        name = ""
+        try:
+            for name, key, convert, default in self.readers:
+                inside = form.get(key, _ABSENT)
+                if inside is not _ABSENT:
+                    found += 1
+                    setattr(value, name, convert(inside))
+                elif default is None:
+                    missing, name = name, ""
+                    self.refuse_unknown(form)  # a misspelt name says more than the one that it leaves out
+                    name = missing
+                    raise WrongType(f'missing: expected "{key}"')
+                else:
+                    setattr(value, name, default())
+            if found != len(form):
+                name = "tags"
+                value.tags = self.read_tags(form.get(_TAGS, {}))
+                if found + (_TAGS in form) != len(form):
+                    name = ""
+                    self.refuse_unknown(form)
+        except EncodeError as error:
+            raise within(name, error) from None
+        for name, fresh_default in self.absent:
+            setattr(value, name, fresh_default())
+        return value
+
+    def refuse_unknown(self, form: Mapping[Any, Any]) -> None:
+        """Say which name the version doesn't have."""
+        for key in form:
+            known = self.names.get(key) if isinstance(key, str) else None
+            if known is not None and not known.exists(self.layout.version):
+                raise NotInVersion(f"not in version {self.layout.version}", known.name)
+            if known is None and key != _TAGS:
+                shown = key if isinstance(key, str) else type(key).__name__
+                hint = suggestion(shown, self.names)
+                raise WrongType(f"{self.cls.__name__} has no such field{hint}", shown[:100])
+
+    def read_tags(self, tags: Any) -> dict[int, bytes] | None:
+        if not isinstance(tags, Mapping):
+            raise wrong("object", tags)
+        if not tags:
+            return None
+        if not self.layout.flexible:
+            raise NotInVersion(f"version {self.layout.version} has no tagged fields")
+        found: dict[int, bytes] = {}
+        for key, data in tags.items():
+            if not isinstance(key, str) or not key.isascii() or not key.isdecimal():
+                raise WrongType("expected a tag in decimal digits")
+            tag = int(key) if len(key) <= 10 else _MAX_TAG + 1
+            self.check_tag(tag)
+            if str(tag) != key:
+                raise OutOfRange(f"tag {tag} is written with leading zeros")
+            try:
+                found[tag] = read_bytes(data)
+            except EncodeError as error:
+                raise within(tag, error) from None
+        return found
+
+
+# --- a field's converters -----------------------------------------------------------------------------------
+
+
+def _writer(field: Field, version: int) -> Convert:
+    """To JSON: `_ABSENT` for a tagged field at its default."""
+    one: Convert = _form(field.struct, version).write if field.struct else LEAF_WRITERS[field.type]
+    plain = None if field.struct else _PLAIN.get(field.type)
+    convert = _each(one, plain, "list") if field.array else one
+    nullable = _or_null(convert, field, version)
+    if field.tag is None:
+        return nullable
+    is_set = field.is_set
+    return lambda value: nullable(value) if is_set(value) else _ABSENT
+
+
+def _reader(field: Field, version: int) -> Convert:
+    """From JSON."""
+    one: Convert = _form(field.struct, version).read if field.struct else LEAF_READERS[field.type]
+    return _or_null(_each(one, None, "array") if field.array else one, field, version)
+
+
+def _or_null(convert: Convert, field: Field, version: int) -> Convert:
+    if field.nullable(version):
+        return lambda value: None if value is None else convert(value)
+
+    if field.null == NEVER:
+        return convert  # which refuses null as any other wrong type
+
+    def refusing(value: Any) -> Any:
+        if value is None:
+            raise NotInVersion(f"can't be null in version {version}")
+        return convert(value)
+
+    return refusing
+
+
+def _each(one: Convert, plain: type | None, wanted: str) -> Convert:
+    """Element by element; `plain`: the class of those that need no conversion."""
+    unchanged = {plain}
+
+    def convert(value: Any) -> list[Any]:
+        if not isinstance(value, (list, tuple)):
+            raise wrong(wanted, value)
+        if unchanged.issuperset(map(type, value)):
+            return list(value)
+        out: list[Any] = []
+        try:
+            for element in value:
+                out.append(one(element))
+        except EncodeError as error:
+            raise within(len(out), error) from None
+        return out
+
+    return convert

@@ -1,0 +1,155 @@
+"""What members' messages hold: subscriptions, assignments, topics' ids.
+
+Strategy: the same bytes come again and again (the leader sends what each member is given, and all members
+subscribe alike), so that what short ones say is remembered, within bounds.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any, TypeVar
+from uuid import UUID
+
+from coordwire.codec import Struct
+from coordwire.embedded import Embedded, open_field
+from coordwire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from coordwire.timeline.events import TopicPartition
+from coordwire.timeline.members import Member, Owned
+
+__all__ = [
+    "assignment_of",
+    "changed",
+    "given",
+    "has_pattern",
+    "id_text",
+    "owned",
+    "partitions_of",
+    "subscribe",
+    "subscribe_by_offer",
+    "wanted_topics",
+]
+
+T = TypeVar("T")
+
+MOST_PARTITIONS = 10_000
+"""So many partitions of one member are remembered."""
+
+REMEMBERED, LONGEST = 1024, 1024
+"""So many assignments and subscriptions are remembered, of so many bytes at most."""
+
+MOST_LISTED = 100
+"""So many topics are listed in the text of a cause."""
+
+
+_new = tuple.__new__  # a named tuple's own goes through a function
+
+
+def owned(topics: Iterable[tuple[str, Iterable[int]]]) -> Owned:
+    """The partitions of some topics, as far as they are remembered."""
+    every = (_new(TopicPartition, (topic, number)) for topic, numbers in topics for number in numbers)
+    return frozenset(islice(every, MOST_PARTITIONS))
+
+
+def partitions_of(topics: Iterable[Any]) -> Owned:
+    """The partitions in a message's list of topics with `topic` and `partitions`."""
+    return owned((part.topic, part.partitions) for part in topics)
+
+
+def given(inside: Embedded | None) -> Owned | None:
+    """The partitions of a consumer's assignment; None for what is not a consumer's, or not read whole."""
+    message = None if inside is None else inside.message
+    if inside is None or inside.deviation is not None or not isinstance(message, ConsumerProtocolAssignment):
+        return None
+    return partitions_of(message.assigned_partitions)
+
+
+def assignment_of(value: Any, kind: str | None) -> Owned | None:
+    """`given` of a struct's field `assignment`, where this protocol type is said."""
+    key = type(value), value.assignment, kind or None
+    found = _ASSIGNMENTS.get(key)
+    if found is None:
+        cls, data, kind = key
+        found = _keep(_ASSIGNMENTS, key, given(open_field(cls, "assignment", data, kind)))
+    return found
+
+
+def subscribe(member: Member, inside: Embedded | None) -> None:
+    """Take over what a consumer's subscription says."""
+    _take_over(member, _said(inside))
+
+
+def subscribe_by_offer(member: Member, offer: Any, kind: str | None) -> None:
+    """`subscribe` to what the metadata of a JoinGroup's protocol says, where this protocol type is said."""
+    key = type(offer), offer.metadata, kind or None
+    found = _SUBSCRIPTIONS.get(key)
+    if found is None:
+        cls, data, kind = key
+        found = _keep(_SUBSCRIPTIONS, key, _said(open_field(cls, "metadata", data, kind)))
+    _take_over(member, found)
+
+
+_Key = tuple[type[Struct], bytes, str | None]
+_Subscription = tuple[tuple[str, ...], Owned]
+_ASSIGNMENTS: dict[_Key, Owned] = {}
+_SUBSCRIPTIONS: dict[_Key, _Subscription] = {}
+"""By the struct, its bytes and the protocol type."""
+
+
+def _keep(known: dict[_Key, T], key: _Key, found: T | None) -> T | None:
+    """Remember what was found, within bounds; all is forgotten at the bound."""
+    if found is not None and len(key[1]) <= LONGEST:
+        if len(known) >= REMEMBERED:
+            known.clear()
+        known[key] = found
+    return found
+
+
+def _said(inside: Embedded | None) -> _Subscription | None:
+    message = None if inside is None else inside.message
+    if not isinstance(message, ConsumerProtocolSubscription):
+        return None
+    return tuple(sorted(message.topics)), partitions_of(message.owned_partitions)
+
+
+def _take_over(member: Member, said: _Subscription | None) -> None:
+    if said is not None:
+        member.topics, member.owned = said
+
+
+def wanted_topics(request: Any, before: tuple[str, ...] = ()) -> tuple[str, ...] | None:
+    """The topics that a heartbeat subscribes to, patterns in slashes; None for no change. before: what its
+    member, or whom that replaces, subscribed to: names and pattern change apart."""
+    if hasattr(request, "topology"):
+        topology = request.topology
+        if topology is None:
+            return None
+        return tuple(sorted({topic for part in topology.subtopologies for topic in part.source_topics}))
+    names, regex = request.subscribed_topic_names, getattr(request, "subscribed_topic_regex", None)
+    if names is None and (regex is None or (not regex and not has_pattern(before))):
+        return None
+    had = before[-1:] if has_pattern(before) else ()
+    pattern = had if regex is None else (f"/{regex}/",) if regex else ()
+    return (*(before[: len(before) - len(had)] if names is None else sorted(names)), *pattern)
+
+
+def has_pattern(topics: tuple[str, ...]) -> bool:
+    """Whether one of them is a pattern, which its coordinator resolves later."""
+    return bool(topics) and topics[-1].startswith("/")
+
+
+def changed(before: tuple[str, ...], after: tuple[str, ...]) -> str:
+    """How a subscription changed, in words."""
+    return f"{_listed(before)} → {_listed(after)}"
+
+
+def _listed(topics: tuple[str, ...]) -> str:
+    more = len(topics) - MOST_LISTED
+    text = ", ".join(topics[:MOST_LISTED]) or "nothing"
+    return f"{text} and {more} more" if more > 0 else text
+
+
+def id_text(topic_id: UUID) -> str:
+    """A topic's id as Kafka prints it."""
+    return urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")

@@ -1,0 +1,102 @@
+"""For how long partitions had no consumer.
+
+Strategy: each member's partitions from the moment that it has them until it gives them up, leaves, or was
+last seen alive; a partition without any member is idle until the next one has it. Rules: a change costs as
+much as what it changes; partitions that never had a consumer are not idle; a gap without times has no length;
+what is kept is bounded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from coordwire.timeline.events import Idle, TopicPartition
+from coordwire.timeline.members import Owned
+
+__all__ = ["Consumption"]
+
+MOST_GAPS = 10_000
+"""So many gaps are kept between two rebalances."""
+
+
+class _Gap(NamedTuple):
+    partition: TopicPartition
+    since_ns: int
+    until_ns: int
+
+
+class Consumption:
+    """Who consumes what in one group."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, Owned] = {}
+        self._consumers: dict[TopicPartition, int] = {}
+        self._idle: dict[TopicPartition, int] = {}
+        self._gaps: list[_Gap] = []
+
+    def has(self, member_id: str, partitions: Owned, time_ns: int | None) -> None:
+        """A member consumes just these from now on."""
+        before = self._of.get(member_id, frozenset())
+        if partitions is before:
+            return
+        for one in sorted(before - partitions):  # the limits below must not choose by the order of a set
+            self._consumers[one] -= 1
+            if not self._consumers[one]:
+                del self._consumers[one]
+                if time_ns is not None and len(self._idle) < MOST_GAPS:
+                    self._idle[one] = time_ns
+        for one in sorted(partitions - before):
+            self._consumers[one] = self._consumers.get(one, 0) + 1
+            since_ns = self._idle.pop(one, None)
+            if since_ns is not None and time_ns is not None and len(self._gaps) < MOST_GAPS:
+                self._gaps.append(_Gap(one, since_ns, max(time_ns, since_ns)))
+        if partitions:
+            self._of[member_id] = partitions
+        else:
+            self._of.pop(member_id, None)
+
+    def keeps(self, member_id: str, partitions: Owned, time_ns: int | None) -> None:
+        """A member has given up what isn't among these."""
+        before = self._of.get(member_id)
+        if before is not None and not before <= partitions:
+            self.has(member_id, before & partitions, time_ns)
+
+    def ends(self, member_id: str, time_ns: int | None) -> None:
+        """A member consumes nothing any more."""
+        if member_id in self._of:
+            self.has(member_id, frozenset(), time_ns)
+
+    def passes(self, member_id: str, heir: str, until_ns: int | None, time_ns: int | None) -> None:
+        """A static member's partitions are its heir's from time_ns on. until_ns: until when it consumed them,
+        None for until then."""
+        if member_id not in self._of or member_id == heir:
+            return
+        partitions = self._of[member_id]
+        if until_ns is not None:
+            self.ends(member_id, until_ns)
+            self.has(heir, partitions, time_ns)
+        else:
+            self._of[heir] = self._of.pop(member_id)
+
+    def take_gaps(self) -> tuple[Idle, ...]:
+        """The gaps that closed since this was last asked, by partition."""
+        gaps, self._gaps = self._gaps, []
+        return tuple(Idle(*one.partition, one.since_ns, one.until_ns) for one in sorted(gaps))
+
+    def renamed(self, topic: Callable[[str], str]) -> Consumption:
+        """The same under other names of topics; several may have one name now."""
+
+        def name(one: TopicPartition) -> TopicPartition:
+            return TopicPartition(topic(one.topic), one.partition)
+
+        new = Consumption()
+        new._of = {member: frozenset(map(name, partitions)) for member, partitions in self._of.items()}
+        new._consumers = Counter(one for partitions in new._of.values() for one in partitions)
+        for one, since_ns in self._idle.items():
+            where = name(one)
+            if where not in new._consumers:
+                new._idle[where] = max(since_ns, new._idle.get(where, since_ns))
+        new._gaps = [one._replace(partition=name(one.partition)) for one in self._gaps]
+        return new

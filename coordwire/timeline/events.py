@@ -1,0 +1,363 @@
+"""What happens to a group: the events that timelines are made of, and that a coordinator reports of itself.
+
+Strategy: plain frozen rows with texts, numbers and tuples, so that they can be printed, pickled and put into
+tables; `EVENTS` names them as the command line's JSON does. Rules: `time_ns` is int nanoseconds since 1970
+UTC, None where the input knows no time; `source` and `number` say where it was seen: the capture's name and
+the frame, or the segment's and the offset in the log. What wasn't seen but follows from what was is
+`inferred`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from coordwire._display import RichDisplay
+
+__all__ = [
+    "EVENTS",
+    "Assignment",
+    "Cause",
+    "CoordinatorFound",
+    "ErrorMet",
+    "GroupConverted",
+    "GroupEvent",
+    "HowEnded",
+    "Idle",
+    "Kind",
+    "LagMeasured",
+    "LagReason",
+    "Leaving",
+    "MemberEnding",
+    "MemberJoined",
+    "MemberLeft",
+    "Moved",
+    "OffsetCommitted",
+    "Outcome",
+    "RebalanceBegan",
+    "RebalanceCost",
+    "RebalanceEnded",
+    "TopicPartition",
+    "TransactionStep",
+    "Unanswered",
+    "partitions_moved",
+]
+
+Kind = Literal["classic", "consumer", "share", "streams", "draft"]
+"""What a group speaks: JoinGroup and its kin, KIP-848, KIP-932, KIP-1071, or a draft's Register and Stop."""
+
+Cause = Literal[
+    "first_member",
+    "new_member",
+    "static_member_returned",
+    "member_left",
+    "session_timeout",
+    "member_removed",
+    "member_fenced",
+    "subscription_changed",
+    "partitions_revoked",
+    "leader_rejoined",
+    "member_rejoined",
+    "assignment_changed",
+    "coordinator_moved",
+    "unknown",
+]
+"""Why a group rebalances.
+
+first_member: the group was empty. static_member_returned: with a new member id. member_removed: the
+coordinator no longer knows it; member_fenced: another took its place or its epoch. partitions_revoked: a
+cooperative member has let go of some and joins again. leader_rejoined: of its own accord, mostly since the
+topics' metadata changed. assignment_changed: the coordinator's own doing (KIP-848). unknown: members were
+asked to rejoin, and the capture doesn't show why.
+"""
+
+Outcome = Literal["steady", "superseded", "not_needed", "empty", "unfinished"]
+"""How a rebalance ended: all who were seen had their assignment; another one began before that; the
+generation stayed; no member was left; the input ended."""
+
+Leaving = Literal["left", "left_for_now", "session_timeout", "removed", "fenced", "not_rejoined"]
+
+
+LagReason = Literal["committed_beyond_end", "end_seen_earlier"]
+"""Why a lag is below 0: the end was seen after the commit; or before it, and may have moved since."""
+
+HowEnded = Literal["closed", "closed_by_broker", "reset", "open"]
+"""How a member's connections ended: the client's FIN came first; the broker's; an RST of either; not."""
+
+
+class MemberEnding(NamedTuple):
+    """What a capture shows of the connections of a member that was gone without a word, until the time at
+    which it must have been out. ended_ns: when the last of them was ended; packets: the FINs and RSTs that
+    did; heard_ns, heard_packet: the member's last request about its group; fetched: whether it sent a Fetch
+    since it joined, None where it was assigned nothing, or where another
+    member has the same client id and address."""
+
+    how: HowEnded
+    ended_ns: int | None
+    packets: tuple[int, ...]
+    heard_ns: int | None
+    heard_packet: int | None
+    fetched: bool | None
+
+
+class TopicPartition(NamedTuple):
+    """A partition; for a streams group a task: the subtopology's id and its partition."""
+
+    topic: str
+    partition: int
+
+
+class Assignment(NamedTuple):
+    """What one member has, sorted."""
+
+    member_id: str
+    partitions: tuple[TopicPartition, ...]
+
+
+class Moved(NamedTuple):
+    """A partition that changed hands; None for no member."""
+
+    topic: str
+    partition: int
+    before: str | None
+    after: str | None
+
+
+class Idle(NamedTuple):
+    """A partition that no member consumed for a while: from the moment that its last consumer gave it up,
+    left or was last seen alive, until the next one had it."""
+
+    topic: str
+    partition: int
+    since_ns: int
+    until_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupEvent(RichDisplay):
+    """What all events have. group: its id, "" for a transaction that no group is known of; number: of the
+    frame that shows it in `source`; packet: of that frame's last byte, as Wireshark counts packets, None
+    where there are none."""
+
+    group: str
+    time_ns: int | None
+    source: str
+    number: int
+    packet: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorFound(GroupEvent):
+    """FindCoordinator named it. moved: it was another before."""
+
+    node_id: int
+    host: str
+    port: int
+    moved: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberJoined(GroupEvent):
+    """A member is in. host: the client's address, where the capture or the log knows it; instance_id: a
+    static member's name; rejoined: it was in before, under this id or as this static member."""
+
+    kind: Kind
+    member_id: str
+    client_id: str | None
+    host: str | None
+    instance_id: str | None = None
+    topics: tuple[str, ...] = ()
+    protocols: tuple[str, ...] = ()
+    session_timeout_ms: int | None = None
+    reason: str | None = None
+    rejoined: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberLeft(GroupEvent):
+    """A member is out. how: "left" by itself or an operator (`reason` where given), "left_for_now" as a
+    static member does; "session_timeout", "removed", "not_rejoined" are inferred where a capture is read;
+    "fenced" it was answered. ending: of those that are inferred, where the capture shows connections."""
+
+    member_id: str
+    client_id: str | None
+    instance_id: str | None = None
+    how: Leaving = "left"
+    reason: str | None = None
+    inferred: bool = False
+    ending: MemberEnding | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupConverted(GroupEvent):
+    """A group goes on under another protocol, with the members that it had. member_id: whose request
+    converted it; inferred: no request of the new protocol has been answered yet."""
+
+    kind_before: Kind
+    kind: Kind
+    member_id: str | None
+    inferred: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebalanceBegan(GroupEvent):
+    """The first sign of a rebalance. member_id: who caused it; client_id: the client that did, if it had no
+    member id yet; detail: what speaks for the cause."""
+
+    kind: Kind
+    cause: Cause
+    member_id: str | None
+    inferred: bool
+    detail: str = ""
+    client_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebalanceEnded(GroupEvent):
+    """A whole rebalance; `cause` may be known better than when it began.
+
+    began_ns: the first sign, or when a session was over; joined_ns: the first member had the new generation;
+    ended_ns: the last member seen had its assignment; length_ns: between first and last. generation: the
+    group epoch, where the coordinator assigns. members: all of them where the leader's answer was seen, else
+    those seen. last_to_join: whom the others waited for. moved: partitions that changed hands. idle:
+    partitions that had no consumer, as far as that ended with this rebalance.
+    """
+
+    kind: Kind
+    outcome: Outcome
+    cause: Cause
+    member_id: str | None
+    inferred: bool
+    detail: str
+    began_ns: int | None
+    joined_ns: int | None
+    ended_ns: int | None
+    length_ns: int | None
+    generation_before: int | None
+    generation: int | None
+    protocol: str | None
+    leader: str | None
+    members: tuple[str, ...]
+    last_to_join: str | None
+    assignments: tuple[Assignment, ...]
+    moved: tuple[Moved, ...]
+    idle: tuple[Idle, ...] = ()
+    client_id: str | None = None
+
+    @property
+    def idle_ns(self) -> int:
+        """For how long at least one partition had no consumer, in nanoseconds."""
+        total, end = 0, None
+        for since, until in sorted((one.since_ns, one.until_ns) for one in self.idle):
+            total += max(until - (since if end is None else max(since, end)), 0)
+            end = until if end is None else max(until, end)
+        return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebalanceCost(GroupEvent):
+    """What waited while partitions had no consumer in a rebalance; the time is that of its end.
+
+    partitions: how many of them had none, and were measured. lag_before: of these, as last measured before
+    the end; lag_after: as first measured after it.
+    """
+
+    generation: int | None
+    partitions: int
+    lag_before: int
+    lag_after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetCommitted(GroupEvent):
+    """A commit of one partition. offset: the next to read; generation: or the member's epoch; -1 outside of a
+    membership. error_code: 0 for stored; transactional_id: it holds once that one's transaction is committed;
+    removed: the offset was forgotten (a tombstone in the log)."""
+
+    member_id: str | None
+    client_id: str | None
+    generation: int
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str | None
+    error_code: int = 0
+    transactional_id: str | None = None
+    removed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagMeasured(GroupEvent):
+    """How many records a group has left to read. end_offset: the newest high watermark seen; committed: the
+    offset last committed, or fetched from the coordinator; lag: the records between, below 0 where that
+    offset is beyond the end; reason: why it is, else None: `committed_beyond_end` if the end was seen since,
+    and `end_seen_earlier` if it was seen before, so that the partition may have grown."""
+
+    topic: str
+    partition: int
+    committed: int
+    end_offset: int
+    lag: int
+    reason: LagReason | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorMet(GroupEvent):
+    """A group's request was answered with an error code. topic, partition: where it is about one."""
+
+    api: str
+    error_code: int
+    member_id: str | None
+    client_id: str | None
+    topic: str | None = None
+    partition: int | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unanswered(GroupEvent):
+    """A request of the group's whose answer the capture doesn't show; the time is the request's. unreadable:
+    it does, but the answer couldn't be read."""
+
+    api: str
+    member_id: str | None
+    client_id: str | None
+    unreadable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionStep(GroupEvent):
+    """What a transactional producer did. step: "init", "add_partitions", "add_offsets", "commit", "abort".
+    partitions: those added. producer_id, producer_epoch: -1 where not given."""
+
+    transactional_id: str
+    step: str
+    producer_id: int
+    producer_epoch: int
+    error_code: int
+    partitions: tuple[TopicPartition, ...] = ()
+
+
+EVENTS: dict[type[GroupEvent], str] = {
+    cls: cls.__name__[0].lower() + cls.__name__[1:]
+    for cls in (
+        CoordinatorFound, MemberJoined, MemberLeft, GroupConverted, RebalanceBegan, RebalanceEnded,
+        RebalanceCost, OffsetCommitted, LagMeasured, ErrorMet, Unanswered, TransactionStep,
+    )
+}  # fmt: skip
+"""The events, and what the JSON calls them."""
+
+
+def partitions_moved(
+    before: Mapping[str, frozenset[TopicPartition]], after: Mapping[str, frozenset[TopicPartition]]
+) -> Iterator[Moved]:
+    """What changed hands between two assignments, by members' ids; sorted."""
+    owners, heirs = _owners(before), _owners(after)
+    for one in sorted(one for one in owners.keys() | heirs.keys() if owners.get(one) != heirs.get(one)):
+        yield Moved(one.topic, one.partition, owners.get(one), heirs.get(one))
+
+
+def _owners(assigned: Mapping[str, frozenset[TopicPartition]]) -> dict[TopicPartition, str]:
+    return {one: member for member, partitions in assigned.items() for one in partitions}

@@ -1,0 +1,191 @@
+"""What groups' commits, and the transactions that some of them are part of, say on the wire.
+
+Strategy: one function an answer, each a generator of the events that it makes. Rules: an answer's positions
+are matched with the request's by topic and partition, not by their order; what was refused is reported with
+its code.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+from uuid import UUID
+
+from coordwire._speedups.rows import row_maker
+from coordwire.capture.entries import FrameEntry
+from coordwire.timeline.consumer_data import id_text
+from coordwire.timeline.events import GroupEvent, OffsetCommitted, TopicPartition, TransactionStep
+from coordwire.timeline.from_wire.rebalance_cost import Costs
+from coordwire.timeline.lag import Lag
+from coordwire.timeline.places import Seen, remember
+
+__all__ = ["Commits"]
+
+MOST_TRANSACTIONS = 10_000
+MOST_OF_ONE = 100
+"""So many groups of one transaction are remembered: each of its steps is an event of each of them."""
+
+_committed = row_maker(OffsetCommitted)
+_new = tuple.__new__  # a named tuple's own goes through a function
+
+
+class Commits:
+    """What was committed, and in which transaction. name_of: a topic's name by its id."""
+
+    def __init__(self, name_of: Callable[[str], str]) -> None:
+        self.lag = Lag()
+        self.costs = Costs(self.lag)
+        self._name_of = name_of
+        self._groups: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
+
+    # --- commits ---
+
+    def commit(
+        self, entry: FrameEntry, request: Any, answered: Iterable[Any], place: Seen
+    ) -> list[GroupEvent]:
+        """OffsetCommit or TxnOffsetCommit, answered. answered: the answer's topics; none if nothing was
+        refused."""
+        events: list[GroupEvent] = []
+        transactional_id = getattr(request, "transactional_id", None)
+        codes = {
+            (self._topic(topic), one.partition_index): one.error_code
+            for topic in answered
+            for one in topic.partitions
+            if one.error_code
+        }
+        group, member_id = request.group_id, request.member_id or None
+        client_id, generation = entry.client_id, request.generation_id_or_member_epoch
+        time_ns, source, number, packet = place
+        for topic in request.topics:
+            name = self._topic(topic)
+            for one in topic.partitions:
+                partition, offset = one.partition_index, one.committed_offset
+                where = _new(TopicPartition, (name, partition))
+                code = codes.get(where, 0) if codes else 0
+                events.append(_committed(
+                    group, time_ns, source, number, packet, member_id, client_id, generation, name,
+                    partition, offset, one.committed_leader_epoch, one.committed_metadata, code,
+                    transactional_id, False,
+                ))  # fmt: skip
+                if code:
+                    continue
+                if transactional_id is None:
+                    events += self.lag.committed(group, where, offset, place)
+                else:
+                    self.lag.pending(transactional_id, group, where, offset)
+        return events
+
+    def fetched(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
+        """OffsetFetch, answered: what the coordinator has of the groups."""
+        groups = [(one.group_id, one.topics) for one in message.groups] or [
+            (request.group_id, message.topics)
+        ]
+        for group, topics in groups:
+            for topic in topics:
+                name = self._topic(topic)
+                for one in topic.partitions:
+                    if one.error_code == 0:
+                        where = TopicPartition(name, one.partition_index)
+                        yield from self.lag.committed(group, where, one.committed_offset, place)
+
+    # --- where partitions end ---
+
+    def ends(self, message: Any, place: Seen) -> Iterator[GroupEvent]:
+        """Fetch, answered."""
+        for topic in message.responses:
+            name = topic.topic or self._name_of(id_text(topic.topic_id))
+            for one in topic.partitions:
+                if one.error_code == 0:
+                    where = TopicPartition(name, one.partition_index)
+                    yield from self.lag.ends(where, one.high_watermark, place)
+                    yield from self.costs.ends(where)
+
+    def listed(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
+        """ListOffsets, answered; -1 asked for the partition's end."""
+        asked = {
+            TopicPartition(topic.name, one.partition_index)
+            for topic in request.topics
+            for one in topic.partitions
+            if one.timestamp == -1
+        }
+        for topic in message.topics:
+            for one in topic.partitions:
+                where = TopicPartition(topic.name, one.partition_index)
+                if where in asked and one.error_code == 0:
+                    offset = max(one.old_style_offsets, default=one.offset)
+                    yield from self.lag.ends(where, offset, place)
+                    yield from self.costs.ends(where)
+
+    # --- transactions ---
+
+    def init(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
+        """InitProducerId, answered."""
+        if request.transactional_id:
+            ids = message.producer_id, message.producer_epoch
+            yield from self._step(request.transactional_id, "init", *ids, message.error_code, place)
+
+    def add_offsets(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
+        """AddOffsetsToTxn, answered."""
+        name = request.transactional_id
+        if message.error_code == 0:
+            groups = self._groups.get(name)
+            if groups is None:
+                groups = OrderedDict()
+                remember(self._groups, name, groups, MOST_TRANSACTIONS)
+            remember(groups, request.group_id, None, MOST_OF_ONE)
+        ids = request.producer_id, request.producer_epoch
+        yield TransactionStep(
+            group=request.group_id, **place._asdict(), transactional_id=name, step="add_offsets",
+            producer_id=ids[0], producer_epoch=ids[1], error_code=message.error_code,
+        )  # fmt: skip
+
+    def add_partitions(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
+        """AddPartitionsToTxn, answered."""
+        codes = [
+            one.partition_error_code
+            for topics in (
+                message.results_by_topic_v3_and_below,
+                *(found.topic_results for found in message.results_by_transaction),
+            )
+            for topic in topics
+            for one in topic.results_by_partition
+        ]
+        error = message.error_code or next((code for code in codes if code), 0)
+        old = request.v3_and_below_transactional_id
+        steps = [(one.transactional_id, one.producer_id, one.producer_epoch, one.topics)
+                 for one in request.transactions]  # fmt: skip
+        if old:
+            ids = request.v3_and_below_producer_id, request.v3_and_below_producer_epoch
+            steps.append((old, *ids, request.v3_and_below_topics))
+        for name, producer_id, epoch, topics in steps:
+            added = tuple(
+                TopicPartition(topic.name, number) for topic in topics for number in topic.partitions
+            )
+            yield from self._step(name, "add_partitions", producer_id, epoch, error, place, added)
+
+    def end(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
+        """EndTxn, answered."""
+        step = "commit" if request.committed else "abort"
+        name = request.transactional_id
+        ids = request.producer_id, request.producer_epoch
+        yield from self._step(name, step, *ids, message.error_code, place)
+        if message.error_code == 0:
+            self._groups.pop(name, None)
+            yield from self.lag.decided(name, request.committed, place)
+
+    def _step(
+        self, name: str, step: str, producer_id: int, epoch: int, error: int, place: Seen,
+        added: tuple[TopicPartition, ...] = (),
+    ) -> Iterator[GroupEvent]:  # fmt: skip
+        """One step, reported for every group that the transaction commits offsets of."""
+        for group in self._groups.get(name) or {"": None}:
+            yield TransactionStep(
+                group=group, **place._asdict(), transactional_id=name, step=step, producer_id=producer_id,
+                producer_epoch=epoch, error_code=error, partitions=added,
+            )  # fmt: skip
+
+    def _topic(self, topic: Any) -> str:
+        name: str = topic.name
+        topic_id: UUID | None = getattr(topic, "topic_id", None)
+        return name or (self._name_of(id_text(topic_id)) if topic_id is not None else "")

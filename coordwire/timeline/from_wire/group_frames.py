@@ -1,0 +1,89 @@
+"""A frame of captured traffic as a timeline sees it: is it about a group, where was it, what does it refuse.
+
+Rules: only facts of one frame, or of an answer and its request; what they mean for a group is said elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from coordwire.capture.entries import FrameEntry
+from coordwire.enums import ErrorCode
+from coordwire.timeline.events import ErrorMet, Kind, Unanswered
+from coordwire.timeline.from_wire.steady_beats import Beat
+from coordwire.timeline.places import Seen
+from coordwire.versions import ApiKey, api_name
+
+__all__ = [
+    "ABOUT_A_GROUP",
+    "BEATS",
+    "CLASSIC",
+    "COMMITS",
+    "JOINING",
+    "MODERN",
+    "Asked",
+    "errors_of",
+    "host_of",
+    "place_of",
+    "unanswered",
+]
+
+CLASSIC = frozenset(map(int, (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP)))
+MODERN: dict[int, Kind] = {
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: "consumer",
+    ApiKey.SHARE_GROUP_HEARTBEAT: "share",
+    ApiKey.STREAMS_GROUP_HEARTBEAT: "streams",
+}
+COMMITS = frozenset(map(int, (ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT)))
+ABOUT_A_GROUP = frozenset(map(int, (*CLASSIC, *MODERN, *COMMITS)))
+JOINING = CLASSIC - {ApiKey.HEARTBEAT}
+BEATS = frozenset(map(int, (ApiKey.HEARTBEAT, *MODERN)))
+
+Asked = tuple[str, int, str | None, str | None]
+"""A request about a group: the group, the API, the member's and the client's id."""
+
+_MEMBER_ID_REQUIRED = int(ErrorCode.MEMBER_ID_REQUIRED)
+_LEAVE = int(ApiKey.LEAVE_GROUP)
+
+
+def place_of(entry: FrameEntry) -> Seen:
+    """Where and when a frame was seen."""
+    return tuple.__new__(Seen, (entry.time_ns, entry.capture, entry.number, entry.packet))
+
+
+def host_of(entry: FrameEntry) -> str | None:
+    """The client's address, by its request's flow."""
+    return entry.flow.partition(" > ")[0] or None
+
+
+def unanswered(place: Seen, asked: Asked | Beat, *, unreadable: bool = False) -> Unanswered:
+    """A request that no answer was seen to, or none that can be read."""
+    group, key, member_id, client_id = asked.asks if isinstance(asked, Beat) else asked
+    return Unanswered(
+        group=group, **place._asdict(), api=api_name(key) or str(key), member_id=member_id,
+        client_id=client_id, unreadable=unreadable,
+    )  # fmt: skip
+
+
+def errors_of(entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterable[ErrorMet]:
+    """The error codes of an answer about a group."""
+    code = getattr(message, "error_code", 0)
+    if not code and (entry.api_key in BEATS or entry.api_key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP)):
+        return ()
+    member_id = request.member_id or None
+    found: list[tuple[int, str | None, str | None]] = []
+    if code and code != _MEMBER_ID_REQUIRED:
+        found.append((code, member_id, getattr(message, "error_message", None)))
+    if entry.api_key == _LEAVE:
+        found += [(one.error_code, one.member_id or None, None) for one in message.members if one.error_code]
+    if entry.api_key in COMMITS:
+        codes = dict.fromkeys(one.error_code for topic in message.topics for one in topic.partitions)
+        found += [(code, member_id, None) for code in codes if code]
+    return [
+        ErrorMet(
+            group=request.group_id, **place._asdict(), api=entry.api_name or "", client_id=entry.client_id,
+            error_code=code, member_id=whose, message=text,
+        )
+        for code, whose, text in found
+    ]  # fmt: skip

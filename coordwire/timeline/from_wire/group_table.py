@@ -1,0 +1,154 @@
+"""All groups in some captures, each under the protocol that it speaks at the time.
+
+Rules: a classic group and a consumer group of the same id are one, which converts (`mixed`); a share or
+streams group is one of its own. A classic request about a consumer group is one of its classic members',
+unless it has no members: then JoinGroup makes it a classic group. A heartbeat that the coordinator refuses
+converts nothing. The oldest group is forgotten beyond a limit.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from coordwire.timeline.consumer_data import id_text
+from coordwire.timeline.events import Kind
+from coordwire.timeline.from_wire.classic import ClassicGroup
+from coordwire.timeline.from_wire.member_death import KnownTimeouts
+from coordwire.timeline.from_wire.migrating_group import (
+    ConsumerGroup,
+    to_classic,
+    to_classic_unseen,
+    to_consumer,
+)
+from coordwire.timeline.from_wire.modern import ModernGroup
+from coordwire.timeline.group import UNAVAILABLE
+from coordwire.timeline.places import Seen, remember
+
+__all__ = ["AnyGroup", "GroupTable", "TopicsById", "kept_as"]
+
+MOST_GROUPS = 10_000
+MOST_TOPICS = 100_000
+
+AnyGroup = ClassicGroup | ModernGroup
+G = TypeVar("G", ClassicGroup, ConsumerGroup)
+
+
+class TopicsById:
+    """Topics by their ids and by their names, as far as something said both."""
+
+    def __init__(self) -> None:
+        self._names: OrderedDict[str, str] = OrderedDict()
+        self._ids: OrderedDict[str, str] = OrderedDict()
+
+    def learn(self, message: Any) -> None:
+        """Metadata, or CreateTopics, answered."""
+        for topic in message.topics:
+            if topic.name and topic.topic_id.int:
+                topic_id = id_text(topic.topic_id)
+                remember(self._names, topic_id, topic.name, MOST_TOPICS)
+                remember(self._ids, topic.name, topic_id, MOST_TOPICS)
+
+    def name_of(self, topic: str) -> str:
+        """A topic's name by its id; the id where the name isn't known."""
+        return self._names.get(topic, topic)
+
+    def id_of(self, topic: str) -> str:
+        """A topic's id by its name; the name where the id isn't known."""
+        return self._ids.get(topic, topic)
+
+
+def kept_as(kind: Kind) -> Kind:
+    """The kind that a group of a kind is kept as: a classic group and a consumer group are one."""
+    return "classic" if kind == "consumer" else kind
+
+
+class GroupTable:
+    """The groups by their ids. names: of topics; known: of session timeouts; end_of: when a member's
+    connection ended, where that is known."""
+
+    def __init__(
+        self, names: TopicsById, known: KnownTimeouts, end_of: Callable[[str], int | None] | None = None
+    ) -> None:
+        self._names, self._known = names, known
+        self._end_of = end_of
+        self.every: OrderedDict[tuple[str, Kind], AnyGroup] = OrderedDict()
+        self.at: Callable[[tuple[str, Kind]], AnyGroup | None] = self.every.get
+        """The group of an id that is kept as one of a kind (`kept_as`)."""
+
+    def __iter__(self) -> Iterator[AnyGroup]:
+        return iter(self.every.values())
+
+    def known(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
+        """The classic or consumer group of this id, if one was seen."""
+        found = self.every.get((group_id, "classic"))
+        assert found is None or isinstance(found, ClassicGroup | ConsumerGroup)
+        return found
+
+    def asks(self, group_id: str, kind: Kind, member_id: str, place: Seen, *, renews: bool = True) -> None:
+        """A member sent a request."""
+        group = self.every.get((group_id, kept_as(kind)))
+        if group is not None and member_id:
+            group.asks(member_id, place, renews=renews)
+
+    def of_classic(self, group_id: str, joins: Seen | None = None) -> ClassicGroup | ConsumerGroup:
+        """The group that a classic request is about. joins: where it was seen, if it is a JoinGroup."""
+        group = self.known(group_id)
+        if group is None:
+            return self._keep(ClassicGroup(group_id))
+        if joins is None or isinstance(group, ClassicGroup):
+            return group
+        group.expire(joins)
+        if not group.members or group.converts is not None:
+            return self._keep(to_classic(group, None, joins))
+        return group
+
+    def of_join_answer(self, group_id: str, message: Any, asked: Seen) -> ClassicGroup | ConsumerGroup:
+        """The group that a JoinGroup's answer is about: of a consumer group no member is the leader."""
+        group = self.of_classic(group_id)
+        if isinstance(group, ConsumerGroup) and message.leader and not message.error_code:
+            return self._keep(to_classic_unseen(group, asked))
+        return group
+
+    def of_heartbeat(self, kind: Kind, request: Any, message: Any, asked: Seen) -> ModernGroup | None:
+        """The group that a heartbeat is about, if it is of this kind."""
+        group_id = request.group_id
+        if kind == "consumer":
+            group = self.known(group_id)
+            if isinstance(group, ConsumerGroup):
+                if request.member_epoch != 0 or message.error_code:
+                    return group
+                group.expire_before(request, message, asked)
+                if group.converts is None:
+                    return group
+                group = self._keep(to_classic(group, None, asked))
+            if message.error_code and group is not None:
+                if message.error_code in UNAVAILABLE:
+                    group.refused(message.error_code, "", asked)
+                return None
+            names = self._names.name_of, self._names.id_of
+            if group is not None:
+                group.still_in_by(request, message, asked)
+                group.let_in_waiting(asked)
+            if group is None or (group.generation is None and not group.members):
+                return self._keep(ConsumerGroup(group_id, *names, self._known))
+            return self._keep(to_consumer(group, *names, self._known, request.member_id, asked))
+        found = self.every.get((group_id, kind))
+        if found is None:
+            found = ModernGroup(group_id, kind, self._names.name_of, self._known)
+            remember(self.every, (group_id, kind), found, MOST_GROUPS)
+        assert isinstance(found, ModernGroup)
+        return found
+
+    def current(self, group: AnyGroup, member_id: str | None, place: Seen) -> AnyGroup:
+        """The group as it goes on: a consumer group without a member of that protocol is a classic one."""
+        if isinstance(group, ConsumerGroup) and group.is_classic:
+            return self._keep(to_classic(group, member_id, place))
+        return group
+
+    def _keep(self, group: G) -> G:
+        if self._end_of is not None:
+            group.end_of = self._end_of
+        remember(self.every, (group.group, "classic"), group, MOST_GROUPS)
+        return group

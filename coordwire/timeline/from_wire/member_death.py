@@ -1,0 +1,243 @@
+"""Which members are gone without a word, and since when: inferred, since nothing on the wire says it.
+
+A member whose coordinator receives nothing from it for the session timeout is removed. A classic member says
+its timeout in JoinGroup. In groups whose coordinator assigns (KIP-848, share, streams) the timeout is a
+setting of the group or the broker. It is taken from, the first that is known:
+
+1. the group's or the broker's configuration, where DescribeConfigs or IncrementalAlterConfigs showed it;
+2. what was learned from this group, else from others of the same kind: a member whose removal showed was
+   silent for that long at most, which bounds the timeout from above; a silence that a member survived bounds
+   it from below;
+3. Kafka's defaults: nine intervals of heartbeats, which the coordinator's answers state (45 s and 5 s).
+
+Rules: a member counts as gone without other evidence once it was silent for longer than the upper bound; with
+evidence (its partitions were given to another member, or the group's epoch rose and nothing else explains it)
+after fewer intervals. Its removal is dated to its last heartbeat plus the timeout; of a learned one that is
+the bound, rounded down to whole seconds, as timeouts are set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Any
+
+from coordwire.timeline.events import Kind
+from coordwire.timeline.members import Member
+
+__all__ = ["INTERVALS_OF_A_SESSION", "KnownTimeouts", "SessionTimeout", "Sessions"]
+
+SECOND = 1_000_000_000
+MS = 1_000_000
+DEFAULT_INTERVAL_NS = 5 * SECOND
+INTERVALS_OF_A_SESSION = 9
+"""Of Kafka's defaults, 45 s and 5 s."""
+
+DEFAULT_NS = INTERVALS_OF_A_SESSION * DEFAULT_INTERVAL_NS
+
+INTERVALS_UNTIL_SUSPICIOUS = 3
+"""A member that was silent for so many intervals may be the cause of an epoch that nothing else explains."""
+
+INTERVALS_UNTIL_REPLACED = 2
+"""A member that was silent for so many, and whose partitions another member has, is gone."""
+
+COARSE_NS = 10 * SECOND
+"""Timeouts from here on are set in steps of 5 s, shorter ones in seconds."""
+
+MOST_CONFIGURED = 10_000
+"""So many groups' configurations are remembered."""
+
+_CONFIG = "session.timeout.ms"
+_BROKER, _GROUP = 4, 32
+"""The types of the resources whose configuration holds it."""
+
+
+class Sessions:
+    """The members of a group by the ends of their sessions, the next first.
+
+    key: a member's; it never falls, so that a heap of old ones finds the least. Rules: a question costs what
+    changed since the last one, and a logarithm each.
+    """
+
+    def __init__(self, members: dict[str, Member], key: Callable[[Member], int | None]) -> None:
+        self._members = members
+        self._key = key
+        self._heap: list[tuple[int, str]] = []
+        self._watched: set[str] = set()
+
+    def watch(self, member: Member) -> None:
+        """A member was seen."""
+        if member.member_id not in self._watched:
+            key = self._key(member)
+            if key is not None:
+                self._watched.add(member.member_id)
+                heappush(self._heap, (key, member.member_id))
+
+    def first(self) -> Member | None:
+        """The member whose session ends first."""
+        heap = self._heap
+        while heap:
+            known, name = heap[0]
+            member = self._members.get(name)
+            key = None if member is None or member.parked else self._key(member)
+            if member is None or key is None:
+                heappop(heap)
+                self._watched.discard(name)
+            elif key > known:
+                heappop(heap)
+                heappush(heap, (key, name))
+            else:
+                return member
+        return None
+
+
+@dataclass(slots=True)
+class _Bounds:
+    """What was learned: the session timeout is longer than least_ns, and at most most_ns."""
+
+    least_ns: int = 0
+    most_ns: int | None = None
+
+    def survived(self, silence_ns: int) -> None:
+        self.least_ns = max(self.least_ns, silence_ns)
+        if self.most_ns is not None and self.most_ns <= self.least_ns:
+            self.most_ns = None  # what seemed to be a removal wasn't one
+
+    def ended(self, silence_ns: int) -> None:
+        if silence_ns > self.least_ns and (self.most_ns is None or silence_ns < self.most_ns):
+            self.most_ns = silence_ns
+
+
+@dataclass(slots=True)
+class KnownTimeouts:
+    """What is known of all groups in some captures."""
+
+    _common: dict[Kind, _Bounds] = field(default_factory=dict)
+    _of_brokers: dict[str, int] = field(default_factory=dict)
+    _of_groups: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    has_any: bool = False
+    """Whether any configuration was seen."""
+
+    def bounds(self, kind: Kind) -> _Bounds:
+        """What was learned of groups of this kind."""
+        return self._common.setdefault(kind, _Bounds())
+
+    def configured(self, group: str, kind: Kind) -> int | None:
+        """The timeout that the configuration says, in nanoseconds."""
+        name = f"{kind}.{_CONFIG}"
+        ms = self._of_groups.get((group, name), self._of_brokers.get(f"group.{name}"))
+        return None if ms is None else ms * MS
+
+    def described(self, message: Any) -> None:
+        """DescribeConfigs, answered."""
+        for result in message.results:
+            if result.error_code == 0:
+                self._learn(result.resource_type, result.resource_name, result.configs)
+
+    def altered(self, request: Any, message: Any) -> None:
+        """IncrementalAlterConfigs, answered."""
+        refused = {(one.resource_type, one.resource_name) for one in message.responses if one.error_code}
+        for one in request.resources:
+            if (one.resource_type, one.resource_name) not in refused and not request.validate_only:
+                self._learn(one.resource_type, one.resource_name, one.configs)
+
+    def _learn(self, resource_type: int, name: str, configs: Any) -> None:
+        for config in configs or ():
+            value = config.value or ""
+            if not config.name.endswith(_CONFIG) or not (value.isascii() and value.isdecimal()):
+                continue
+            if len(value) > 10 or len(self._of_groups) >= MOST_CONFIGURED:
+                continue
+            self.has_any = True
+            if resource_type == _GROUP:
+                self._of_groups[name, config.name] = int(value)
+            elif resource_type == _BROKER and config.name.startswith("group."):
+                self._of_brokers.setdefault(config.name, int(value))
+
+
+class SessionTimeout:
+    """The session timeout of one group, as far as it is known."""
+
+    def __init__(self, group: str, kind: Kind, known: KnownTimeouts) -> None:
+        self._group, self._kind, self._known = group, kind, known
+        self._bounds = _Bounds()
+        self._common = known.bounds(kind)
+        self.interval_ns = DEFAULT_INTERVAL_NS
+        self._refuted = 0
+
+    def heartbeat_interval(self, ms: int) -> None:
+        """What an answer asks for."""
+        if ms > 0:
+            self.interval_ns = ms * MS
+
+    def survived(self, silence_ns: int) -> None:
+        """A member was silent for so long and is still in."""
+        if silence_ns > self._bounds.least_ns:  # else it is known, of all groups too
+            self._bounds.survived(silence_ns)
+            self._common.survived(silence_ns)
+
+    def refutes_absence(self, silence_ns: int) -> bool:
+        """Whether a member that was silent for so long and is still in shows that the coordinator was away,
+        and not that the timeout is longer than was learned: the first time it does."""
+        if not self.is_known or silence_ns <= self.most_ns:
+            return False
+        self._refuted += 1
+        return self._refuted == 1 or self._configured is not None
+
+    def ended(self, silence_ns: int) -> None:
+        """A member was silent for so long, and something showed that it is out."""
+        self._bounds.ended(silence_ns)
+        self._common.ended(silence_ns)
+
+    @property
+    def _learned(self) -> _Bounds:
+        return self._common if self._bounds.most_ns is None else self._bounds
+
+    @property
+    def is_known(self) -> bool:
+        if self._bounds.most_ns is not None or self._common.most_ns is not None:
+            return True
+        return self._configured is not None
+
+    @property
+    def _configured(self) -> int | None:
+        known = self._known
+        return known.configured(self._group, self._kind) if known.has_any else None
+
+    @property
+    def _default_ns(self) -> int:
+        return max(INTERVALS_OF_A_SESSION * self.interval_ns, self._bounds.least_ns)
+
+    @property
+    def most_ns(self) -> int:
+        """After this silence a member is out."""
+        return self._configured or self._learned.most_ns or self._default_ns
+
+    @property
+    def most_at_end_ns(self) -> int:
+        """The same where the group wasn't seen to go on: short intervals are no evidence then."""
+        return self.most_ns if self.is_known else max(self.most_ns, DEFAULT_NS)
+
+    @property
+    def likely_ns(self) -> int:
+        """What the timeout is likely to be."""
+        if self._configured:
+            return self._configured
+        learned = self._learned
+        if learned.most_ns is None:
+            return self._default_ns
+        step = SECOND if learned.most_ns < COARSE_NS else 5 * SECOND
+        rounded = learned.most_ns // step * step
+        return rounded if rounded > learned.least_ns else learned.most_ns
+
+    def explains(self, silence_ns: int) -> bool:
+        """Whether the end of a session that was silent for so long may be why a group's epoch rose."""
+        if self.is_known or self.interval_ns == DEFAULT_INTERVAL_NS:  # then the timeout is likely to be, too
+            return silence_ns > self.likely_ns
+        return silence_ns > INTERVALS_UNTIL_SUSPICIOUS * self.interval_ns
+
+    def is_replaced(self, silence_ns: int) -> bool:
+        """Whether a member whose partitions another has was silent for long enough to be out."""
+        return silence_ns > INTERVALS_UNTIL_REPLACED * self.interval_ns

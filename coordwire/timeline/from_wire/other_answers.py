@@ -1,0 +1,106 @@
+"""Answers that aren't about a group's members: coordinators, offsets, topics, transactions, settings.
+
+Strategy: an answer's API says what it changes: names of topics (`group_table.TopicsById`), commits and lag
+(`commits`), what is known of session timeouts (`member_death`), or, here, who coordinates a group. Rules: as
+`capture_timeline`'s, which calls this with whole messages only.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+from coordwire.capture.entries import FrameEntry
+from coordwire.timeline.events import CoordinatorFound, ErrorMet, GroupEvent
+from coordwire.timeline.from_wire.commits import Commits
+from coordwire.timeline.from_wire.group_table import GroupTable, TopicsById
+from coordwire.timeline.from_wire.member_death import KnownTimeouts
+from coordwire.timeline.places import Seen, remember
+from coordwire.versions import ApiKey
+
+__all__ = ["OTHER_APIS", "OtherAnswers"]
+
+MOST_COORDINATORS = 10_000
+
+OTHER_APIS = frozenset(map(int, (
+    ApiKey.FETCH, ApiKey.OFFSET_FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.CREATE_TOPICS,
+    ApiKey.DESCRIBE_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS, ApiKey.API_VERSIONS, ApiKey.FIND_COORDINATOR,
+    ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN,
+)))  # fmt: skip
+"""The APIs whose answers say something, beside those about a group."""
+
+
+class OtherAnswers:
+    """What answers of these APIs add to a timeline."""
+
+    def __init__(
+        self, names: TopicsById, timeouts: KnownTimeouts, groups: GroupTable, commits: Commits
+    ) -> None:
+        self._names = names
+        self._timeouts = timeouts
+        self._groups = groups
+        self._commits = commits
+        self._coordinators: OrderedDict[str, int] = OrderedDict()
+
+    def feed(self, entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
+        """What an answer, whose request is known, adds."""
+        match entry.api_key:
+            case ApiKey.FETCH:
+                yield from self._commits.ends(message, place)
+            case ApiKey.OFFSET_FETCH:
+                yield from self._commits.fetched(request, message, place)
+            case ApiKey.LIST_OFFSETS:
+                yield from self._commits.listed(request, message, place)
+            case ApiKey.METADATA | ApiKey.CREATE_TOPICS:
+                self._names.learn(message)
+            case ApiKey.DESCRIBE_CONFIGS:
+                self._timeouts.described(message)
+            case ApiKey.INCREMENTAL_ALTER_CONFIGS:
+                self._timeouts.altered(request, message)
+            case ApiKey.API_VERSIONS if message.error_code:
+                yield _versions_refused(entry, message, place)
+            case ApiKey.FIND_COORDINATOR if request.key_type == 0:
+                yield from self._coordinator(entry, request, message, place)
+            case ApiKey.INIT_PRODUCER_ID:
+                yield from self._commits.init(request, message, place)
+            case ApiKey.ADD_PARTITIONS_TO_TXN:
+                yield from self._commits.add_partitions(request, message, place)
+            case ApiKey.ADD_OFFSETS_TO_TXN:
+                yield from self._commits.add_offsets(request, message, place)
+            case ApiKey.END_TXN:
+                yield from self._commits.end(request, message, place)
+
+    def _coordinator(
+        self, entry: FrameEntry, request: Any, message: Any, place: Seen
+    ) -> Iterator[GroupEvent]:
+        found = [(one.key, one) for one in message.coordinators] or [(request.key, message)]
+        for group, one in found:
+            if one.error_code:
+                known = self._groups.known(group)
+                if known is not None:
+                    known.unavailable(place)
+                yield ErrorMet(
+                    group=group, **place._asdict(), api="FindCoordinator", error_code=one.error_code,
+                    member_id=None, client_id=entry.client_id, message=one.error_message,
+                )  # fmt: skip
+                continue
+            before = self._coordinators.get(group)
+            if before != one.node_id:
+                remember(self._coordinators, group, one.node_id, MOST_COORDINATORS)
+                yield CoordinatorFound(
+                    group=group, **place._asdict(), node_id=one.node_id, host=one.host, port=one.port,
+                    moved=before is not None,
+                )  # fmt: skip
+
+
+def _versions_refused(entry: FrameEntry, message: Any, place: Seen) -> ErrorMet:
+    """A broker that doesn't have the version in which it was asked for its versions."""
+    own = next((one for one in message.api_keys if one.api_key == ApiKey.API_VERSIONS), None)
+    text = f"the broker doesn't have version {entry.api_version} of ApiVersions"
+    if own is not None:
+        text += f", but {own.min_version} to {own.max_version}"
+    return ErrorMet(
+        group="", **place._asdict(), api="ApiVersions", error_code=message.error_code, member_id=None,
+        client_id=entry.client_id, message=text,
+    )  # fmt: skip

@@ -1,0 +1,108 @@
+"""What waited while partitions had no consumer: a group's lag there before a rebalance ended, and after.
+
+Strategy: when a rebalance ends, the lag of each partition that it left idle is noted as it was measured last;
+the first end of the partition that is seen afterwards (its new owner fetches) gives the lag after. The cost
+is reported once all have one, or another rebalance begins, or the input ends. Rules: partitions without both
+don't count; what is kept is bounded.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from coordwire.timeline.events import (
+    GroupEvent,
+    RebalanceBegan,
+    RebalanceCost,
+    RebalanceEnded,
+    TopicPartition,
+)
+from coordwire.timeline.lag import Lag
+from coordwire.timeline.places import Seen, remember
+
+__all__ = ["COSTLY", "Costs"]
+
+MOST_GROUPS = 10_000
+MOST_PARTITIONS = 1_000
+"""So many partitions of one rebalance are measured."""
+
+COSTLY = frozenset((RebalanceBegan, RebalanceEnded))
+"""The events that `Costs.see` says more of."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A rebalance that ended, whose lag isn't all known."""
+
+    place: Seen
+    generation: int | None
+    before: dict[TopicPartition, int]
+    after: dict[TopicPartition, int] = field(default_factory=dict)
+
+
+class Costs:
+    """Of all groups."""
+
+    def __init__(self, lag: Lag) -> None:
+        self._lag = lag
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+        self._waiting: dict[TopicPartition, dict[str, None]] = {}
+
+    def see(self, event: GroupEvent) -> Iterator[GroupEvent]:
+        """An event of a group, and what it costs as far as that is known by then."""
+        if isinstance(event, RebalanceBegan):
+            yield from self._report(event.group)
+        yield event
+        if isinstance(event, RebalanceEnded) and event.idle:
+            yield from self._report(event.group)
+            self._measure(event)
+
+    def _measure(self, event: RebalanceEnded) -> None:
+        before = {}
+        for one in event.idle[:MOST_PARTITIONS]:
+            where = TopicPartition(one.topic, one.partition)
+            lag = self._lag.known(event.group, where)
+            if lag is not None:
+                before[where] = lag
+        if not before:
+            return
+        place = Seen(event.time_ns, event.source, event.number, event.packet)
+        if len(self._open) >= MOST_GROUPS:
+            self._forget(next(iter(self._open)))
+        remember(self._open, event.group, _Open(place, event.generation, before), MOST_GROUPS)
+        for where in before:
+            self._waiting.setdefault(where, {})[event.group] = None
+
+    def ends(self, where: TopicPartition) -> Iterator[GroupEvent]:
+        """The end of a partition was seen."""
+        for group in self._waiting.pop(where, ()):
+            found = self._open[group]
+            found.after[where] = self._lag.known(group, where) or 0
+            if len(found.after) == len(found.before):
+                yield from self._report(group)
+
+    def finish(self) -> Iterator[GroupEvent]:
+        """The input is at its end."""
+        for group in list(self._open):
+            yield from self._report(group)
+
+    def _report(self, group: str) -> Iterator[GroupEvent]:
+        found = self._forget(group)
+        if found is not None and found.after:
+            yield RebalanceCost(
+                group=group, **found.place._asdict(), generation=found.generation,
+                partitions=len(found.after), lag_before=sum(found.before[where] for where in found.after),
+                lag_after=sum(found.after.values()),
+            )  # fmt: skip
+
+    def _forget(self, group: str) -> _Open | None:
+        found = self._open.pop(group, None)
+        for where in found.before if found is not None else ():
+            groups = self._waiting.get(where)
+            if groups is not None:
+                groups.pop(group, None)
+                if not groups:
+                    del self._waiting[where]
+        return found

@@ -1,0 +1,118 @@
+"""Heartbeats that say what they said before: most of a group's traffic, known again by their bytes.
+
+Strategy: the frames of a member whose group is steady differ in nothing but their correlation ids. A
+heartbeat that asked for nothing new and an answer to it that gave nothing new are remembered by their bytes
+without those; the same bytes say the same again, and nothing is decoded. What they mean to the group is the
+group's to judge, each time. Rules: only whole frames without deviations are remembered; memory is bounded,
+and everything is forgotten at the bound.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Beat", "SteadyBeats"]
+
+from dataclasses import dataclass
+from typing import Any
+
+from coordwire.capture.entries import FrameEntry
+from coordwire.timeline.consumer_data import wanted_topics
+from coordwire.timeline.events import Kind
+from coordwire.versions import ApiKey
+
+MOST = 20_000
+"""So many heartbeats are remembered."""
+
+_HEARTBEAT = int(ApiKey.HEARTBEAT)
+
+SHORTEST, LONGEST = 9, 1024
+"""Bytes of a heartbeat that is; one whose bytes were released has none."""
+
+
+@dataclass(slots=True)
+class Beat:
+    """A member's heartbeat. kept: as what its group is kept; key: of its API; epoch: the generation or member
+    epoch that it says.
+
+    answer: the bytes after the correlation id of an answer that gave nothing new, None where none was seen;
+    answered_epoch, interval_ms: what that says, of groups whose coordinator assigns.
+    """
+
+    group_id: str
+    kept: tuple[str, Kind]
+    key: int
+    member_id: str
+    client_id: str | None
+    epoch: int
+    answer: bytes | None = None
+    answered_epoch: int = 0
+    interval_ms: int = 0
+
+    @property
+    def asks(self) -> tuple[str, int, str | None, str | None]:
+        """The request, as it waits for its answer."""
+        return self.group_id, self.key, self.member_id, self.client_id
+
+
+class SteadyBeats:
+    """All heartbeats that are remembered."""
+
+    def __init__(self) -> None:
+        self.known: dict[bytes, Beat] = {}
+
+    def find(self, entry: FrameEntry) -> Beat | None:
+        """What a request is known to say."""
+        body = entry.body
+        return self.known.get(body[:4] + body[8:])
+
+    def learn_request(self, entry: FrameEntry, message: Any, kept_as: Kind) -> None:
+        """A heartbeat that was read whole, of a group that is kept as one of this kind."""
+        body = entry.body
+        if not SHORTEST <= len(body) <= LONGEST or entry.deviations or not message.member_id:
+            return
+        if entry.api_key == _HEARTBEAT:
+            epoch = message.generation_id
+            asks = epoch < 0
+        else:
+            epoch = message.member_epoch
+            asks = epoch <= 0 or _reports(message)
+        if asks:
+            return
+        if len(self.known) >= MOST:
+            self.known.clear()
+        assert entry.api_key is not None
+        self.known[body[:4] + body[8:]] = Beat(
+            message.group_id,
+            (message.group_id, kept_as),
+            entry.api_key,
+            message.member_id,
+            entry.client_id,
+            epoch,
+        )
+
+    def learn_answer(self, asked: FrameEntry, entry: FrameEntry, message: Any) -> None:
+        """The answer to a heartbeat, read whole, and without an error."""
+        beat = self.find(asked)
+        if beat is None or not SHORTEST <= len(entry.body) <= LONGEST or entry.deviations:
+            return
+        if beat.key != _HEARTBEAT:
+            if _gives(message):
+                return
+            beat.answered_epoch, beat.interval_ms = message.member_epoch, message.heartbeat_interval_ms
+        beat.answer = entry.body[4:]
+
+
+def _reports(request: Any) -> bool:
+    """Whether a member says what it owns, or what it subscribes to."""
+    owned = request.active_tasks if hasattr(request, "active_tasks") else _partitions(request)
+    return owned is not None or wanted_topics(request) is not None
+
+
+def _gives(message: Any) -> bool:
+    """Whether a member is given an assignment."""
+    given = message.active_tasks if hasattr(message, "active_tasks") else _partitions(message)
+    return given is not None
+
+
+def _partitions(message: Any) -> Any:
+    inside = getattr(message, "assignment", message)
+    return None if inside is None else getattr(inside, "topic_partitions", None)

@@ -1,0 +1,268 @@
+"""One group as a timeline knows it: its members, what they have, and the rebalance that is under way.
+
+Strategy: what is common to all kinds of groups; `classic` and `modern` feed it. Events gather in `pending`
+until they are drained. Rules: what is remembered is bounded, the oldest is forgotten first. A superseded
+rebalance of a group whose coordinator assigns lists nothing: its assignments are those of the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from coordwire.enums import ErrorCode
+from coordwire.timeline.consumption import Consumption
+from coordwire.timeline.events import (
+    Assignment,
+    GroupEvent,
+    Idle,
+    Kind,
+    Leaving,
+    MemberJoined,
+    MemberLeft,
+    Moved,
+    Outcome,
+    RebalanceBegan,
+    RebalanceEnded,
+    TopicPartition,
+    partitions_moved,
+)
+from coordwire.timeline.members import MOST_MEMBERS, Member, Members, Owned
+from coordwire.timeline.places import Seen, remember
+from coordwire.timeline.rebalance import Rebalance, Why
+
+__all__ = ["FOLLOWS", "MOVED", "UNAVAILABLE", "Group"]
+
+M = TypeVar("M", Moved, Idle)
+
+FOLLOWS = ("unknown", "leader_rejoined", "member_rejoined", "partitions_revoked", "assignment_changed")
+"""What follows from a rebalance that is under way: it says nothing of why that began."""
+
+UNAVAILABLE = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR,
+}  # fmt: skip
+"""A coordinator that isn't there, or not yet."""
+
+MOVED = UNAVAILABLE - {ErrorCode.COORDINATOR_NOT_AVAILABLE}
+"""A coordinator that gives up its groups, or loads them; else a write may have failed, which it survives."""
+
+
+class Group:
+    """The state of one group. name_of: a topic's name by what the group's messages call it; settled: what
+    each member had when the group was last steady; pending: events that were not drained yet; consumption:
+    for how long partitions had no consumer; available_ns: when the coordinator was last seen to be
+    unavailable; end_of: when a member's connection ended, after its last request, if it did."""
+
+    def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str] = str) -> None:
+        self.group = group
+        self.kind = kind
+        self.name_of = name_of
+        self.members = Members()
+        self.generation: int | None = None
+        self.leader: str | None = None
+        self.protocol: str | None = None
+        self.rebalance: Rebalance | None = None
+        self.pending: list[GroupEvent] = []
+        self.settled: dict[str, Owned] = {}
+        self.consumption = Consumption()
+        self.available_ns = 0
+        self.end_of: Callable[[str], int | None] = _unseen
+        self._assigned: dict[str, Member] = {}  # all that have something, and perhaps more
+
+    def report(self, event: type[GroupEvent], place: Seen, **fields: Any) -> None:
+        time_ns, source, number, packet = place
+        self.pending.append(
+            event(group=self.group, time_ns=time_ns, source=source, number=number, packet=packet, **fields)
+        )
+
+    def drain(self) -> list[GroupEvent]:
+        """The events that are pending, which are no longer."""
+        found, self.pending = self.pending, []
+        return found
+
+    # --- sessions ---
+
+    def unavailable(self, place: Seen) -> None:
+        """The coordinator isn't there, moves or loads the group: all sessions begin anew afterwards."""
+        if place.time_ns is not None:
+            self.available_ns = max(self.available_ns, place.time_ns)
+
+    def heard_ns(self, member: Member) -> int | None:
+        """Since when a member's session runs."""
+        return None if member.last_seen_ns is None else max(member.last_seen_ns, self.available_ns)
+
+    def asks(self, member_id: str, place: Seen, *, renews: bool = True) -> None:
+        """A member sent a request, whose answer may be missing or come late: captures lose packets.
+
+        renews: whether it is one that a member's session begins anew with, where only heartbeats do that
+        (KIP-848).
+        """
+        member = self.members.get(member_id)
+        if member is not None and place.time_ns is not None and (renews or member.classic):
+            member.asked_ns = max(member.asked_ns, place.time_ns)
+
+    def quiet_ns(self, member: Member) -> int | None:
+        """Since when nothing was seen of a member, its requests included."""
+        seen_ns = member.last_seen_ns
+        return None if seen_ns is None else max(seen_ns, self.available_ns, member.asked_ns)
+
+    def over_ns(self, member: Member) -> int | None:
+        """When a member's session is over, if it said for how long it may be silent, and is until then."""
+        seen_ns, timeout_ms = member.last_seen_ns, member.session_timeout_ms
+        if seen_ns is None or not timeout_ms:
+            return None
+        return max(seen_ns, self.available_ns) + timeout_ms * 1_000_000
+
+    def silent_at(self, member: Member, time_ns: int | None) -> bool:
+        """Whether a member's session must have been over by then."""
+        if time_ns is None or member.parked:
+            return False
+        over_ns = self.over_ns(member)
+        return over_ns is not None and time_ns > over_ns
+
+    def quiet_until_ns(self, member: Member) -> int | None:
+        """When its session is over by what was seen of it."""
+        quiet_ns = self.quiet_ns(member)
+        if quiet_ns is None or not member.session_timeout_ms:
+            return None
+        return quiet_ns + member.session_timeout_ms * 1_000_000
+
+    def quiet_at(self, member: Member, time_ns: int | None) -> bool:
+        """As `silent_at`, without direct evidence: a request counts, even if no answer to it was seen."""
+        if time_ns is None or member.parked:
+            return False
+        until_ns = self.quiet_until_ns(member)
+        return until_ns is not None and time_ns > until_ns
+
+    # --- members ---
+
+    def add(self, member: Member, place: Seen, *, reason: str | None = None, rejoined: bool = False) -> None:
+        """A member that is in."""
+        remember(self.members, member.member_id, member, MOST_MEMBERS)
+        self.assign(member, member.assigned)
+        self.report(
+            MemberJoined, place, kind=self.kind, member_id=member.member_id, client_id=member.client_id,
+            host=member.host, instance_id=member.instance_id, topics=member.topics,
+            protocols=member.protocols, session_timeout_ms=member.session_timeout_ms, reason=reason,
+            rejoined=rejoined,
+        )  # fmt: skip
+
+    def remove(
+        self,
+        member_id: str,
+        place: Seen,
+        how: Leaving,
+        *,
+        reason: str | None = None,
+        inferred: bool = False,
+    ) -> None:
+        """A member that is out; one that left for now is still remembered."""
+        member = self.members.get(member_id)
+        silent = inferred and member is not None and member.last_seen_ns is not None
+        self.consumption.ends(member_id, member.last_seen_ns if silent and member else place.time_ns)
+        if how != "left_for_now":
+            self.members.drop(member_id)
+        elif member is not None:
+            member.away = True
+        client_id = member.client_id if member else None
+        instance_id = member.instance_id if member else None
+        self.report(
+            MemberLeft, place, member_id=member_id, client_id=client_id, instance_id=instance_id, how=how,
+            reason=reason, inferred=inferred,
+        )  # fmt: skip
+
+    def inherits(self, heir: Member, static: Member, place: Seen) -> None:
+        """A static member's partitions are its heir's from now on; they had no consumer since that one's
+        connection ended."""
+        end_ns = self.end_of(static.member_id)
+        self.consumption.passes(static.member_id, heir.member_id, end_ns, place.time_ns)
+        heir.assigned = static.assigned
+        if static.member_id in self.settled:
+            self.settled[heir.member_id] = self.settled.pop(static.member_id)
+
+    def assign(self, member: Member, partitions: Owned | None) -> None:
+        """A member has these now."""
+        member.assigned = partitions
+        if partitions is None:
+            self._assigned.pop(member.member_id, None)
+        else:
+            self._assigned[member.member_id] = member
+
+    def unassign(self) -> None:
+        """No member is known to have anything."""
+        for member in self._assigned.values():
+            member.assigned = None
+        self._assigned = {}
+
+    # --- rebalances ---
+
+    def begin(self, why: Why, place: Seen) -> Rebalance:
+        """The rebalance under way; a new one if there is none. It is reported once its cause is known."""
+        rebalance = self.rebalance
+        if rebalance is None:
+            rebalance = self.rebalance = Rebalance(place, why, self.generation)
+        elif rebalance.is_unexplained and why.cause not in FOLLOWS:
+            rebalance.explain(why, place)
+        if rebalance.why.cause != "unknown":
+            self._report_began(rebalance)
+        return rebalance
+
+    def _report_began(self, rebalance: Rebalance) -> None:
+        if not rebalance.reported:
+            rebalance.reported = True
+            why = rebalance.why
+            self.report(
+                RebalanceBegan, rebalance.began, kind=self.kind, cause=why.cause, member_id=why.member_id,
+                inferred=why.inferred, detail=why.detail, client_id=why.client_id,
+            )  # fmt: skip
+
+    def end(self, outcome: Outcome, place: Seen) -> None:
+        """Close the rebalance under way, if there is one."""
+        rebalance, self.rebalance = self.rebalance, None
+        if rebalance is None:
+            return
+        self._report_began(rebalance)
+        after = self.assigned() if outcome != "superseded" or self.kind == "classic" else {}
+        moved: list[Moved] = []
+        idle: tuple[Idle, ...] = ()
+        if outcome in ("steady", "empty"):
+            moved = [self._as_named(one) for one in partitions_moved(self.settled, after)]
+            self.settled = after
+        if outcome != "superseded":  # else it goes on in the next
+            idle = tuple(self._as_named(one) for one in self.consumption.take_gaps())
+        began_ns = rebalance.began.time_ns
+        members = rebalance.members or tuple(rebalance.joined) or tuple(after)
+        length = None if began_ns is None or place.time_ns is None else max(place.time_ns - began_ns, 0)
+        self.report(
+            RebalanceEnded, place, kind=self.kind, outcome=outcome, **rebalance.why._asdict(),
+            began_ns=began_ns, joined_ns=rebalance.joined_ns, ended_ns=place.time_ns, length_ns=length,
+            generation_before=rebalance.generation_before, generation=rebalance.generation,
+            protocol=rebalance.protocol, leader=rebalance.leader, members=members,
+            last_to_join=rebalance.last_to_join,
+            assignments=tuple(Assignment(one, self._named(after[one])) for one in after), moved=tuple(moved),
+            idle=idle,
+        )  # fmt: skip
+
+    def assigned(self) -> dict[str, Owned]:
+        """What each member has, as far as that is known."""
+        known = [one for name, one in self._assigned.items() if self.members.get(name) is one]
+        self._assigned = {one.member_id: one for one in sorted(known, key=_serial)}
+        return {name: one.assigned for name, one in self._assigned.items() if one.assigned is not None}
+
+    def _as_named(self, one: M) -> M:
+        """The same with the topic's name."""
+        return one if self.name_of is str else one._replace(topic=self.name_of(one.topic))
+
+    def _named(self, owned: Owned) -> tuple[TopicPartition, ...]:
+        if self.name_of is str:
+            return tuple(sorted(owned))
+        return tuple(sorted(TopicPartition(self.name_of(topic), number) for topic, number in owned))
+
+
+def _unseen(member_id: str) -> int | None:
+    """Nothing is known of connections."""
+    return None
+
+
+def _serial(member: Member) -> int:
+    return member.serial

@@ -1,0 +1,121 @@
+"""How many records groups have left to read: committed offsets held against the ends of partitions, as both
+are seen.
+
+Strategy: a commit, or one that the coordinator reports, is compared with the newest end of its partition; an
+end that moves, with what groups have committed there, at most once a second for each. Rules: memory is
+bounded, the oldest is forgotten; a commit in a transaction counts from its end on; a lag below 0 has a
+reason, and is measured again once the end is seen after the commit, even where that did not move.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from coordwire.timeline.events import LagMeasured, LagReason, TopicPartition
+from coordwire.timeline.places import Seen, remember
+
+__all__ = ["Lag"]
+
+MOST = 100_000
+"""So many partitions' ends, and commits, are remembered."""
+
+MOST_AT_ONCE = 100
+"""So many groups are compared with an end that moves; of more, those whose turn was longest ago."""
+
+APART_NS = 1_000_000_000
+"""Between two lags that differ only by the partition's end."""
+
+Commit = tuple[str, TopicPartition]
+
+_BEYOND: LagReason = "committed_beyond_end"
+_EARLIER: LagReason = "end_seen_earlier"
+
+
+class Lag:
+    """Ends and commits as far as they were seen."""
+
+    def __init__(self) -> None:
+        self._ends: OrderedDict[TopicPartition, int] = OrderedDict()
+        self._committed: OrderedDict[TopicPartition, OrderedDict[str, int]] = OrderedDict()
+        self._told: OrderedDict[Commit, tuple[int | None, int, LagReason | None]] = OrderedDict()
+        self._beyond: OrderedDict[TopicPartition, None] = OrderedDict()  # by an end that was seen earlier
+        self._open: OrderedDict[str, OrderedDict[Commit, int]] = OrderedDict()
+
+    def committed(self, group: str, where: TopicPartition, offset: int, place: Seen) -> Iterable[LagMeasured]:
+        """A group committed, or was given what it had."""
+        if offset < 0:
+            return ()
+        groups = self._committed.get(where)
+        if groups is None:
+            groups = OrderedDict()
+            remember(self._committed, where, groups, MOST)
+        remember(groups, group, offset, MOST)
+        return self._measure(group, where, place, at_once=True) if where in self._ends else ()
+
+    def ends(self, where: TopicPartition, offset: int, place: Seen) -> Iterator[LagMeasured]:
+        """A partition's high watermark."""
+        if offset < 0 or (self._ends.get(where) == offset and where not in self._beyond):
+            return
+        remember(self._ends, where, offset, MOST)
+        self._beyond.pop(where, None)
+        groups = self._committed.get(where)
+        if groups is None:
+            return
+        for group in list(islice(iter(groups), MOST_AT_ONCE)):
+            groups.move_to_end(group)
+            yield from self._measure(group, where, place, at_once=False)
+
+    def known(self, group: str, where: TopicPartition) -> int | None:
+        """How many records a group has left to read in a partition, as far as both ends of it are known; 0
+        where what it committed is beyond the end."""
+        end, groups = self._ends.get(where), self._committed.get(where)
+        if end is None or groups is None or group not in groups:
+            return None
+        return max(end - groups[group], 0)
+
+    def _measure(
+        self, group: str, where: TopicPartition, place: Seen, *, at_once: bool
+    ) -> Iterator[LagMeasured]:
+        end = self._ends.get(where)
+        if end is None:
+            return
+        committed = self._committed[where][group]
+        lag, reason = end - committed, None
+        if lag < 0:
+            reason = _EARLIER if at_once else _BEYOND
+        if reason == _EARLIER:
+            remember(self._beyond, where, None, MOST)
+        before = self._told.get((group, where))
+        if before is None or before[2] != reason:
+            at_once = True
+        elif before[1] == lag:
+            return
+        if before is not None and not at_once and not _later(before[0], place.time_ns):
+            return
+        remember(self._told, (group, where), (place.time_ns, lag, reason), MOST)
+        yield LagMeasured(
+            group=group, **place._asdict(), topic=where.topic, partition=where.partition,
+            committed=committed, end_offset=end, lag=lag, reason=reason,
+        )  # fmt: skip
+
+    # --- transactions ---
+
+    def pending(self, transactional_id: str, group: str, where: TopicPartition, offset: int) -> None:
+        """A commit that holds once its transaction is committed."""
+        commits = self._open.get(transactional_id)
+        if commits is None:
+            commits = OrderedDict()
+            remember(self._open, transactional_id, commits, MOST // 100)
+        remember(commits, (group, where), offset, MOST // 100)
+
+    def decided(self, transactional_id: str, committed: bool, place: Seen) -> Iterator[LagMeasured]:
+        """A transaction's end."""
+        for (group, where), offset in self._open.pop(transactional_id, {}).items():
+            if committed:
+                yield from self.committed(group, where, offset, place)
+
+
+def _later(before_ns: int | None, now_ns: int | None) -> bool:
+    return before_ns is None or now_ns is None or now_ns - before_ns >= APART_NS

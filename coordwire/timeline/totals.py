@@ -1,0 +1,152 @@
+"""A group's timeline in numbers: what its events amount to.
+
+Strategy: one `GroupStory` a group, fed event by event. Rules: counts and sums, what holds at the end, and
+a bounded number of clients, so that it stays small whatever the traffic.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from coordwire.timeline.events import (
+    Cause,
+    CoordinatorFound,
+    ErrorMet,
+    GroupConverted,
+    GroupEvent,
+    Kind,
+    LagMeasured,
+    MemberJoined,
+    MemberLeft,
+    OffsetCommitted,
+    RebalanceBegan,
+    RebalanceCost,
+    RebalanceEnded,
+    TopicPartition,
+    Unanswered,
+)
+from coordwire.timeline.places import remember
+
+__all__ = ["GroupStory", "stories"]
+
+MOST_CLIENTS = 10_000
+"""So many of one group are remembered."""
+
+
+@dataclass(slots=True)
+class GroupStory:
+    """What happened to one group.
+
+    members: those still in, by id, with their client ids. generations: how many began. rebalances: how many,
+    without those that proved not to be needed; rebalancing_ns: the sum of their lengths; unmeasured: of how
+    many the length is not known; longest: the longest of them; began_ns: the first's begin, ended_ns: the
+    last's end. idle_ns: for how long partitions had no consumer; waited: by how much the lag grew meanwhile.
+    caused: by client (None: by no member) the causes of rebalances; restarted: clients that left or fell
+    silent and joined again. lag: the last of each partition, below 0 where what is committed is beyond the
+    end. errors: how often each code was met.
+    """
+
+    group: str
+    kind: Kind | None = None
+    first_ns: int | None = None
+    last_ns: int | None = None
+    coordinator: str | None = None
+    members: dict[str, str | None] = field(default_factory=dict)
+    joined: int = 0
+    left: int = 0
+    generations: int = 0
+    rebalances: int = 0
+    rebalancing_ns: int = 0
+    unmeasured: int = 0
+    longest: RebalanceEnded | None = None
+    began_ns: int | None = None
+    ended_ns: int | None = None
+    idle_ns: int = 0
+    waited: int = 0
+    caused: dict[str | None, Counter[Cause]] = field(default_factory=dict)
+    restarted: set[str] = field(default_factory=set)
+    commits: int = 0
+    lag: dict[TopicPartition, int] = field(default_factory=dict)
+    errors: Counter[int] = field(default_factory=Counter)
+    unanswered: int = 0
+    _clients: OrderedDict[str, str] = field(default_factory=OrderedDict)  # of members that were in
+    _instances: OrderedDict[str, str] = field(default_factory=OrderedDict)  # members of static names
+    _under_way: bool = False
+    _gone: OrderedDict[str, None] = field(default_factory=OrderedDict)  # clients that were
+
+    def add(self, event: GroupEvent) -> None:
+        """Count one event."""
+        if event.time_ns is not None:
+            self.first_ns = event.time_ns if self.first_ns is None else min(self.first_ns, event.time_ns)
+            self.last_ns = event.time_ns if self.last_ns is None else max(self.last_ns, event.time_ns)
+        match event:
+            case CoordinatorFound():
+                self.coordinator = f"{event.node_id} at {event.host}:{event.port}"
+            case MemberJoined():
+                self.kind = event.kind
+                self.joined += not event.rejoined
+                self._joins(event)
+                client = event.client_id or event.member_id
+                remember(self._clients, event.member_id, client, MOST_CLIENTS)
+                if client in self._gone and len(self.restarted) < MOST_CLIENTS:
+                    self.restarted.add(client)
+            case MemberLeft():
+                self.left += 1
+                self.members.pop(event.member_id, None)
+                remember(self._gone, self._client(event.member_id), None, MOST_CLIENTS)
+            case GroupConverted():
+                self.kind = event.kind
+            case RebalanceBegan():
+                self.kind = event.kind
+                self.rebalances += 1
+                self._under_way = True
+            case RebalanceEnded():
+                self._ended(event)
+            case RebalanceCost():
+                self.waited += max(event.lag_after - event.lag_before, 0)
+            case OffsetCommitted():
+                self.commits += not (event.error_code or event.removed)
+            case LagMeasured():
+                self.lag[TopicPartition(event.topic, event.partition)] = event.lag
+            case ErrorMet():
+                self.errors[event.error_code] += 1
+            case Unanswered():
+                self.unanswered += 1
+
+    def _joins(self, event: MemberJoined) -> None:
+        if event.instance_id is not None:  # it takes the place of the one before
+            self.members.pop(self._instances.get(event.instance_id, ""), None)
+            remember(self._instances, event.instance_id, event.member_id, MOST_CLIENTS)
+        self.members[event.member_id] = event.client_id
+
+    def _client(self, member_id: str) -> str:
+        return self._clients.get(member_id, member_id)
+
+    def _ended(self, event: RebalanceEnded) -> None:
+        self.idle_ns += event.idle_ns
+        began, self._under_way = self._under_way, False  # it may be filtered out
+        if event.outcome == "not_needed":
+            self.rebalances -= began
+            return
+        self.generations += event.generation not in (None, event.generation_before)
+        length = event.length_ns or 0
+        self.unmeasured += not length and event.outcome != "empty"
+        self.rebalancing_ns += length
+        if self.longest is None or length > (self.longest.length_ns or 0):
+            self.longest = event
+        who = event.client_id if event.member_id is None else self._client(event.member_id)
+        if who in self.caused or len(self.caused) < MOST_CLIENTS:
+            self.caused.setdefault(who, Counter())[event.cause] += 1
+        if event.began_ns is not None:
+            self.began_ns = event.began_ns if self.began_ns is None else min(self.began_ns, event.began_ns)
+        self.ended_ns = event.ended_ns if event.ended_ns is not None else self.ended_ns
+
+
+def stories(events: Iterable[GroupEvent]) -> dict[str, GroupStory]:
+    """The stories of all groups that events are about, by their ids."""
+    found: dict[str, GroupStory] = {}
+    for event in events:
+        found.setdefault(event.group, GroupStory(event.group)).add(event)
+    return found

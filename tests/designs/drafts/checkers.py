@@ -1,0 +1,207 @@
+"""The invariants D1 to D10 of the drafts, over runs of a cluster.
+
+`watch` is asked at points of a run about the machines as they are; `check` after it about its history. Each
+invariant is a function of its own, which gives sentences about what broke it. order_checkers.py has those
+about the order of a coordinator's steps, third_draft_checkers.py those of the draft without a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from coordwire.designs.drafts.actions import FetchersStarted, FetchersStopped, Noted
+from coordwire.designs.zookeeper import Registration
+from coordwire.messages.draft_1 import (
+    Draft1PingResponse,
+    Draft1RegisterRequest,
+    Draft1StartRequest,
+    Draft1StopRequest,
+)
+from coordwire.messages.draft_2 import (
+    Draft2PingResponse,
+    Draft2RegisterConsumerResponse,
+    Draft2StartFetcherRequest,
+    Draft2StopFetcherRequest,
+    Draft2StopFetcherResponse,
+)
+from tests.designs.drafts.cluster import Cluster, Entry, Sent
+from tests.designs.drafts.order_checkers import ORDER
+from tests.designs.drafts.third_draft_checkers import THIRD_DRAFT
+from tests.designs.drafts.worlds import World
+
+
+def d1_one_coordinator(cluster: Cluster) -> Iterator[str]:
+    """At most one broker whose ZooKeeper session lives counts as elected."""
+    alive = set(cluster.tree.sessions())
+    names = [
+        node.name for node in cluster.nodes.values()
+        if getattr(node.machine, "coordinates", False) and node.session in alive
+    ]  # fmt: skip
+    if len(names) > 1:
+        yield f"D1: {names} are elected"
+
+
+def d2_rebalances_of_a_group_do_not_overlap(cluster: Cluster) -> Iterator[str]:
+    """A group is in one handler's queue at most."""
+    for node in cluster.nodes.values():
+        queued = [group for queue in getattr(node.machine, "_queues", ()) for group in queue]
+        if len(set(queued)) < len(queued):
+            yield f"D2: {queued} at {node.name}"
+
+
+def _note(entry: Entry) -> str:
+    return entry.what.name if isinstance(entry.what, Noted) else ""
+
+
+def d3_stop_before_start(world: World) -> Iterator[str]:
+    """A consumer's fetchers are stopped when its Start arrives; draft 2 starts none before all are."""
+    fetching: set[str] = set()
+    pending: dict[str, set[str]] = {}
+    for one in world.history:
+        match one.what:
+            case FetchersStarted():
+                fetching.add(one.name)
+            case FetchersStopped():
+                fetching.discard(one.name)
+            case Draft1StartRequest() | Draft2StartFetcherRequest() if one.peer in fetching:
+                yield f"D3: {one.peer} fetches when its Start arrives at {one.time}"
+            case Draft2StartFetcherRequest() if pending.get(one.name):
+                yield f"D3: Start at {one.time}, though {pending[one.name]} have not stopped"
+            case Draft2StopFetcherRequest():
+                pending.setdefault(one.name, set()).add(one.peer)
+            case Draft2StopFetcherResponse():
+                pending.setdefault(one.peer, set()).discard(one.name)
+            case Noted(name="RebalanceAttemptFailed" | "Resigned"):
+                pending[one.name] = set()
+
+
+def d4_failures_take_their_pings(world: World) -> Iterator[str]:
+    """A consumer fails after more than the allowed pings in vain, each with its time to be answered."""
+    if world.draft == 3:
+        return
+    heard: dict[tuple[str, str], int] = {}
+    for one in world.history:
+        if type(one.what).__name__.startswith("Draft") and type(one.what).__name__.endswith("Response"):
+            heard[one.name, one.peer] = one.time
+        if _note(one) == "ConsumerFailed":
+            name = one.what.text.partition("/")[2]
+            config = world.configs.get(name)
+            last = heard.get((name, one.name))
+            if config is None or last is None:
+                continue
+            if world.draft == 2:
+                least = (world.broker_settings.get("max_ping_retries", 3) + 1) * 2 * (
+                    config.session_timeout_ms // 3
+                )  # fmt: skip
+            else:
+                least = config.max_ping_retries * config.ping_interval_ms
+            if one.time - last < least:
+                yield f"D4: {name} failed {one.time - last} ms after its last answer, expected {least}"
+
+
+def d5_owners_overlap_by_a_third(world: World) -> Iterator[str]:
+    """Draft 2: two owners for at most a third of the session timeout, and what messages take."""
+    if world.draft != 2:
+        return
+    session = max(config.session_timeout_ms for config in world.configs.values())
+    for partition, total in world.overlaps().items():
+        if total > session // 3 + 4 * world.latency[1]:
+            yield f"D5: {partition} had two owners for {total} ms"
+
+
+def d6_rebalances_have_causes(world: World) -> Iterator[str]:
+    """Rounds of Stop are as many as registrations, losses, changes of topics and failed attempts, at most."""
+    rounds, causes, last = 0, 0, -1
+    for one in world.history:
+        stopped = isinstance(one.what, Draft1StopRequest | Draft2StopFetcherRequest)
+        if stopped and one.time - last > 3 * world.latency[1]:
+            rounds += 1
+            last = one.time
+        if isinstance(one.what, Draft1RegisterRequest | Draft2RegisterConsumerResponse) or _note(one) in (
+            "ConsumerFailed", "ConsumerClosed", "RebalanceAttemptFailed", "Elected",
+        ):  # fmt: skip
+            causes += 1
+    if rounds > causes + world.topic_changes:
+        yield f"D6: {rounds} rebalances for {causes} causes"
+
+
+def d7_registrations_are_unique(world: World) -> Iterator[str]:
+    """An accepted consumer is not accepted again before it has failed or closed."""
+    accepted: dict[str, set[str]] = {}
+    for one in world.history:
+        if isinstance(one.what, Draft2RegisterConsumerResponse) and not one.what.error_code:
+            if one.peer in accepted.setdefault(one.name, set()):
+                yield f"D7: {one.peer} registered twice at {one.time}"
+            accepted[one.name].add(one.peer)
+        elif _note(one) in ("ConsumerFailed", "ConsumerClosed"):
+            accepted.setdefault(one.name, set()).discard(one.what.text.partition("/")[2])
+        elif _note(one) in ("Elected", "Resigned"):
+            accepted[one.name] = set()
+
+
+def d8_attempts_are_bounded(world: World) -> Iterator[str]:
+    """At most one attempt and its retries fail before the exception; draft 2 waits between them."""
+    most = world.broker_settings.get("max_rebalance_retries", 4) + 1
+    backoff = world.broker_settings.get("rebalance_backoff_ms", 2_000) if world.draft == 2 else 0
+    failed: dict[str, list[int]] = {}
+    for one in world.history:
+        number = int(one.what.text.rpartition(" ")[2]) if _note(one) == "RebalanceAttemptFailed" else 0
+        if number > most:
+            yield f"D8: attempt {number}"
+        if number > 1 and one.time - failed[one.name][-1] < backoff:
+            yield f"D8: retried {one.time - failed[one.name][-1]} ms after an attempt that failed"
+        if number:
+            failed.setdefault(one.name, []).append(one.time)
+        thrown = _note(one) == "ConsumerRebalanceFailedException"
+        if thrown and one.time not in failed.get(one.name, ()):
+            yield f"D8: an exception at {one.time} without an attempt that failed"
+
+
+def d9_offsets_only_with_auto_commit(world: World) -> Iterator[str]:
+    for one in world.history:
+        message = one.what.message if isinstance(one.what, Sent) else one.what
+        if isinstance(message, Draft1PingResponse | Draft2PingResponse | Draft2StopFetcherResponse):
+            config = world.configs.get(one.name)
+            if config is not None and not config.auto_commit and message.offset_info:
+                yield f"D9: {one.name} reports offsets at {one.time}"
+
+
+WATCHED = (d1_one_coordinator, d2_rebalances_of_a_group_do_not_overlap)
+CHECKED = (
+    d3_stop_before_start, d4_failures_take_their_pings, d5_owners_overlap_by_a_third,
+    d6_rebalances_have_causes, d7_registrations_are_unique, d8_attempts_are_bounded,
+    d9_offsets_only_with_auto_commit, *ORDER, *THIRD_DRAFT,
+)  # fmt: skip
+
+
+def watch(cluster: Cluster) -> list[str]:
+    """What is wrong now."""
+    return [sentence for checker in WATCHED for sentence in checker(cluster)]
+
+
+def check(world: World, *, without: tuple[Any, ...] = ()) -> list[str]:
+    """What was wrong in a run."""
+    return [sentence for checker in CHECKED if checker not in without for sentence in checker(world)]
+
+
+def d10_owners_are_ranges(cluster: Cluster, group: str, topic: str, partitions: int) -> Iterator[str]:
+    """The ZooKeeper consumer, once it is quiet: sorted threads own slices of the sorted partitions, the first
+    (partitions mod threads) of them one more. Written down once more, from the page's steps 4 to 7."""
+    names = [path.rpartition("/")[2] for path in cluster.tree.paths() if f"/{group}/ids/" in path]
+    threads = []
+    for name in names:
+        streams = Registration.parse(cluster.read(f"/consumers/{group}/ids/{name}") or b"").subscription
+        threads += [f"{name}-{number}" for number in range(streams.get(topic, 0))]
+    threads.sort()
+    expected: list[bytes] = []
+    for index, thread in enumerate(threads):
+        size = partitions // len(threads) + (1 if index < partitions % len(threads) else 0)
+        expected += [thread.encode()] * size
+    found = [cluster.read(f"/consumers/{group}/owners/{topic}/{number}") for number in range(partitions)]
+    if found != expected:
+        yield f"D10: expected the owners {expected}, got {found}"
+    for number, thread_id in enumerate(expected):
+        consumer = thread_id.decode().rpartition("-")[0]
+        if cluster.owner(topic, str(number)) != consumer:
+            yield f"D10: {consumer} does not fetch {topic}-{number}"

@@ -1,0 +1,230 @@
+"""The first draft, by the steps of its sections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from coordwire.designs.drafts.actions import DraftPartition
+from coordwire.designs.drafts.draft_settings import DraftError
+from coordwire.messages.draft_1 import (
+    Draft1ConsultResponse,
+    Draft1PingRequest,
+    Draft1PingResponse,
+    Draft1RegisterRequest,
+    Draft1StartRequest,
+    Draft1StartResponse,
+    Draft1StopRequest,
+)
+from tests.designs.drafts.worlds import World
+
+
+def test_consumers_register_and_share_the_partitions() -> None:
+    world = World(1, consumers="ab")
+    assert world.owned() == "aabb"
+    assert world.read("/consumers/g/owners/t/1-2") == b"b-0"
+    (answer,) = world.sent(Draft1ConsultResponse, to="a")
+    assert (answer.what.error_code, answer.what.coordinator_id) == (0, 1)
+    assert [one.id for one in answer.what.brokers_info] == [1, 2]
+
+
+def test_a_rebalance_stops_and_starts_at_once_and_waits_for_the_answers() -> None:
+    world = World(1, consumers="a")
+    world.history.clear()
+    world.join("b")
+    world.run(200)
+    kinds = [type(one.what) for one in world.history]
+    wanted = [one for one in kinds if one in (Draft1StopRequest, Draft1StartRequest, Draft1StartResponse)]
+    assert wanted == [Draft1StopRequest] * 2 + [Draft1StartRequest] * 2 + [Draft1StartResponse] * 2
+
+
+def test_offsets_come_with_pings_and_go_with_starts() -> None:
+    world = World(1, consumers="a")
+    world.consume("a", 8)
+    world.run(2_100)
+    assert world.read("/consumers/g/offsets/t/1-0") == b"8"
+    world.join("b")
+    world.run(200)
+    (start,) = world.sent(Draft1StartRequest, to="b")
+    assert [one.offset for one in start.what.assigned_parts] == [8, 8]
+
+
+def test_without_auto_commit_pings_bring_no_offsets() -> None:
+    world = World(1)
+    world.join("a", auto_commit=False, auto_offset_reset="largest")
+    world.run(5_000)
+    assert {len(one.what.offset_info) for one in world.sent(Draft1PingResponse)} == {0}
+    (start,) = world.sent(Draft1StartRequest)
+    assert {one.offset for one in start.what.assigned_parts} == {-1}
+
+
+def test_a_consumer_fails_after_its_own_number_of_retries() -> None:
+    world = World(1, consumers="b")
+    world.join("a", ping_interval_ms=1_000, max_ping_retries=2)
+    world.run(1_500)
+    cut_at = world.now
+    world.cut("a", "broker-1")
+    world.run(30_000)
+    (failed,) = world.noted("ConsumerFailed")
+    assert 3_000 <= failed.time - cut_at <= 4_000  # three pings in vain, a second each
+    assert "b" in world.owners[DraftPartition("t", "1-0")]
+
+
+def test_a_consumer_that_dies_is_replaced_and_its_channel_is_not_held() -> None:
+    world = World(1, consumers="ab")
+    world.crash("a")
+    world.run(30_000)
+    assert world.owned() == "bbbb"
+    assert len(world.noted("ConsumerFailed")) == 1
+
+
+def test_a_start_out_of_state_is_an_illegal_state() -> None:
+    world = World(1, consumers="a")
+    coordinator = world.coordinator
+    (consumer,) = coordinator.groups["g"].members.values()
+    world.history.clear()
+    coordinator.send_to(consumer, Draft1StartRequest(assigned_parts=[]))
+    world.drain("broker-1")
+    world.run(10)
+    (answer,) = world.sent(Draft1StartResponse)
+    assert answer.what.error_code == DraftError.ILLEGAL_STATE
+    assert world.noted("IllegalStateException")
+    assert world.owned() == "aaaa"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"topic_count": "{"}, {"topic_count": "*1*("}, {"group_id": "a/b"}, {"consumer_id": ""},
+        {"ping_interval_ms": 0, "idle_timeout_ms": 5_000}, {"max_ping_retries": -1, "idle_timeout_ms": 5_000},
+    ],
+)  # fmt: skip
+def test_a_refused_registration_closes_the_connection(settings: dict[str, Any]) -> None:
+    world = World(1)
+    world.join("a", **settings)
+    world.run(200)
+    assert world.noted("RegistrationRefused")
+    assert world.owned() == ""
+
+
+def test_a_second_registration_on_a_connection_closes_it() -> None:
+    world = World(1, consumers="a")
+    machine = world.nodes["a"].machine
+    machine.send(machine._connection, machine.registration())
+    world.drain("a")
+    world.run(100)
+    (refusal,) = world.noted("RegistrationRefused")
+    assert "once" in refusal.what.text
+
+
+def test_a_consumer_registers_again_under_its_id() -> None:
+    """Its new connection takes the place of the old one."""
+    world = World(1, consumers="ab")
+    world.nodes["a"].machine.retry()
+    world.drain("a")
+    world.run(5_000)
+    assert len(world.sent(Draft1RegisterRequest)) == 3
+    assert world.owned() == "aabb"
+    assert len(world.coordinator.groups["g"].members) == 2
+
+
+def test_without_a_known_broker_it_gives_up() -> None:
+    world = World(1)
+    world.crash("broker-1")
+    world.crash("broker-2")
+    consumer = world.join("a")
+    world.run(100)
+    assert len(world.noted("AllKnownBrokersNotAvailable")) == 1
+    assert consumer.next_deadline() is None
+
+
+def test_failover_and_a_coordinator_without_its_session() -> None:
+    world = World(1, brokers=3, consumers="a")
+    world.crash("broker-1")
+    world.run(30_000)
+    assert world.owned() == "aaaa"
+    assert [one.name for one in world.noted("Elected")] == ["broker-1", "broker-2"]
+    world.cut_zookeeper("broker-2")
+    world.run(10_000)
+    world.heal_zookeeper("broker-2")
+    world.run(30_000)
+    assert world.owned() == "aaaa"
+    assert world.coordinator is world.nodes["broker-3"].machine
+
+
+def test_new_topics_reach_wildcards() -> None:
+    world = World(1)
+    world.join("a", topic_count="!2!t")
+    world.run(100)
+    assert world.owned() == ""
+    world.topic("u", {0: [2], 1: [1], 2: [1]})
+    world.run(100)
+    assert {one: names for one, names in world.owners.items() if names} == {
+        DraftPartition("u", name): {"a"} for name in ("1-1", "1-2", "2-0")
+    }
+    assert world.read("/consumers/g/owners/u/2-0") == b"a-1"
+
+
+def test_pings_say_how_often_they_were_in_vain() -> None:
+    world = World(1, consumers="a")
+    world.freeze("a")
+    world.run(5_000)
+    world.thaw("a")
+    world.run(6_000)
+    retries = [one.what.num_retries for one in world.sent(Draft1PingRequest)]
+    assert retries[:1] == [0]
+    assert 1 in retries
+    assert retries[-1] == 0
+    assert world.noted("ConsumerFailed") == []
+
+
+def test_groups_of_one_handler_follow_each_other() -> None:
+    """A handler that waits for one group's answers makes the next one wait."""
+    world = World(1, broker={"rebalance_handlers": 1})
+    world.join("a", group_id="one", ping_interval_ms=10_000)
+    world.run(200)
+    world.cut("a", "broker-1")
+    world.topic("t", {number: [1] for number in range(5)})
+    world.run(200)
+    world.join("b", group_id="two")
+    world.run(5_000)
+    assert world.sent(Draft1StartRequest, to="b") == []
+    world.heal("a", "broker-1")
+    world.run(200)
+    assert len(world.sent(Draft1StartRequest, to="b")) == 1
+
+
+def test_a_start_of_an_earlier_attempt_that_is_answered_late_is_not_the_answer_to_a_newer_one() -> None:
+    world = World(1, consumers="a")
+    world.blocked.add(("a", "broker-1"))  # what a answers waits; what it is sent arrives
+    world.join("b")
+    world.run(5_000)
+    group = world.coordinator.groups["g"]
+    assert len(world.noted("RebalanceAttemptFailed")) == 2
+    line, side = world._lines["a", world.nodes["a"].machine._connection]
+    answers = line.held[side]
+    assert len(answers) == 3  # to the Start of each attempt
+    assert group.waiting == {"a"}
+    for left in ({"a"}, {"a"}, set()):
+        answers.pop(0)()
+        assert group.waiting == left
+        assert group.members["a"].held is bool(left)
+    assert world.owned() == "aabb"
+    world.run(10)
+    assert world.read("/consumers/g/owners/t/1-3") == b"b-0"
+
+
+def test_a_start_over_a_connection_that_was_left_is_not_carried_out() -> None:
+    world = World(1, consumers="a")
+    world.blocked.add(("broker-1", "a"))  # what a is sent waits
+    world.join("b")
+    world.run(9_000)
+    assert world.noted("Silence")
+    assert world.owned() == "aa++"
+    world.history.clear()
+    world.heal("a", "broker-1")
+    world.run(20)
+    assert world.sent(Draft1RegisterRequest)
+    assert world.sent(Draft1StopRequest, to="a") == world.sent(Draft1StartRequest, to="a") == []
+    assert world.owned() == "aa++"

@@ -1,0 +1,278 @@
+"""The detailed design, by the steps of its sections."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from coordwire.designs.drafts.actions import DraftPartition
+from coordwire.designs.drafts.draft_settings import DraftError
+from coordwire.designs.drafts.ownership_nodes import rebalance_reason
+from coordwire.messages.draft_2 import (
+    Draft2PingRequest,
+    Draft2PingResponse,
+    Draft2RegisterConsumerResponse,
+    Draft2StartFetcherRequest,
+    Draft2StartFetcherResponse,
+    Draft2StopFetcherRequest,
+    Draft2StopFetcherResponse,
+)
+from tests.designs.drafts.worlds import World
+
+
+def test_consumers_register_and_share_the_partitions() -> None:
+    world = World(2, consumers="a")
+    assert world.owned() == "aaaa"
+    world.join("b")
+    world.run(100)
+    assert world.owned() == "aabb"
+    assert world.overlaps() == {}
+    assert world.read("/consumers/g/owners/t/1-2") == b"b-0"
+    assert world.read("/consumers/coordinator") == b"1"
+
+
+def test_a_rebalance_stops_all_waits_commits_starts_all_waits_and_writes() -> None:
+    """Section 9, step 4, with auto-commit on and off."""
+    world = World(2, consumers="a")
+    world.consume("a", 5)
+    world.history.clear()
+    world.join("b", auto_commit=False)
+    world.run(200)
+    kinds = [type(one.what).__name__ for one in world.history if "Fetcher" in type(one.what).__name__]
+    assert [kind for kind in kinds if kind.startswith("Draft2")] == (
+        ["Draft2StopFetcherRequest"] * 2 + ["Draft2StopFetcherResponse"] * 2
+        + ["Draft2StartFetcherRequest"] * 2 + ["Draft2StartFetcherResponse"] * 2
+    )  # fmt: skip
+    for one in world.sent(Draft2StartFetcherRequest):
+        parts = [part for thread in one.what.ownership_info for part in thread.assigned_parts]
+        assert [part.offset for part in parts] == [5, 5]
+    offsets = {one.name: len(one.what.offset_info) for one in world.sent(Draft2StopFetcherResponse)}
+    assert offsets == {"a": 4, "b": 0}
+    assert world.read("/consumers/g/offsets/t/1-0") == b"5"
+
+
+def test_pings_go_every_third_of_the_session_and_bring_offsets() -> None:
+    world = World(2, consumers="a")
+    world.consume("a", 9)
+    world.history.clear()
+    world.run(12_000)
+    times = [one.time for one in world.sent(Draft2PingRequest)]
+    assert [after - before for before, after in pairwise(times)] == [2_000] * 5
+    assert {part.offset for one in world.sent(Draft2PingResponse) for part in one.what.offset_info} == {9}
+    assert world.read("/consumers/g/offsets/t/1-3") == b"9"  # by the committer
+
+
+def test_a_consumer_that_is_cut_off_stops_before_its_partitions_are_given_away() -> None:
+    world = World(2, consumers="ab", broker={"max_ping_retries": 1})
+    world.run(5_000)
+    world.cut("a", "broker-1")
+    world.run(20_000)
+    assert world.owned() == "bbbb"
+    (failed,) = world.noted("ConsumerFailed")
+    assert world.noted("Silence")
+    assert world.overlaps() == {}
+    retries = [one.what.num_retries for one in world.sent(Draft2PingRequest, to="a")]
+    assert retries == sorted(retries)
+    world.heal("a", "broker-1")
+    world.run(20_000)
+    assert world.owned() == "aabb"
+    assert failed.what.text == "g/a"
+
+
+def test_a_failed_consumer_fails_the_running_rebalance_at_once() -> None:
+    world = World(2, consumers="ab")
+    world.cut("b", "broker-1")
+    world.join("c")
+    world.run(1_000)
+    assert world.owned() == "--bb"
+    world.crash("a")
+    world.run(10)
+    assert world.noted("RebalanceAttemptFailed")
+    world.run(40_000)
+    assert world.owned() in ("bbcc", "cccc")
+
+
+def test_retries_back_off_and_end() -> None:
+    """Section 9: maxRebalanceRetries, then ConsumerRebalanceFailedException. The consumer that does not
+    answer a Stop has not failed yet, as its pings may be many."""
+    world = World(2, consumers="ab", broker={"max_ping_retries": 100, "rebalance_backoff_ms": 500})
+    world.cut("b", "broker-1")
+    world.topic("t", {number: [1] for number in range(5)})
+    world.run(60_000)
+    attempts = world.noted("RebalanceAttemptFailed")
+    assert len(attempts) == 5
+    assert [after.time - before.time for before, after in pairwise(attempts)] >= [4_500] * 4
+    assert len(world.noted("ConsumerRebalanceFailedException")) == 1
+
+
+def test_registrations_are_checked() -> None:
+    world = World(2, consumers="a")
+    world.run(1_000)
+    cases: dict[str, dict[str, Any]] = {
+        "same id": {"consumer_id": "a"},
+        "short": {"session_timeout_ms": 999},
+        "slash": {"group_id": "g/h"},
+        "count": {"topic_count": "{"},
+        "streams": {"topic_count": '{"t":2000000000}'},
+        "wildcard": {"topic_count": "*1*("},
+    }
+    for name, settings in cases.items():
+        world.join(name, **settings)
+        world.run(200)
+        world.crash(name)
+    refused = {one.peer: one.what.error_code for one in world.sent(Draft2RegisterConsumerResponse)}
+    assert refused == {
+        "a": 0,
+        "same id": DraftError.DUPLICATE_CONSUMER,
+        "short": DraftError.INVALID_SESSION_TIMEOUT,
+        "slash": DraftError.INVALID_GROUP_ID,
+        "count": DraftError.INVALID_REGISTRATION,
+        "streams": DraftError.INVALID_REGISTRATION,
+        "wildcard": DraftError.INVALID_REGISTRATION,
+    }
+    assert world.owned() == "aaaa"
+
+
+def test_a_broker_that_is_not_the_coordinator_says_so() -> None:
+    world = World(2)
+    consumer = world.join("a")
+    consumer.reach_coordinator(0, 2, world.known)
+    world.drain("a")
+    world.run(50)
+    (answer,) = world.sent(Draft2RegisterConsumerResponse)
+    assert answer.what.error_code == DraftError.NOT_COORDINATOR
+    world.run(2_000)
+    assert world.owned() == "aaaa"
+
+
+@pytest.mark.parametrize("kind", ["topic", "partitions", "wildcard"])
+def test_new_topics_and_partitions_trigger_a_rebalance(kind: str) -> None:
+    world = World(2)
+    world.join("a", topic_count="*1*t.*" if kind == "wildcard" else '{"t":1,"u":1}')
+    world.run(100)
+    if kind == "partitions":
+        world.topic("t", {number: [1] for number in range(6)})
+    else:
+        world.topic("tu" if kind == "wildcard" else "u", {0: [1], 1: [1]})
+    world.run(100)
+    assert sum(len(names) for names in world.owners.values()) == 6
+
+
+def test_nothing_changes_no_rebalance() -> None:
+    world = World(2, consumers="ab")
+    world.history.clear()
+    world.topic("other", {0: [1]})
+    world.run(30_000)
+    assert world.sent(Draft2StopFetcherRequest) == []
+
+
+def test_failover_waits_for_the_consumers_that_own_something() -> None:
+    """Sections 2 and 10. Every consumer notices, stops, and registers again; then one rebalance."""
+    world = World(2, consumers="abc")
+    world.run(5_000)
+    world.crash("broker-1")
+    world.run(400)
+    assert world.owned() == "----"
+    world.run(30_000)
+    assert world.owned() == "aabc"
+    assert [one.name for one in world.noted("Elected")] == ["broker-1", "broker-2"]
+    starts = [one for one in world.sent(Draft2StartFetcherRequest) if one.name == "broker-2"]
+    assert len(starts) == 3
+    assert world.overlaps() == {}
+
+
+def test_a_consumer_that_is_gone_at_failover_is_waited_for_once() -> None:
+    world = World(2, consumers="ab")
+    world.run(5_000)
+    world.crash("a")
+    world.crash("broker-1")
+    world.run(60_000)
+    assert world.owned() == "bbbb"
+
+
+def test_a_coordinator_whose_session_expires_resets_and_stands_again() -> None:
+    world = World(2, consumers="ab")
+    world.cut_zookeeper("broker-1")
+    world.run(10_000)
+    assert [one.name for one in world.noted("Elected")] == ["broker-1", "broker-2"]
+    world.heal_zookeeper("broker-1")
+    world.run(20_000)
+    assert world.noted("Resigned")[0].name == "broker-1"
+    assert world.owned() == "aabb"
+    assert world.coordinator is world.nodes["broker-2"].machine
+
+
+def test_shutdown_waits_for_pings() -> None:
+    """Section 11, PingRequest, step 1."""
+    for auto_commit, pings in ((False, 1), (True, 2)):
+        world = World(2)
+        consumer = world.join("a", auto_commit=auto_commit)
+        world.run(100)
+        consumer.shut_down()
+        world.history.clear()
+        world.run(10_000)
+        assert len(world.sent(Draft2PingResponse)) == pings
+        assert world.owned() == "----"
+
+
+def test_fetchers_that_failed_are_found_out_at_the_next_ping() -> None:
+    """Section 11, PingRequest, step 2: the consumer reconnects, which triggers a rebalance."""
+    world = World(2, consumers="ab")
+    world.nodes["a"].machine.fail_fetchers()
+    world.drain("a")
+    assert world.owned() == "--bb"
+    world.run(10_000)
+    assert world.owned() == "aabb"
+
+
+def test_a_request_for_another_consumer_is_an_error() -> None:
+    world = World(2, consumers="a")
+    coordinator = world.coordinator
+    (consumer,) = coordinator.groups["g"].members.values()
+    world.history.clear()
+    for request in (Draft2StopFetcherRequest(consumer_id="x"), Draft2StartFetcherRequest(consumer_id="x")):
+        coordinator.send_to(consumer, request)
+        world.drain("broker-1")
+    world.run(10)
+    for kind in (Draft2StopFetcherResponse, Draft2StartFetcherResponse):
+        (answer,) = world.sent(kind)
+        assert answer.what.error_code == DraftError.UNKNOWN_CONSUMER
+    assert world.owned() == "aaaa"
+
+
+def test_the_reasons_for_a_rebalance() -> None:
+    """D6: section 9, steps 3.1 to 3.5."""
+    zero, one = DraftPartition("t", "1-0"), DraftPartition("t", "1-1")
+    plan, partitions = {zero: "a-0", one: "b-0"}, {"t": ["1-0", "1-1"]}
+    gone = DraftPartition("t", "1-7")
+    assert rebalance_reason(plan, {}, partitions) == "no registered ownership"
+    assert rebalance_reason(plan, {zero: "a-0"}, partitions) == "partitions without an owner"
+    assert rebalance_reason(plan, plan | {gone: "a-0"}, partitions) == "partitions that no longer exist"
+    assert rebalance_reason(plan, {zero: "b-0", one: "a-0"}, partitions) == "another ownership"
+    assert rebalance_reason(plan, plan, partitions) is None
+    assert rebalance_reason({}, {}, {}) is None
+
+
+def test_a_late_answer_of_an_attempt_before_is_not_one_of_this() -> None:
+    """A Start that was answered late does not stand for the Stop that is awaited."""
+    world = World(2, consumers="ab")
+    world.cut("b", "broker-1")
+    world.join("c")
+    world.run(500)
+    broker = world.nodes["broker-1"].machine
+    group = broker.groups["g"]
+    assert group.waiting == {"b"}
+    member = group.members["b"]
+    stop, start = member.asked, Draft2StartFetcherRequest(consumer_id="b")
+    broker._on_Draft2StartFetcherResponse(member, Draft2StartFetcherResponse(consumer_id="b"), start)
+    world.drain("broker-1")
+    world.run(500)
+    assert group.waiting == {"b"}
+    assert world.owned() == "--bb"
+    broker._on_Draft2StopFetcherResponse(member, Draft2StopFetcherResponse(consumer_id="b"), stop)
+    world.drain("broker-1")
+    world.run(500)
+    assert group.waiting == {"b"}  # for its Start
+    assert len(world.sent(Draft2StartFetcherRequest, to="c")) == 1

@@ -1,0 +1,196 @@
+"""The ZooKeeper consumer, by the steps of its documents."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from coordwire.designs.drafts.actions import DraftPartition, FetchersStarted
+from coordwire.designs.drafts.zookeeper_consumer import ZooKeeperConsumer, ZooKeeperConsumerConfig
+from coordwire.designs.drafts.zookeeper_operations import CreateNode
+from coordwire.designs.zookeeper import Broker
+from coordwire.errors import DecodeError, EncodeError
+from tests.designs.drafts.checkers import d10_owners_are_ranges
+from tests.designs.drafts.cluster import Cluster
+
+
+def world(*consumers: str, topic_count: str = '{"t":1}', partitions: int = 4) -> Cluster:
+    """A cluster with a broker, topic t, and these consumers, started one after the other."""
+    cluster = Cluster()
+    broker = cluster.tree.open_session(1 << 60, 0)
+    for path in ("/brokers", "/brokers/ids"):
+        cluster.tree.apply(broker, CreateNode(path), 0)
+    cluster.tree.apply(broker, CreateNode(Broker.path(1), Broker(host="b", port=9).build()), 0)
+    cluster.topic("t", {number: [1] for number in range(partitions)})
+    for name in consumers:
+        join(cluster, name, topic_count)
+    return cluster
+
+
+def join(cluster: Cluster, name: str, topic_count: str = '{"t":1}') -> ZooKeeperConsumer:
+    config = ZooKeeperConsumerConfig(group_id="g", consumer_id=name, topic_count=topic_count)
+    consumer: ZooKeeperConsumer = cluster.add(name, ZooKeeperConsumer(config))
+    return consumer
+
+
+def owned(cluster: Cluster) -> dict[str, str | None]:
+    return {partition: cluster.owner("t", partition) for partition in "0123"}
+
+
+def test_one_consumer_registers_and_owns_all() -> None:
+    cluster = world("a")
+    cluster.run(100)
+    assert owned(cluster) == dict.fromkeys("0123", "a")
+    assert b'"subscription":{"t":1}' in (cluster.read("/consumers/g/ids/a") or b"")
+    assert cluster.read("/consumers/g/owners/t/3") == b"a-0"
+
+
+def test_a_second_consumer_takes_its_range() -> None:
+    cluster = world("a")
+    cluster.run(100)
+    join(cluster, "b")
+    cluster.run(10_000)
+    assert owned(cluster) == {"0": "a", "1": "a", "2": "b", "3": "b"}
+    assert cluster.overlaps() == {}
+
+
+def test_the_first_threads_take_the_remainder() -> None:
+    """The example of the description: five partitions, two consumers with two threads each."""
+    cluster = world("c1", "c2", topic_count='{"t":2}', partitions=5)
+    cluster.run(20_000)
+    nodes = [cluster.read(f"/consumers/g/owners/t/{number}") for number in range(5)]
+    assert nodes == [b"c1-0", b"c1-0", b"c1-1", b"c2-0", b"c2-1"]
+
+
+def test_a_consumer_that_dies_is_replaced_after_its_session() -> None:
+    cluster = world("a", "b")
+    cluster.run(10_000)
+    cluster.crash("a")
+    cluster.run(4_900)
+    assert owned(cluster) == {"0": None, "1": None, "2": "b", "3": "b"}
+    cluster.run(10_000)
+    assert owned(cluster) == dict.fromkeys("0123", "b")
+
+
+def test_new_partitions_and_brokers_trigger_a_rebalance() -> None:
+    cluster = world("a", partitions=1)
+    cluster.run(100)
+    before = cluster.nodes["a"].machine.rebalances
+    cluster.topic("t", {0: [1], 1: [1]})
+    cluster.run(100)
+    assert cluster.owner("t", "1") == "a"
+    assert cluster.nodes["a"].machine.rebalances == before + 1
+
+
+@pytest.mark.parametrize(("topic_count", "expected"), [("*1*t.*", ["t", "tt"]), ("!1!t", ["tt", "u"])])
+def test_wildcards_follow_the_topics(topic_count: str, expected: list[str]) -> None:
+    cluster = world("a", topic_count=topic_count)
+    cluster.run(100)
+    cluster.topic("tt", {0: [1]})
+    cluster.topic("u", {0: [1]})
+    cluster.topic("__consumer_offsets", {0: [1]})
+    cluster.run(100)
+    assert sorted({one.topic for one, names in cluster.owners.items() if names}) == expected
+
+
+def test_offsets_are_committed_before_ownership_is_released() -> None:
+    cluster = world("a")
+    cluster.run(100)
+    for partition in "0123":
+        cluster.nodes["a"].machine.consumed(DraftPartition("t", partition), 7)
+    join(cluster, "b")
+    cluster.run(10_000)
+    assert cluster.read("/consumers/g/offsets/t/3") == b"7"
+    started = [one.what for one in cluster.history if one.name == "b"]
+    assert any(isinstance(one, FetchersStarted) and set(one.partitions.values()) == {7} for one in started)
+
+
+def test_a_claim_that_fails_is_retried_and_at_last_given_up() -> None:
+    """Another's node stays: rebalance.max.retries attempts, then ConsumerRebalanceFailedException."""
+    cluster = world()
+    admin = cluster.tree.open_session(1 << 60, 0)
+    for path in ("", "/g", "/g/owners", "/g/owners/t", "/g/owners/t/2"):
+        cluster.tree.apply(admin, CreateNode(f"/consumers{path}", b"x-0"), 0)
+    join(cluster, "a")
+    cluster.run(60_000)
+    assert len(cluster.noted("RebalanceAttemptFailed")) == 4
+    assert len(cluster.noted("ConsumerRebalanceFailedException")) == 1
+    assert owned(cluster) == dict.fromkeys("0123")
+    assert cluster.read("/consumers/g/owners/t/0") is None
+
+
+def test_two_processes_with_one_id() -> None:
+    cluster = world("a")
+    cluster.run(100)
+    config = ZooKeeperConsumerConfig(group_id="g", consumer_id="a", topic_count='{"t":1}')
+    cluster.add("a again", ZooKeeperConsumer(config))
+    cluster.run(5_000)
+    assert cluster.noted("NODE_EXISTS") or cluster.noted("NodeExists")
+    assert owned(cluster) == dict.fromkeys("0123", "a")
+    cluster.crash("a")
+    cluster.run(20_000)
+    assert owned(cluster) == dict.fromkeys("0123", "a again")
+
+
+def test_a_session_that_expires_is_a_split_brain_until_its_client_hears_of_it() -> None:
+    cluster = world("a", "b")
+    cluster.run(10_000)
+    cluster.cut_zookeeper("a")
+    cluster.run(20_000)
+    assert cluster.owners[DraftPartition("t", "0")] == {"a", "b"}
+    cluster.heal_zookeeper("a")
+    cluster.run(20_000)
+    assert owned(cluster) == {"0": "a", "1": "a", "2": "b", "3": "b"}
+    assert 10_000 < cluster.overlaps()[DraftPartition("t", "0")] < 20_000
+
+
+def test_a_registration_that_cannot_be_read_fails_every_rebalance() -> None:
+    cluster = world("a")
+    cluster.run(100)
+    admin = cluster.tree.open_session(1 << 60, 0)
+    cluster.tree.apply(admin, CreateNode("/consumers/g/ids/bad", b"{"), cluster.now)
+    cluster.run(100_000)
+    assert cluster.noted("UnreadableNode")
+    assert cluster.noted("ConsumerRebalanceFailedException")
+
+
+def test_shutting_down_gives_all_back_at_once() -> None:
+    cluster = world("a", "b")
+    cluster.run(10_000)
+    cluster.nodes["a"].machine.shut_down()
+    cluster.drain("a")
+    cluster.run(3_000)
+    assert owned(cluster) == dict.fromkeys("0123", "b")
+
+
+@pytest.mark.parametrize("topic_count", ["", "{", '{"t":0}', '{"a/b":1}', "*1*[", '{"t":2000000000}', "*x*t"])
+def test_a_malformed_topic_count_is_refused_at_once(topic_count: str) -> None:
+    config = ZooKeeperConsumerConfig(group_id="g", consumer_id="a", topic_count=topic_count)
+    with pytest.raises(DecodeError):
+        ZooKeeperConsumer(config)
+    with pytest.raises(EncodeError):
+        ZooKeeperConsumer(ZooKeeperConsumerConfig(group_id="a/b", consumer_id="a", topic_count='{"t":1}'))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_d10_holds_after_random_changes(seed: int) -> None:
+    random = Random(seed)
+    cluster = world(partitions=7)
+    cluster.random, cluster.latency = random, (1, 30)
+    for number in range(12):
+        names = sorted(cluster.nodes)
+        match random.choice(["join", "join", "crash", "cut", "heal"]):
+            case "crash" if names:
+                cluster.crash(random.choice(names))
+            case "cut" if names:
+                cluster.cut_zookeeper(random.choice(names))
+            case "heal" if names:
+                cluster.heal_zookeeper(random.choice(names))
+            case _:
+                join(cluster, f"c{number}", random.choice(['{"t":1}', '{"t":2}', '{"t":3}']))
+        cluster.run(random.randrange(9_000))
+    for name in list(cluster.nodes):
+        cluster.heal_zookeeper(name)
+    cluster.run(60_000)
+    assert list(d10_owners_are_ranges(cluster, "g", "t", 7)) == []

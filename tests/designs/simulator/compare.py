@@ -1,0 +1,354 @@
+"""The six designs compared: under the same fault plans, and by the size of the group.
+
+    python -m tests.designs.simulator.compare              print the tables (about 40 minutes)
+    python -m tests.designs.simulator.compare --write      put them, and the plots, into the page of docs/
+    python -m tests.designs.simulator.compare --plans 5 --sizes 2,8
+    python -m tests.designs.simulator.compare --sizes 2,5,10,20,50,100,1000    (about five minutes)
+    python -m tests.designs.simulator.compare --kept FILE  go on where an earlier command was ended
+
+Rules: the same words give the same bytes, whatever the machine, and however often the command was ended and
+begun again: the figures of each size are kept in the file once they are known. A run of a fault plan is one
+group of four consumers and twelve partitions for two minutes. A run of a size has two partitions for each
+consumer, and one plan for all (`SIZE_PLAN`): a consumer comes, a machine is lost, a consumer is cut off, a
+coordinator crashes, each after the group has been quiet for a while.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+from coordwire.designs.simulator import parse_faults
+from coordwire.designs.simulator.runs import DESIGNS, RunMeasures, SimulatedRun, comparable_faults, simulate
+from tests.designs.simulator.comparison_plots import bars, curves
+
+ROOT = Path(__file__).parent.parent.parent
+PAGE = ROOT / "docs" / "explanation" / "from-zookeeper-to-kip-848.md"
+PLOTS = PAGE.parent / "plots"
+MEMBERS, PARTITIONS, DURATION_MS = 4, 12, 120_000
+SIZES = (2, 5, 10, 20, 50, 100, 1_000, 5_000)
+MOST = {"zookeeper": 1_000}
+"""The largest group of a design. One change makes each consumer of ZooKeeper read the nodes of all
+others: 5,000 of them would cost 25 times the processor time and memory of 1,000."""
+METADATA_MS = 300_000
+"""Between the times at which a consumer asks for metadata: Kafka's default, longer than a run of a size."""
+
+QUIET_MS, JOIN_MS, DEATH_MS, CUT_MS, FAILOVER_MS, END_MS = 30_000, 48_000, 84_000, 114_000, 138_000, 168_000
+WINDOW_MS = 18_000
+SIZE_PLAN = (
+    "18s crash consumer-{last} for 30s; 84s cut consumer-1 * for 15s; 84s crash consumer-1 for 16s; "
+    "114s cut consumer-2 * for 12s; 138s crash coordinator-1"
+)
+NONE = "–"
+Row = tuple[str, Mapping[str, str]]
+
+
+# --- fault plans ---
+
+
+def under_plans(design: str, plans: int, seed: int = 1) -> list[RunMeasures]:
+    """The figures of a design under each plan."""
+    return [
+        simulate(
+            design, members=MEMBERS, partitions=PARTITIONS, seed=number, duration_ms=DURATION_MS,
+            plan=comparable_faults(number, members=MEMBERS, duration_ms=DURATION_MS),
+        ).measures
+        for number in range(seed, seed + plans)
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFigures:
+    """One design under all plans. cells: the column of its table, by the rows' names; duplicated_s,
+    orphaned_s: partition-seconds a run with two owners, and with none."""
+
+    cells: Mapping[str, str]
+    duplicated_s: float
+    orphaned_s: float
+
+
+def of_plans(design: str, plans: int) -> PlanFigures:
+    runs = under_plans(design, plans)
+    duplicated, orphaned = mean(r.duplicated_ms for r in runs), mean(r.orphaned_ms for r in runs)
+    lengths = [time for run in runs for time in run.lengths_ms]
+    deaths = [death for run in runs for death in run.deaths]
+    coordinators = [death for run in runs for death in run.coordinator_deaths]
+    cells = {
+        "two owners, partition-seconds a run": _seconds(duplicated),
+        "runs with two owners for over a second": str(sum(r.duplicated_ms > 1000 for r in runs)),
+        "no owner, partition-seconds a run": _seconds(orphaned),
+        "rebalances a run": f"{mean(len(r.rebalances) for r in runs):.1f}",
+        "length of a rebalance": _median_and_most(lengths),
+        "until a death is detected": _median_and_most(
+            [one.detected - one.time for one in deaths if one.detected is not None]
+        ),
+        "until its partitions have owners": _median_and_most(
+            [one.taken_over - one.time for one in deaths if one.taken_over is not None]
+        ),
+        "until a coordinator is replaced": _median_and_most(
+            [one.replaced - one.time for one in coordinators if one.replaced is not None]
+        ),
+        "messages of a quiet 6 s": f"{median(_known(r.quiet_messages for r in runs)):g}",
+        "messages beyond, a membership change": f"{mean(_known(r.messages_per_change for r in runs)):.0f}",
+        "watches, a membership change": f"{mean(r.watches_per_change for r in runs):.1f}",
+    }
+    return PlanFigures(cells, duplicated / 1000, orphaned / 1000)
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    """Those of runs that were quiet for long enough; all that last two minutes are."""
+    found = list(values)
+    assert None not in found
+    return [value for value in found if value is not None]
+
+
+def _seconds(time: float) -> str:
+    return f"{time / 1000:.1f}"
+
+
+def _median_and_most(times: Sequence[int]) -> str:
+    return f"{median(times) / 1000:.2f} s, to {max(times) / 1000:.1f} s" if times else NONE
+
+
+# --- sizes ---
+
+
+@dataclass(frozen=True, slots=True)
+class SizeFigures:
+    """One design with one size. join: messages beyond the usual ones when a consumer comes. settled_ms: from
+    its start until the last partition has moved. unread_ms: partition-milliseconds without an owner then.
+    detected_ms, taken_over_ms: of a consumer whose machine is lost. twice_ms: partition-milliseconds with two
+    owners, when a consumer is cut off for 12 s. replaced_ms, failover_ms: when a coordinator crashes, until
+    another is elected, and partition-milliseconds without an owner. quiet: messages of six seconds."""
+
+    join: float
+    watches: int
+    settled_ms: int | None
+    unread_ms: int
+    detected_ms: int | None
+    taken_over_ms: int | None
+    twice_ms: int
+    replaced_ms: int | None
+    failover_ms: int
+    quiet: float
+
+
+def of_size(design: str, members: int) -> SizeFigures:
+    done = simulate(
+        design, members=members, partitions=2 * members, plan=parse_faults(SIZE_PLAN.format(last=members)),
+        duration_ms=END_MS, metadata_ms=METADATA_MS,
+    )  # fmt: skip
+    traffic, measures = done.traffic, done.measures
+    quiet = traffic.between(QUIET_MS, JOIN_MS), traffic.between(JOIN_MS + WINDOW_MS, DEATH_MS)
+    ended = [
+        one.ended for one in measures.rebalances
+        if JOIN_MS <= one.began < JOIN_MS + WINDOW_MS and one.ended is not None
+    ]  # fmt: skip
+    death = next((one for one in measures.deaths if one.time == DEATH_MS), None)
+    coordinator = next((one for one in measures.coordinator_deaths if one.time == FAILOVER_MS), None)
+    return SizeFigures(
+        traffic.between(JOIN_MS, JOIN_MS + WINDOW_MS) - sum(quiet) / 2,
+        sum(JOIN_MS <= time < JOIN_MS + WINDOW_MS for time in traffic.watch_times),
+        max(ended) - JOIN_MS if ended else None,
+        _within(done, JOIN_MS, JOIN_MS + WINDOW_MS),
+        None if death is None or death.detected is None else death.detected - DEATH_MS,
+        None if death is None or death.taken_over is None else death.taken_over - DEATH_MS,
+        _within(done, CUT_MS, FAILOVER_MS, owners=2),
+        None if coordinator is None or coordinator.replaced is None else coordinator.replaced - FAILOVER_MS,
+        _within(done, FAILOVER_MS, END_MS),
+        quiet[1] * 6_000 / WINDOW_MS,
+    )
+
+
+def _within(done: SimulatedRun, begin: int, end: int, owners: int = 0) -> int:
+    """Partition-milliseconds with so many owners in a part of the time."""
+    return sum(
+        min(one.ended, end) - max(one.began, begin)
+        for one in done.observer.spells
+        if len(one.owners) == owners and one.ended > begin and one.began < end
+    )
+
+
+class KeptFigures:
+    """The figures of sizes and of plans, each computed once; kept in a file of JSON lines if one is given."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._found: dict[tuple[str, str, int], Any] = {}
+        if path is not None and path.exists():
+            for line in path.read_text().splitlines():
+                kind, design, number, figures = json.loads(line)
+                self._found[kind, design, number] = figures
+
+    def of_size(self, design: str, members: int) -> SizeFigures:
+        """As `of_size`."""
+        return SizeFigures(**self._figures("size", design, members, of_size))
+
+    def of_plans(self, design: str, plans: int) -> PlanFigures:
+        """The figures of a design under so many plans."""
+        return PlanFigures(**self._figures("plans", design, plans, of_plans))
+
+    def _figures(self, kind: str, design: str, number: int, make: Callable[[str, int], Any]) -> Any:
+        key = kind, design, number
+        if key not in self._found:
+            self._found[key] = asdict(make(design, number))
+            if self._path is not None:
+                with self._path.open("a") as file:
+                    file.write(json.dumps([*key, self._found[key]]) + "\n")
+        return self._found[key]
+
+
+Sizes = Mapping[str, Mapping[int, SizeFigures]]
+
+OF_SIZE: dict[str, Callable[[SizeFigures], str]] = {
+    "Messages that one more consumer costs": lambda one: f"{one.join:,.0f}",
+    "Watches that one more consumer fires": lambda one: f"{one.watches:,}",
+    "Partition-seconds without an owner, when one more consumer comes": lambda one: (
+        f"{one.unread_ms / 1000:,.2f}"
+    ),
+    "Seconds until the last partition has moved, when one more consumer comes": lambda one: (
+        NONE if one.settled_ms is None else f"{one.settled_ms / 1000:.2f}"
+    ),
+    "Seconds until a lost machine's consumer is detected": lambda one: (
+        NONE if one.detected_ms is None else f"{one.detected_ms / 1000:.1f}"
+    ),
+    "Seconds until all its partitions have owners": lambda one: (
+        NONE if one.taken_over_ms is None else f"{one.taken_over_ms / 1000:.1f}"
+    ),
+    "Partition-seconds with two owners, when a consumer is cut off for 12 s": lambda one: (
+        f"{one.twice_ms / 1000:,.1f}"
+    ),
+    "Seconds until a crashed coordinator is replaced": lambda one: (
+        NONE if one.replaced_ms is None else f"{one.replaced_ms / 1000:.1f}"
+    ),
+    "Partition-seconds without an owner, when a coordinator crashes": lambda one: (
+        f"{one.failover_ms / 1000:,.1f}"
+    ),
+    "Messages of a quiet group in 6 s": lambda one: f"{one.quiet:,.0f}",
+}
+
+
+# --- texts ---
+
+
+def table(corner: str, rows: Iterable[Row]) -> str:
+    lines = [f"| {corner} | {' | '.join(DESIGNS)} |", "|---|" + "---:|" * len(DESIGNS)]
+    lines += [
+        f"| {name} | {' | '.join(cells.get(design, NONE) for design in DESIGNS)} |" for name, cells in rows
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def size_tables(sizes: Sizes) -> Iterator[str]:
+    numbers = sorted({number for found in sizes.values() for number in found})
+    for title, text in OF_SIZE.items():
+        rows = [
+            (
+                f"{number:,}",
+                {design: text(found[number]) for design, found in sizes.items() if number in found},
+            )
+            for number in numbers
+        ]
+        yield f"**{title}**\n\n{table('consumers', rows)}"
+
+
+def plots(found: Mapping[str, PlanFigures], sizes: Sizes) -> dict[str, str]:
+    """The plots by their files' names."""
+
+    def by_size(value: Callable[[SizeFigures], float]) -> dict[str, list[tuple[float, float]]]:
+        return {
+            design: [(float(number), value(one)) for number, one in rows.items()]
+            for design, rows in sizes.items()
+        }
+
+    return {
+        "ownership.svg": bars(
+            "Partition-seconds a run, under the same fault plans", ("two owners", "no owner"),
+            {design: (one.duplicated_s, one.orphaned_s) for design, one in found.items()},
+        ),
+        "join-messages.svg": curves(
+            "Messages that one more consumer costs", "consumers", by_size(lambda one: one.join)
+        ),
+        "join-unread.svg": curves(
+            "Partition-seconds without an owner, when one more consumer comes", "consumers",
+            by_size(lambda one: one.unread_ms / 1000),
+        ),
+    }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All that the command makes."""
+
+    text: str
+    plots: dict[str, str]
+
+
+def compare(
+    plans: int,
+    sizes: Sequence[int],
+    *,
+    designs: Sequence[str] = tuple(DESIGNS),
+    progress: Callable[[str], None] = lambda text: None,
+    kept: KeptFigures | None = None,
+) -> Comparison:
+    kept = kept or KeptFigures()
+    found: dict[str, PlanFigures] = {}
+    by_size: dict[str, dict[int, SizeFigures]] = {design: {} for design in designs}
+    for design in designs:
+        progress(f"{design}: {plans} plans")
+        found[design] = kept.of_plans(design, plans)
+    for number in sizes:
+        for design in designs:
+            if number <= MOST.get(design, number):
+                progress(f"{design}: {number} consumers")
+                by_size[design][number] = kept.of_size(design, number)
+    names = next(iter(found.values())).cells
+    rows = [(name, {design: one.cells[name] for design, one in found.items()}) for name in names]
+    parts = [table(f"{plans} fault plans, each with each design", rows), *size_tables(by_size)]
+    return Comparison("\n".join(parts), plots(found, by_size))
+
+
+BEGIN = "<!-- figures: python -m tests.designs.simulator.compare --write -->\n"
+END = "<!-- end of figures -->\n"
+
+
+def write(comparison: Comparison, page: Path = PAGE, folder: Path = PLOTS) -> None:
+    """Put the tables between the page's marks, and the plots into their folder."""
+    before, _, rest = page.read_text().partition(BEGIN)
+    _, mark, after = rest.partition(END)
+    if not mark:
+        raise SystemExit(f"{page} lacks the marks {BEGIN!r} and {END!r}")
+    page.write_text(f"{before}{BEGIN}\n{comparison.text}\n{END}{after}")
+    folder.mkdir(exist_ok=True)
+    for name, text in comparison.plots.items():
+        (folder / name).write_text(text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("--plans", type=int, default=50, help="how many fault plans (50)")
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="of groups, with commas")
+    parser.add_argument("--write", action="store_true", help="into the page of docs/, not to standard output")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="the figures, kept in a file")
+    parser.add_argument("--designs", default=",".join(DESIGNS), help="of these, with commas")
+    options = parser.parse_args()
+    sizes = [int(number) for number in options.sizes.split(",")]
+    comparison = compare(
+        options.plans, sizes, designs=options.designs.split(","), kept=KeptFigures(options.kept),
+        progress=lambda text: print(text, file=sys.stderr, flush=True),
+    )  # fmt: skip
+    if options.write:
+        write(comparison)
+    else:
+        sys.stdout.write(comparison.text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""The comparison of the designs, small: its tables and plots, and the page that has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.designs.simulator.compare import BEGIN, END, PAGE, PLOTS, Comparison, compare, of_size, write
+from tests.designs.simulator.comparison_plots import bars, curves
+
+SOME = ("zookeeper", "consumer")
+
+
+def test_a_small_comparison(tmp_path: Path) -> None:
+    once = compare(1, [2], designs=SOME)
+    assert compare(1, [2], designs=SOME) == once
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}old\n{END}after\n")
+    write(once, page, tmp_path / "plots")
+    text = page.read_text()
+    assert text.startswith(f"before\n{BEGIN}\n| 1 fault plans, each with each design | zookeeper | draft-1 |")
+    assert text.endswith(f"\n{END}after\n")
+    write(once, page, tmp_path / "plots")
+    assert page.read_text() == text
+    assert "old" not in text
+    assert {path.name for path in (tmp_path / "plots").iterdir()} == set(once.plots)
+    for plot in once.plots.values():
+        found = "".join(ElementTree.fromstring(plot).itertext())
+        assert all(design in found for design in SOME)
+
+
+def test_the_page_and_its_plots_are_those_of_the_command() -> None:
+    assert BEGIN in PAGE.read_text()
+    assert END in PAGE.read_text()
+    for path in PLOTS.iterdir():
+        assert f"plots/{path.name}" in PAGE.read_text()
+
+
+def test_a_page_without_marks_is_left_alone(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("text\n")
+    with pytest.raises(SystemExit, match="lacks the marks"):
+        write(Comparison("", {}), page, tmp_path / "plots")
+    assert page.read_text() == "text\n"
+    assert not (tmp_path / "plots").exists()
+
+
+def test_one_more_consumer_costs_zookeepers_consumers_more_than_a_coordinators() -> None:
+    herd = {members: of_size("zookeeper", members) for members in (3, 6)}
+    today = {members: of_size("consumer", members) for members in (3, 6)}
+    assert [herd[members].watches for members in (3, 6)] == [2, 5]
+    assert herd[6].join > 2 * herd[3].join
+    assert today[6].join < today[3].join + 30
+    assert today[6].join < herd[6].join / 3
+
+
+def test_plots_take_zeros_and_odd_names() -> None:
+    drawn = curves("a < b", "x & y", {"one": [(2, 0), (5000, 3)], "<two>": []})
+    assert ElementTree.fromstring(drawn).attrib["aria-label"] == "a < b"
+    assert ElementTree.fromstring(bars("none", ("p",), {})) is not None
+    assert curves("none", "x", {}) == curves("none", "x", {})

@@ -1,0 +1,356 @@
+"""Classic groups: each cause of a rebalance, what comes of it, and frames missing or out of order."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordwire.capture.entries import FrameEntry
+from coordwire.errors import Malformed
+from coordwire.messages import (
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    SyncGroupResponse,
+)
+from coordwire.messages.leave_group import MemberIdentity, MemberResponse
+from coordwire.messages.offset_commit import (
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from coordwire.timeline.events import (
+    ErrorMet,
+    MemberJoined,
+    MemberLeft,
+    RebalanceBegan,
+    RebalanceEnded,
+    TopicPartition,
+    Unanswered,
+)
+from coordwire.timeline.from_wire.capture_timeline import timeline
+from tests.timeline.script import START, Script, only
+
+REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, NOT_COORDINATOR, FENCED = 27, 25, 16, 82
+
+
+def last_rebalance(script: Script) -> RebalanceEnded:
+    found: RebalanceEnded = only(script.events(), RebalanceEnded)[-1]
+    return found
+
+
+def cause(script: Script) -> tuple[str, str | None, bool]:
+    """What caused the last rebalance, who, and whether that is inferred."""
+    found = last_rebalance(script)
+    return found.cause, found.member_id, found.inferred
+
+
+def test_the_first_member() -> None:
+    script = Script().steady("a")
+    began, joined, ended = script.events()
+    assert isinstance(began, RebalanceBegan)
+    assert isinstance(joined, MemberJoined)
+    assert (joined.client_id, joined.host, joined.topics, joined.rejoined) == ("a", "a:1", ("t",), False)
+    assert isinstance(ended, RebalanceEnded)
+    assert (ended.cause, ended.inferred, ended.outcome) == ("first_member", False, "steady")
+    assert (ended.generation_before, ended.generation) == (None, 1)
+    assert (ended.protocol, ended.leader, ended.members) == ("range", "a-id", ("a-id",))
+    assert ended.last_to_join is None
+    assert ended.began_ns == START
+    assert ended.length_ns == 3_000_000
+    assert [(one.member_id, one.partitions) for one in ended.assignments] == [
+        ("a-id", (TopicPartition("t", 0),))
+    ]
+
+
+def test_a_first_join_that_is_given_an_id_is_no_join_yet() -> None:
+    script = Script()
+    first = script.join("a", member="")
+    script.answer(first, JoinGroupResponse(error_code=79, member_id="a-id"))
+    script.now = 2
+    script.steady("a")
+    assert only(script.events(), ErrorMet) == []
+    assert last_rebalance(script).began_ns == START + 2_000_000_000
+
+
+def test_a_join_without_an_id_counts_from_its_request_on() -> None:
+    script = Script()
+    asked = script.join("a", member="")
+    script.now = 3
+    script.rebalance(1, {"a": {"t": [0]}}, asked)
+    found = last_rebalance(script)
+    assert (found.cause, found.began_ns, found.members) == ("first_member", START, ("a-id",))
+
+
+def test_a_new_member_and_who_was_last_to_join() -> None:
+    script = Script().steady("a")
+    script.now = 10
+    late = script.join("b")
+    script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
+    script.now = 13
+    script.rebalance(2, {"a": {"t": [0]}, "b": {"t": [1]}}, late, script.join("a"))
+    assert cause(script) == ("new_member", "b-id", False)
+    found = last_rebalance(script)
+    assert found.last_to_join == "a-id"
+    assert (found.generation_before, found.generation) == (1, 2)
+    assert found.began_ns == START + 10_000_000_000
+    assert found.length_ns is not None
+    assert 3 < found.length_ns / 1e9 < 3.1
+    assert [tuple(one) for one in found.moved] == [("t", 1, None, "b-id")]
+
+
+def test_partitions_that_changed_hands() -> None:
+    script = Script().steady("a", "b")
+    asked = [script.join("a", "t", "u"), script.join("b")]
+    script.rebalance(2, {"a": {"t": [1]}, "b": {"t": [0]}}, *asked)
+    found = last_rebalance(script)
+    assert [tuple(one) for one in found.moved] == [("t", 0, "a-id", "b-id"), ("t", 1, "b-id", "a-id")]
+    assert (found.cause, found.detail) == ("subscription_changed", "t → t, u")
+
+
+def test_a_member_that_leaves() -> None:
+    script = Script().steady("a", "b")
+    script.leave("b", "going home")
+    script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
+    script.rebalance(2, {"a": {"t": [0, 1]}}, script.join("a"))
+    (left,) = only(script.events(), MemberLeft)
+    assert (left.member_id, left.how, left.reason, left.inferred) == ("b-id", "left", "going home", False)
+    assert cause(script) == ("member_left", "b-id", False)
+    assert [tuple(one) for one in last_rebalance(script).moved] == [("t", 1, "b-id", "a-id")]
+
+
+def test_the_last_member_leaves_and_another_is_first_again() -> None:
+    script = Script().steady("a")
+    script.leave("a")
+    assert len(only(script.events(), RebalanceEnded)) == 1
+    script.rebalance(2, {"b": {"t": [0]}}, script.join("b"))
+    assert cause(script) == ("first_member", "b-id", False)
+
+
+def test_a_session_that_timed_out_is_inferred_from_silence() -> None:
+    script = Script().steady("a", "b")
+    for script.now in (3, 6, 9):
+        script.heartbeat("a", 1)
+    script.now = 12
+    script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
+    script.rebalance(2, {"a": {"t": [0, 1]}}, script.join("a"))
+    assert cause(script) == ("session_timeout", "b-id", True)
+    (left,) = only(script.events(), MemberLeft)
+    assert (left.member_id, left.how, left.inferred) == ("b-id", "session_timeout", True)
+
+
+def test_a_member_that_the_coordinator_no_longer_knows() -> None:
+    script = Script().steady("a", "b")
+    script.heartbeat("b", 1, UNKNOWN_MEMBER_ID)
+    assert cause(script)[:2] == ("member_removed", "b-id")
+    silent = Script().steady("a", "b")
+    silent.now = 60
+    silent.heartbeat("b", 1, UNKNOWN_MEMBER_ID)
+    assert cause(silent) == ("session_timeout", "b-id", True)
+    (error,) = only(silent.events(), ErrorMet)
+    assert (error.api, error.error_code, error.member_id) == ("Heartbeat", UNKNOWN_MEMBER_ID, "b-id")
+
+
+def test_a_member_that_is_silent_until_the_end() -> None:
+    script = Script().steady("a", "b")
+    for script.now in (4, 8, 12):
+        script.heartbeat("a", 1)
+    (left,) = only(script.events(), MemberLeft)
+    assert (left.member_id, left.how, left.inferred) == ("b-id", "session_timeout", True)
+
+
+def test_an_operator_removes_a_static_member_and_fails_with_another() -> None:
+    script = Script()
+    joined = script.join("a", instance="i"), script.join("b", instance="j")
+    script.rebalance(1, {"a": {"t": [0]}, "b": {"t": [1]}}, *joined)
+    gone = [MemberIdentity(member_id="", group_instance_id=name) for name in ("i", "j")]
+    outcomes = [
+        MemberResponse(member_id="", group_instance_id="i"),
+        MemberResponse(member_id="", group_instance_id="j", error_code=UNKNOWN_MEMBER_ID),
+    ]
+    asked = script.ask(LeaveGroupRequest(group_id="g", members=gone), "operator")
+    script.answer(asked, LeaveGroupResponse(members=outcomes))
+    (left,) = only(script.events(), MemberLeft)
+    assert (left.member_id, left.instance_id) == ("a-id", "i")
+    (error,) = only(script.events(), ErrorMet)
+    assert error.error_code == UNKNOWN_MEMBER_ID
+
+
+def test_a_fenced_member() -> None:
+    script = Script().steady("a", "b")
+    script.heartbeat("b", 1, FENCED)
+    (left,) = only(script.events(), MemberLeft)
+    assert (left.how, left.inferred) == ("fenced", False)
+    assert cause(script) == ("member_fenced", "b-id", False)
+
+
+def test_a_static_member_that_is_back_under_another_id() -> None:
+    script = Script()
+    script.rebalance(1, {"a": {"t": [0]}}, script.join("a", instance="till-3"))
+    again = script.join("a2", instance="till-3", member="")
+    script.rebalance(2, {"a2": {"t": [0]}}, again)
+    assert cause(script)[0] == "static_member_returned"
+    assert last_rebalance(script).detail == "as till-3"
+    first, back = only(script.events(), MemberJoined)
+    assert (first.rejoined, back.rejoined, back.instance_id) == (False, True, "till-3")
+
+
+def test_a_static_member_may_be_back_without_a_rebalance() -> None:
+    script = Script()
+    script.rebalance(1, {"a": {"t": [0]}}, script.join("a", instance="till-3"))
+    again = script.join("a2", instance="till-3", member="")
+    script.joined(1, "a-id", again)
+    assert last_rebalance(script).outcome == "not_needed"
+
+
+def test_cooperative_members_come_back_once_they_have_revoked() -> None:
+    script = Script()
+    script.rebalance(1, {"a": {"t": [0, 1]}}, script.join("a", owned={}))
+    asked = [script.join("b"), script.join("a", owned={"t": [0, 1]})]
+    script.rebalance(2, {"a": {"t": [0]}, "b": {}}, *asked)
+    asked = [script.join("a", owned={"t": [0]}), script.join("b")]
+    script.rebalance(3, {"a": {"t": [0]}, "b": {"t": [1]}}, *asked)
+    assert cause(script) == ("partitions_revoked", "a-id", False)
+
+
+def test_a_leader_that_joins_again() -> None:
+    script = Script().steady("a", "b")
+    script.rebalance(2, {"a": {"t": [0]}, "b": {"t": [1]}}, script.join("a"), script.join("b"))
+    assert cause(script) == ("leader_rejoined", "a-id", False)
+    follower = Script().steady("a", "b")
+    asked = follower.join("b"), follower.join("a")
+    follower.rebalance(2, {"a": {"t": [0]}, "b": {"t": [1]}}, *asked)
+    assert cause(follower) == ("member_rejoined", "b-id", False)
+
+
+def test_a_coordinator_that_moved() -> None:
+    script = Script().steady("a")
+    script.heartbeat("a", 1, NOT_COORDINATOR)
+    script.rebalance(2, {"a": {"t": [0]}}, script.join("a"))
+    assert cause(script) == ("coordinator_moved", "a-id", True)
+
+
+def test_a_cause_that_was_not_seen() -> None:
+    script = Script().steady("a", "b")
+    script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
+    asked = script.join("a"), script.join("b")
+    script.rebalance(2, {"a": {"t": [0]}, "b": {"t": [1]}}, *asked)
+    assert cause(script) == ("unknown", None, True)
+
+
+def test_a_commit_is_refused_while_the_group_rebalances() -> None:
+    script = Script().steady("a")
+    topic = OffsetCommitRequestTopic(
+        name="t", partitions=[OffsetCommitRequestPartition(partition_index=0, committed_offset=5)]
+    )
+    request = OffsetCommitRequest(
+        group_id="g", generation_id_or_member_epoch=1, member_id="a-id", topics=[topic]
+    )
+    answer = OffsetCommitResponseTopic(
+        name="t", partitions=[OffsetCommitResponsePartition(partition_index=0, error_code=27)]
+    )
+    script.answer(script.ask(request, "a", version=8), OffsetCommitResponse(topics=[answer]))
+    assert only(script.events(), RebalanceBegan)[-1].cause == "unknown"
+    assert len(only(script.events(), ErrorMet)) == 1
+
+
+def test_a_rebalance_that_another_interrupts() -> None:
+    script = Script()
+    script.joined(1, "a-id", script.join("a"))
+    asked = script.join("b"), script.join("a")
+    script.rebalance(2, {"a": {"t": [0]}, "b": {"t": [1]}}, *asked)
+    first, second = only(script.events(), RebalanceEnded)
+    assert (first.outcome, first.generation, first.moved) == ("superseded", 1, ())
+    assert (second.outcome, second.generation, second.cause) == ("steady", 2, "new_member")
+
+
+def test_the_group_was_there_before_the_capture() -> None:
+    script = Script()
+    script.joined(7, "a-id", script.join("a"), members=["a-id", "elsewhere"])
+    script.sync(7, {"a": {"t": [0]}})
+    found = last_rebalance(script)
+    assert (found.cause, found.inferred, found.members) == ("new_member", True, ("a-id", "elsewhere"))
+    assert found.outcome == "steady"
+
+
+def test_what_nobody_answers_is_told() -> None:
+    script = Script()
+    script.join("a")
+    (waiting,) = only(script.events(), Unanswered)
+    assert (waiting.api, waiting.member_id, waiting.client_id, waiting.time_ns) == (
+        "JoinGroup",
+        "a-id",
+        "a",
+        START,
+    )
+    assert last_rebalance(script).outcome == "unfinished"
+
+
+def test_an_answer_that_cannot_be_read_is_one_all_the_same() -> None:
+    script = Script().steady("a")
+    script.now = 5
+    asked = script.join("b", member="")
+    refused = script.answer(asked, JoinGroupResponse(error_code=NOT_COORDINATOR))
+    refused.error = Malformed("a null where none may be", 9, "protocol_name")
+    script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
+    (waiting,) = only(script.events(), Unanswered)
+    assert (waiting.api, waiting.client_id, waiting.unreadable) == ("JoinGroup", "b", True)
+    first, _ = only(script.events(), ErrorMet)
+    assert (first.api, first.error_code) == ("JoinGroup", NOT_COORDINATOR)
+    assert cause(script) == ("unknown", None, True)  # nobody waits
+
+
+def test_frames_without_a_time_have_no_lengths() -> None:
+    script = Script().steady("a")
+    for entry in script.entries:
+        assert isinstance(entry, FrameEntry)
+        entry.time_ns = None
+    found = last_rebalance(script)
+    assert (found.outcome, found.began_ns, found.ended_ns, found.length_ns) == ("steady", None, None, None)
+
+
+def test_an_assignment_that_is_no_consumers_stays_unknown() -> None:
+    script = Script()
+    asked = script.join("a")
+    script.joined(1, "a-id", asked)
+    script.sync(1, {"a": {}})
+    reply = script.entries[-1]
+    assert not isinstance(reply, str)
+    object.__setattr__(reply, "message", SyncGroupResponse(assignment=b"\xff\xff\xff"))
+    assert last_rebalance(script).outcome == "steady"
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_captures_may_be_mixed(count: int) -> None:
+    scripts = [Script(f"g{number}", f"capture-{number}").steady("a", "b") for number in range(count)]
+    mixed = [
+        entry for entries in zip(*(script.entries for script in scripts), strict=True) for entry in entries
+    ]
+    found = only(list(timeline(mixed)), RebalanceEnded)
+    assert [(one.group, one.outcome) for one in found] == [(f"g{n}", "steady") for n in range(count)]
+
+
+def everything() -> Script:
+    """A long conversation with a bit of all."""
+    script = Script().steady("a", "b")
+    for client, code in (("a", 0), ("b", 27), ("a", 25), ("b", 16), ("b", 82)):
+        script.heartbeat(client, 1, code)
+    script.leave("a")
+    script.rebalance(2, {"c": {"t": [0]}}, script.join("c", instance="i"))
+    script.rebalance(3, {"d": {"t": [0]}}, script.join("d", instance="i", member=""))
+    return script
+
+
+@given(st.data())
+def test_any_order_and_any_loss_is_survived(data: st.DataObject) -> None:
+    entries = everything().entries
+    chosen = data.draw(st.lists(st.sampled_from(range(len(entries))), max_size=2 * len(entries)))
+    began = ended = 0
+    for event in timeline(entries[number] for number in chosen):
+        began += isinstance(event, RebalanceBegan)
+        ended += isinstance(event, RebalanceEnded)
+    assert began == ended

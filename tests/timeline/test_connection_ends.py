@@ -1,0 +1,174 @@
+"""How the connections of members ended that went without a word: in recorded captures, and case by case."""
+
+from __future__ import annotations
+
+import lzma
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from coordwire.capture import Capture
+from coordwire.capture.entries import ConnectionEnd, FrameEntry
+from coordwire.timeline import timeline
+from coordwire.timeline.events import (
+    Assignment,
+    MemberEnding,
+    MemberJoined,
+    MemberLeft,
+    RebalanceEnded,
+    TopicPartition,
+)
+from coordwire.timeline.from_wire.connection_ends import ConnectionEnds
+from coordwire.timeline.places import Seen
+
+DATA = Path(__file__).parent.parent / "data" / "stories"
+SECOND = 1_000_000_000
+
+
+def endings(name: str) -> list[MemberEnding]:
+    capture = Capture(BytesIO(lzma.decompress((DATA / f"{name}.pcap.xz").read_bytes())), name)
+    events = list(timeline(capture.entries_and_ends(), ends=True))
+    return [one.ending for one in events if isinstance(one, MemberLeft) and one.ending is not None]
+
+
+def test_a_killed_process_is_not_a_frozen_one() -> None:
+    (killed,) = endings("classic-static")
+    assert (killed.how, killed.packets, killed.fetched) == ("closed", (783, 784, 787), True)
+    assert killed.ended_ns is not None
+    assert killed.heard_ns is not None
+    assert killed.heard_packet == 756
+    assert 0 < killed.ended_ns - killed.heard_ns < SECOND
+    frozen = endings("classic-freezes")
+    assert [(one.how, one.ended_ns, one.packets, one.heard_packet) for one in frozen] == [
+        ("open", None, (), 232), ("open", None, (), 912),
+    ]  # fmt: skip
+
+
+def test_without_ends_nothing_is_claimed() -> None:
+    data = lzma.decompress((DATA / "classic-freezes.pcap.xz").read_bytes())
+    events = list(timeline(Capture(BytesIO(data), "x").entries()))
+    assert {one.ending for one in events if isinstance(one, MemberLeft)} == {None}
+
+
+class Script:
+    """A group with members that are in since 1 s, each on a connection of its own, and out at 20 s."""
+
+    def __init__(self, *members: str, client: str = "c") -> None:
+        self.ends = ConnectionEnds()
+        for number, name in enumerate(members):
+            flow = self.flow(number)
+            self.ends.opens(self.frame(flow, client, 1))
+            self.ends.speaks(name, flow, Seen(SECOND, "x", 1, 10))
+            self.ends.see(
+                MemberJoined(
+                    group="g", time_ns=SECOND, source="x", number=1, kind="classic", member_id=name,
+                    client_id=client, host=flow.partition(" > ")[0],
+                )
+            )  # fmt: skip
+
+    @staticmethod
+    def flow(number: int) -> str:
+        return f"[::1]:{1000 + number} > [::1]:9092"
+
+    @staticmethod
+    def frame(flow: str, client: str, second: int) -> FrameEntry:
+        return FrameEntry(
+            capture="x", number=1, flow=flow, time_ns=second * SECOND, direction="request", body=b"",
+            client_id=client,
+        )  # fmt: skip
+
+    def end(self, flow: str, second: int, sender: str = "client", how: str = "fin") -> None:
+        self.ends.ends(
+            ConnectionEnd(
+                capture="x", flow=flow, time_ns=second * SECOND, sender=sender, how=how,  # type: ignore[arg-type]
+                packet=second,
+            )
+        )  # fmt: skip
+
+    def assign(self, name: str) -> None:
+        self.ends.see(
+            RebalanceEnded(
+                group="g", time_ns=SECOND, source="x", number=1, kind="classic", outcome="steady",
+                cause="unknown", member_id=None, inferred=True, detail="", began_ns=None, joined_ns=None,
+                ended_ns=None, length_ns=None, generation_before=None, generation=1, protocol=None,
+                leader=None, members=(), last_to_join=None, moved=(),
+                assignments=(Assignment(name, (TopicPartition("t", 0),)),),
+            )
+        )  # fmt: skip
+
+    def out(self, name: str) -> MemberEnding | None:
+        left = MemberLeft(
+            group="g", time_ns=20 * SECOND, source="x", number=9, member_id=name, client_id="c",
+            how="session_timeout", inferred=True,
+        )  # fmt: skip
+        seen = self.ends.see(left)
+        assert isinstance(seen, MemberLeft)
+        return seen.ending
+
+
+@pytest.mark.parametrize(
+    ("sender", "how", "expected"),
+    [("client", "fin", "closed"), ("broker", "fin", "closed_by_broker"), ("client", "rst", "reset")],
+)
+def test_the_first_end_says_how(sender: str, how: str, expected: str) -> None:
+    script = Script("m")
+    script.end(script.flow(0), 5, sender, how)
+    script.end(script.flow(0), 6, "client" if sender == "broker" else "broker")
+    ending = script.out("m")
+    assert ending == MemberEnding(expected, 5 * SECOND, (5,), SECOND, 10, None)  # type: ignore[arg-type]
+
+
+def test_an_end_after_the_session_is_of_another_time() -> None:
+    script = Script("m")
+    script.ends.speaks("m", script.flow(0), Seen(22 * SECOND, "x", 5, 50))
+    script.ends.speaks("m", script.flow(0), Seen(22 * SECOND + 1, "x", 6, 51))
+    script.end(script.flow(0), 23)
+    assert script.out("m") == MemberEnding("open", None, (), SECOND, 10, None)
+
+
+def test_a_connection_on_the_same_ports_is_another() -> None:
+    script = Script("m")
+    script.end(script.flow(0), 5)
+    script.ends.opens(script.frame(script.flow(0), "c", 6))
+    script.ends.speaks("m", script.flow(0), Seen(6 * SECOND, "x", 5, 50))
+    ending = script.out("m")
+    assert ending is not None
+    assert ending.how == "open"
+
+
+def test_other_connections_count_only_where_they_can_be_of_no_other_member() -> None:
+    alone, shared = Script("m"), Script("m", "n")
+    for script in (alone, shared):
+        fetching = script.flow(7)
+        script.assign("m")
+        script.ends.fetches(script.frame(fetching, "c", 3))
+        script.end(fetching, 4)
+        script.end(script.flow(0), 5)
+    assert alone.out("m") == MemberEnding("closed", 5 * SECOND, (4, 5), SECOND, 10, True)
+    assert shared.out("m") == MemberEnding("closed", 5 * SECOND, (5,), SECOND, 10, None)
+
+
+def test_a_member_that_never_fetched() -> None:
+    script = Script("m")
+    script.ends.fetches(script.frame(script.flow(7), "c", 0))  # before it was in
+    script.assign("m")
+    ending = script.out("m")
+    assert ending is not None
+    assert ending.fetched is False
+
+
+def test_a_request_from_before_the_end_may_be_looked_at_after_it() -> None:
+    script = Script("m")
+    fetching = script.flow(7)
+    script.assign("m")
+    script.ends.fetches(script.frame(fetching, "c", 3))
+    script.end(fetching, 4)
+    script.end(script.flow(0), 5)
+    script.ends.opens(script.frame(fetching, "c", 3))
+    assert script.out("m") == MemberEnding("closed", 5 * SECOND, (4, 5), SECOND, 10, True)
+
+
+def test_an_answer_that_comes_after_the_end_opens_nothing() -> None:
+    (killed,) = endings("classic-causes")
+    assert (killed.how, killed.packets, killed.fetched) == ("closed", (674, 675, 676), True)

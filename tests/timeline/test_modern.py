@@ -1,0 +1,224 @@
+"""Groups whose coordinator assigns: consumer (KIP-848), share and streams groups, by their heartbeats."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordwire.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    MetadataRequest,
+    MetadataResponse,
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
+from coordwire.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
+    ConsumerGroupHeartbeatResponseTopicPartitions,
+)
+from coordwire.messages.metadata import MetadataResponseTopic
+from coordwire.messages.share_group_heartbeat import Assignment as ShareAssignment
+from coordwire.messages.share_group_heartbeat import TopicPartitions
+from coordwire.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequestTaskIds,
+    StreamsGroupHeartbeatResponseTaskIds,
+)
+from coordwire.timeline.events import (
+    ErrorMet,
+    MemberJoined,
+    MemberLeft,
+    RebalanceBegan,
+    RebalanceEnded,
+    TopicPartition,
+)
+from coordwire.timeline.from_wire.capture_timeline import timeline
+from tests.timeline.script import Script, only
+
+ORDERS = UUID(int=7)
+UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH = 25, 82, 110
+
+
+def beat(
+    script: Script, member: str, epoch: int, answer: int, *, owns: list[int] | None = None,
+    given: list[int] | None = None, topics: list[str] | None = None, error_code: int = 0,
+    instance: str | None = None,
+) -> None:  # fmt: skip
+    """A heartbeat and its answer. owns: what it reports; given: what it is told to own."""
+    owned = None if owns is None else [
+        ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=ORDERS, partitions=owns)
+    ]  # fmt: skip
+    request = ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id=member, member_epoch=epoch, instance_id=instance, rack_id=None,
+        subscribed_topic_names=topics, subscribed_topic_regex=None, server_assignor=None,
+        topic_partitions=owned,
+    )  # fmt: skip
+    assignment = None if given is None else Assignment(topic_partitions=[
+        ConsumerGroupHeartbeatResponseTopicPartitions(topic_id=ORDERS, partitions=given)
+    ])  # fmt: skip
+    script.answer(script.ask(request, member), ConsumerGroupHeartbeatResponse(
+        error_code=error_code, error_message=None, member_id=member, member_epoch=answer,
+        assignment=assignment,
+    ))  # fmt: skip
+
+
+def joined(script: Script, member: str, epoch: int, given: list[int], instance: str | None = None) -> None:
+    """A member joins and takes up what it is given."""
+    beat(script, member, 0, epoch, owns=[], given=given, topics=["orders"], instance=instance)
+    script.now += 1
+    beat(script, member, epoch, epoch, owns=given)
+
+
+def rebalances(script: Script) -> list[RebalanceEnded]:
+    return only(script.events(), RebalanceEnded)
+
+
+def test_members_reconcile() -> None:
+    script = Script()
+    joined(script, "a", 1, [0, 1])
+    script.now = 10
+    beat(script, "b", 0, 2, owns=[], given=[], topics=["orders"])
+    beat(script, "a", 1, 1, given=[0])
+    beat(script, "a", 1, 2, owns=[0])
+    script.now = 12
+    beat(script, "b", 2, 2, given=[1])
+    beat(script, "b", 2, 2, owns=[1])
+    first, second = rebalances(script)
+    assert (first.kind, first.cause, first.generation, first.outcome) == (
+        "consumer",
+        "first_member",
+        1,
+        "steady",
+    )
+    assert (second.cause, second.member_id, second.generation) == ("new_member", "b", 2)
+    assert second.members == ("a", "b")
+    assert [one.before for one in second.moved] == ["a"]
+    assert [one.after for one in second.moved] == ["b"]
+    assert second.length_ns is not None
+    assert 2 < second.length_ns / 1e9 < 2.1
+
+
+def test_topics_are_named_as_soon_as_somebody_says_their_names() -> None:
+    script = Script()
+    beat(script, "a", 0, 1, owns=[], given=[0], topics=["orders"])
+    topic = MetadataResponseTopic(name="orders", topic_id=ORDERS)
+    script.answer(script.ask(MetadataRequest(), "a"), MetadataResponse(topics=[topic]))
+    beat(script, "a", 1, 1, owns=[0])
+    (found,) = rebalances(script)
+    assert found.assignments[0].partitions == (TopicPartition("orders", 0),)
+
+
+def test_a_member_leaves_and_a_static_one_only_for_now() -> None:
+    script = Script()
+    joined(script, "a", 1, [0])
+    joined(script, "s", 2, [1], instance="till-3")
+    beat(script, "a", 1, 2)
+    beat(script, "s", -2, -2)
+    script.now = 20
+    beat(script, "s2", 0, 2, owns=[], given=[1], topics=["orders"], instance="till-3")
+    beat(script, "s2", 2, 2, owns=[1])
+    beat(script, "s2", -1, -1)
+    beat(script, "a", 2, 3, given=[0, 1])
+    beat(script, "a", 3, 3, owns=[0, 1])
+    for_now, left = only(script.events(), MemberLeft)
+    assert (for_now.member_id, for_now.how) == ("s", "left_for_now")
+    assert (left.member_id, left.how, left.instance_id) == ("s2", "left", "till-3")
+    assert [one.cause for one in rebalances(script)] == [
+        "first_member", "new_member", "static_member_returned", "member_left",
+    ]  # fmt: skip
+    assert rebalances(script)[-1].assignments[0].partitions[0].partition == 0
+
+
+@pytest.mark.parametrize(
+    ("error_code", "how", "cause"),
+    [(FENCED_INSTANCE_ID, "fenced", "member_fenced"), (UNKNOWN_MEMBER_ID, "removed", "member_removed")],
+)
+def test_a_member_that_the_coordinator_refuses(error_code: int, how: str, cause: str) -> None:
+    script = Script()
+    joined(script, "a", 1, [0])
+    joined(script, "b", 2, [1])
+    beat(script, "a", 1, 2)
+    beat(script, "b", 2, 0, error_code=error_code)
+    (left,) = only(script.events(), MemberLeft)
+    assert (left.member_id, left.how) == ("b", how)
+    assert rebalances(script)[-1].cause == cause
+    (error,) = only(script.events(), ErrorMet)
+    assert (error.api, error.error_code) == ("ConsumerGroupHeartbeat", error_code)
+
+
+def test_a_subscription_changes_and_the_coordinator_reassigns() -> None:
+    script = Script()
+    joined(script, "a", 1, [0])
+    beat(script, "a", 1, 2, topics=["orders", "more"], given=[0, 1])
+    beat(script, "a", 2, 2, owns=[0, 1])
+    beat(script, "a", 2, 3, given=[0, 1, 2])
+    beat(script, "a", 3, 3, owns=[0, 1, 2])
+    _, changed, reassigned = rebalances(script)
+    assert (changed.cause, changed.detail) == ("subscription_changed", "orders → more, orders")
+    assert (reassigned.cause, reassigned.inferred) == ("assignment_changed", True)
+
+
+def test_a_member_that_was_in_before_the_capture() -> None:
+    script = Script()
+    beat(script, "a", 5, 5)
+    (member,) = only(script.events(), MemberJoined)
+    assert member.rejoined
+    assert rebalances(script) == []
+
+
+def test_a_share_group() -> None:
+    script = Script()
+    assigned = ShareAssignment(topic_partitions=[TopicPartitions(topic_id=ORDERS, partitions=[0, 1])])
+    request = ShareGroupHeartbeatRequest(
+        group_id="g", member_id="a", member_epoch=0, rack_id=None, subscribed_topic_names=["orders"]
+    )
+    answer = ShareGroupHeartbeatResponse(
+        error_message=None, member_id="a", member_epoch=1, assignment=assigned
+    )
+    script.answer(script.ask(request, "a"), answer)
+    (found,) = rebalances(script)
+    assert (found.kind, found.outcome, len(found.assignments[0].partitions)) == ("share", "steady", 2)
+
+
+def test_a_streams_group() -> None:
+    script = Script()
+    shared: dict[str, Any] = {"standby_tasks": [], "warmup_tasks": []}
+
+    def streams(epoch: int, owns: list[int], given: list[int] | None) -> None:
+        owned = [StreamsGroupHeartbeatRequestTaskIds(subtopology_id="0", partitions=owns)]
+        tasks = [StreamsGroupHeartbeatResponseTaskIds(subtopology_id="0", partitions=given or [])]
+        request = StreamsGroupHeartbeatRequest(
+            group_id="g", member_id="a", member_epoch=epoch, active_tasks=owned, **shared
+        )
+        answer = StreamsGroupHeartbeatResponse(
+            member_id="a", member_epoch=1, active_tasks=None if given is None else tasks, **shared
+        )
+        script.answer(script.ask(request, "a"), answer)
+
+    streams(0, [], [0, 1])
+    streams(1, [0, 1], None)
+    (found,) = rebalances(script)
+    assert (found.kind, found.outcome) == ("streams", "steady")
+    assert found.assignments[0].partitions == (TopicPartition("0", 0), TopicPartition("0", 1))
+
+
+@given(st.data())
+def test_any_order_and_any_loss_is_survived(data: st.DataObject) -> None:
+    script = Script()
+    joined(script, "a", 1, [0, 1])
+    joined(script, "s", 2, [1], instance="i")
+    beat(script, "s", -2, -2)
+    beat(script, "a", 2, 0, error_code=UNKNOWN_MEMBER_ID)
+    joined(script, "t", 3, [0], instance="i")
+    beat(script, "t", -1, -1)
+    numbers = st.sampled_from(range(len(script.entries)))
+    chosen = data.draw(st.lists(numbers, max_size=2 * len(script.entries)))
+    events = list(timeline(script.entries[number] for number in chosen))
+    assert len(only(events, RebalanceBegan)) == len(only(events, RebalanceEnded))

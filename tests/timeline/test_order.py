@@ -1,0 +1,54 @@
+"""The order of what a timeline says does not depend on the order of sets, which differs from run to run."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordwire.timeline import consumption
+from coordwire.timeline.consumption import Consumption
+from coordwire.timeline.events import TopicPartition
+from coordwire.timeline.from_wire.reconciliation import Reconciliation
+
+MANY = [TopicPartition(f"topic-{number}", number) for number in range(10, 40)]
+
+
+def test_former_owners_come_by_their_partitions() -> None:
+    group = Reconciliation(shared=False)
+    for number, one in enumerate(MANY):
+        group.hold(f"m{number}", frozenset([one]))
+    owners = list(group.former_owners("heir", frozenset(MANY)))
+    assert owners == [f"m{number}" for number in range(len(MANY))]
+
+
+def test_partitions_beyond_the_limit_are_the_last_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumption, "MOST_GAPS", 5)
+    group = Consumption()
+    group.has("a", frozenset(MANY), 0)
+    group.ends("a", 10)
+    group.has("b", frozenset(MANY), 30)
+    assert [(one.topic, one.until_ns - one.since_ns) for one in group.take_gaps()] == [
+        (one.topic, 20) for one in MANY[:5]
+    ]
+
+
+def test_topics_that_have_one_name_by_now_are_one() -> None:
+    old, new = TopicPartition("id of the deleted topic", 0), TopicPartition("id of its successor", 0)
+    group = Consumption()
+    group.has("a", frozenset([old]), 0)
+    group.has("b", frozenset([new]), 0)
+    named = group.renamed(lambda topic: "orders")
+    named.ends("a", 10)
+    named.ends("b", 20)
+    named.has("c", frozenset([TopicPartition("orders", 0)]), 50)
+    assert [(one.since_ns, one.until_ns) for one in named.take_gaps()] == [(20, 50)]
+
+
+def test_a_partition_that_has_a_consumer_under_its_new_name_is_not_idle() -> None:
+    old, new = TopicPartition("id of the deleted topic", 0), TopicPartition("id of its successor", 0)
+    group = Consumption()
+    group.has("a", frozenset([old]), 0)
+    group.ends("a", 10)
+    group.has("b", frozenset([new]), 20)
+    named = group.renamed(lambda topic: "orders")
+    named.has("c", frozenset([TopicPartition("orders", 0)]), 50)
+    assert named.take_gaps() == ()
