@@ -134,7 +134,7 @@ def live(interface: str, ports: Collection[int]) -> Iterator[LiveCapture]:
 
 
 def _command(interface: str, ports: Collection[int]) -> list[str]:
-    if not interface or interface.startswith("-"):
+    if not interface.isprintable() or not interface or interface.startswith("-"):
         raise Failure(f"{shown(interface)!r} is not an interface")
     wanted = " or ".join(f"tcp port {port}" for port in sorted(ports)) or "tcp"
     for program in PROGRAMS:

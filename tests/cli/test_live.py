@@ -173,3 +173,31 @@ def test_wrong_arguments(run: Run, arguments: tuple[str, ...]) -> None:
     result = run(*arguments)
     assert (result.status, result.text) == (2, "")
     assert "interface" in result.err
+
+
+@pytest.mark.parametrize(
+    "interface", ["eth7; touch hostile", "$(touch hostile)", "`x`", "eth7 -w hostile", "@x"]
+)
+def test_an_interface_is_one_argument_whatever_it_is(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, interface: str
+) -> None:
+    """No shell reads it, and the program gets it behind its own option; the command has no rights to lend."""
+    install(folder, "dumpcap", '#!/bin/sh\nprintf "%s\\n" "$@" > {folder}/arguments\nexit 1\n')
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.chdir(folder)
+    assert run("decode", "-i", interface).status == 2
+    assert (folder / "arguments").read_text() == f"-q\n-i\n{interface}\n-f\ntcp\n-w\n-\n"
+    assert not (folder / "hostile").exists()
+
+
+@pytest.mark.parametrize("interface", ["", "-w", "--help", "eth7\0", "eth7\n-w", "\x1b[31m"])
+def test_what_cannot_be_an_interface_starts_nothing(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, interface: str
+) -> None:
+    install(folder, "dumpcap", "#!/bin/sh\ntouch {folder}/started\n")
+    monkeypatch.setenv("PATH", str(folder))
+    result = run("decode", f"--interface={interface}")
+    assert (result.status, result.text) == (2, "")
+    assert "is not an interface" in result.err
+    assert "\x1b" not in result.err
+    assert not (folder / "started").exists()
