@@ -44,9 +44,14 @@ _ID = slice(16, 32)
 ERROR_CODE = 2
 """Bytes of an error code."""
 
-_LIKE_SECRETS = frozenset((13, 30))
+_LEAVE_GROUP = 13
+_ACLS = frozenset((29, 30, 31))
+_LIKE_SECRETS = _ACLS | {_LEAVE_GROUP}
 """Requests as which another with a secret reads to its end, once its API has changed: LeaveGroup (the bytes
-of a SaslAuthenticate as an empty group and a member), CreateAcls (configs as principals)."""
+of a SaslAuthenticate as an empty group and a member), those of ACLs (configs as principals and hosts)."""
+
+_PARTS_OF_ACLS = {"resource_type": 7, "pattern_type": 4, "operation": 15, "permission_type": 3}
+"""The greatest number of each part of an ACL or of a filter of ACLs; the least that Kafka takes is 1."""
 
 _ZERO = "\\u0000"
 """A zero in JSON."""
@@ -134,7 +139,8 @@ def is_accounted_for(entry: FrameEntry) -> bool:
         return False
     if _has_secrets(entry):
         return not deviations
-    return not _has_zero(entry.message) and (entry.api_key not in _LIKE_SECRETS or _is_itself(entry.message))
+    is_like = entry.direction == "request" and entry.api_key in _LIKE_SECRETS
+    return not _has_zero(entry.message) and (not is_like or _is_itself(entry.message))
 
 
 def _are_stray_bytes(deviations: list[Deviation]) -> bool:
@@ -144,10 +150,23 @@ def _are_stray_bytes(deviations: list[Deviation]) -> bool:
 
 
 def _is_itself(message: Any) -> bool:
-    """Whether a message of `_LIKE_SECRETS` says what such a message must: its group, and principals."""
-    if getattr(message, "member_id", "") and not message.group_id:
-        return False
-    return all(":" in acl.principal for acl in getattr(message, "creations", None) or ())
+    """Whether a message of `_LIKE_SECRETS` says what such a message must: its group, or what an ACL has."""
+    if message.api_key == _LEAVE_GROUP:
+        return bool(message.group_id or not message.member_id)
+    acls = getattr(message, "creations", getattr(message, "filters", None))
+    return all(map(_is_acl, [message] if acls is None else acls))
+
+
+def _is_acl(acl: Any) -> bool:
+    """Whether Kafka takes an ACL or a filter of ACLs: known numbers, a principal with its type."""
+    for field in type(acl)._layout_.fields:
+        name, value = field.name.removesuffix("_filter"), getattr(acl, field.name)
+        if name == "principal" and value and ":" not in value:
+            return False
+        most = _PARTS_OF_ACLS.get(name.replace("resource_pattern", "pattern"))
+        if most is not None and not 1 <= value <= most:
+            return False
+    return True
 
 
 def _tolerated(entry: FrameEntry) -> list[Deviation] | None:
