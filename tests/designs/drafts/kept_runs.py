@@ -19,7 +19,7 @@ from coordwire.designs.simulator import PcapWriter, World, parse_faults
 from coordwire.designs.simulator.drafts import add_design
 from coordwire.designs.simulator.runs.traffic_count import without_zookeeper
 
-RUNS = Path(__file__).parent.parent / "data" / "drafts" / "runs"
+RUNS = Path(__file__).parent.parent.parent / "data" / "drafts" / "runs"
 DRAFTS = ("draft-1", "draft-2", "draft-3")
 MEMBERS, DURATION_MS = 2, 9_000
 PLAN = "5s drop consumer-2 coordinator-1; 6s topic zookeeper orders 3"

@@ -13,8 +13,8 @@ import pytest
 
 from tests.designs.drafts.worlds import World
 
-HISTORIES = sorted((Path(__file__).parent.parent / "data" / "drafts").glob("*.json"))
-DOCS = Path(__file__).parent.parent.parent / "docs" / "explanation" / "drafts.md"
+HISTORIES = sorted((Path(__file__).parent.parent.parent / "data" / "drafts").glob("*.json"))
+DOCS = Path(__file__).parent.parent.parent.parent / "docs" / "explanation" / "drafts.md"
 
 
 @pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)

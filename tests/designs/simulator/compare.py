@@ -28,7 +28,7 @@ from coordwire.designs.simulator import parse_faults
 from coordwire.designs.simulator.runs import DESIGNS, RunMeasures, SimulatedRun, comparable_faults, simulate
 from tests.designs.simulator.comparison_plots import bars, curves
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent.parent.parent
 PAGE = ROOT / "docs" / "explanation" / "from-zookeeper-to-kip-848.md"
 PLOTS = PAGE.parent / "plots"
 MEMBERS, PARTITIONS, DURATION_MS = 4, 12, 120_000
