@@ -1,5 +1,5 @@
-"""Any bytes are a capture or none: entries that end, or one Malformed; never another error, and no byte of a
-length-prefixed stream goes missing."""
+"""Any bytes are a capture or none: entries that end, or one DecodeError; never another error, and no byte
+of a length-prefixed stream goes missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.errors import Malformed, Truncated, UnreadableRange
+from coordwire.errors import DecodeError, UnreadableRange
 from fuzz._run import main
 from fuzz.seeds import CAPTURES, framed
 
@@ -43,7 +43,7 @@ def fuzz(data: bytes, strict: bool, lazy: bool, ports: tuple[int, ...]) -> None:
     try:
         capture = Capture(io.BytesIO(data), "fuzz", strict=strict, lazy=lazy, ports=ports)
         entries = list(capture.entries())
-    except (Malformed, Truncated):
+    except DecodeError:
         return
     for entry in entries:
         assert isinstance(entry, (FrameEntry, UnreadableRange))
