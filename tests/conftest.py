@@ -36,7 +36,7 @@ PACKAGES = ("aiokafka", "cramjam", "deflate", "lz4", "pyarrow", "rich", "zstanda
 MISSING = [package for package in PACKAGES if find_spec(package) is None]
 
 HERE = Path(__file__).parent
-QUICK_FOLDERS = ("codec", "enums")
+QUICK_FOLDERS = ("codec", "connection", "enums")
 MINUTES = ("long", "suites")
 SLOW_FILES = ("architecture", "docs", "fuzz_targets", "growth", "package", "text")
 
