@@ -15,13 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from coordwire.coordinator.config import TransactionConfig
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.transactions.beginning import PREPARED, begin_of, checked_producer, validate_begin
-from coordwire.coordinator.transactions.ending import end_of
-from coordwire.coordinator.transactions.transaction_config import TransactionConfig
-from coordwire.coordinator.transactions.transaction_effects import TransactionOutcome
-from coordwire.coordinator.transactions.transaction_log import Then, TransactionLog, nothing
-from coordwire.coordinator.transactions.transaction_records import replayed
+from coordwire.coordinator.transactions.decisions import (
+    PREPARED,
+    begin_of,
+    checked_producer,
+    end_of,
+    validate_begin,
+)
+from coordwire.coordinator.transactions.effects import TransactionOutcome
+from coordwire.coordinator.transactions.log import Then, TransactionLog, nothing
+from coordwire.coordinator.transactions.records import replayed
 from coordwire.coordinator.transactions.transactional_id import (
     NO_TIMEOUT,
     Place,

@@ -11,16 +11,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from coordwire.coordinator.config import TransactionConfig
 from coordwire.coordinator.refusal import translated
 from coordwire.coordinator.timers import Timers
-from coordwire.coordinator.transactions.beginning import IDLE
-from coordwire.coordinator.transactions.transaction_config import TransactionConfig
-from coordwire.coordinator.transactions.transaction_effects import (
-    MarkersToWrite,
-    TransactionAppend,
-    TransactionEffect,
-)
-from coordwire.coordinator.transactions.transaction_records import record_of, tombstone_of
+from coordwire.coordinator.transactions.decisions import IDLE
+from coordwire.coordinator.transactions.effects import MarkersToWrite, TransactionAppend, TransactionEffect
+from coordwire.coordinator.transactions.records import record_of, tombstone_of
 from coordwire.coordinator.transactions.transactional_id import (
     NO_TIMEOUT,
     Place,
@@ -31,6 +27,7 @@ from coordwire.enums import ErrorCode, TransactionStatus
 from coordwire.logs import LogRecord
 
 __all__ = ["Then", "TransactionLog", "nothing"]
+
 
 _FINAL = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 """Answers to a marker after which this coordinator leaves the transaction alone."""
