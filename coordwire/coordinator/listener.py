@@ -114,7 +114,7 @@ class GroupListener:
         now: int,
         group: ClassicGroupModel,
         member_id: str | None,
-        left: Sequence[ConsumerMember] = (),
+        leavers: Sequence[ConsumerMember] = (),
         leaving: Leaving = "left",
     ) -> None:
         """A consumer group goes on as this one. member_id: whose doing it is. left: who left with that."""

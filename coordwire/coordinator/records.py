@@ -191,13 +191,14 @@ def target_record(group_id: str, member_id: str, target: Target) -> LogRecord:
 def owned_record(group_id: str, member: ConsumerMember) -> LogRecord:
     value = ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch, previous_member_epoch=member.previous_epoch, state=member.state.value,
-        assigned_partitions=_listed(member.owned), partitions_pending_revocation=_listed(member.revoking),
+        assigned_partitions=_topic_partitions(member.owned),
+        partitions_pending_revocation=_topic_partitions(member.revoking),
     )  # fmt: skip
     key = ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id)
     return _consumer_record(8, key, value)
 
 
-def _listed(owned: Owned) -> list[TopicPartitions]:
+def _topic_partitions(owned: Owned) -> list[TopicPartitions]:
     return [
         TopicPartitions(
             topic_id=topic_id, partitions=list(partitions), assignment_epochs=list(partitions.values())
@@ -269,7 +270,7 @@ def consumer_group_records(group: ConsumerGroupModel) -> Iterable[LogRecord]:
     return [
         *(member_record(group_id, member) for member in members),
         epoch_record(group_id, group.epoch, group.metadata_hash),
-        *(target_record(group_id, one.member_id, group.target(one.member_id)) for one in members),
+        *(target_record(group_id, member.member_id, group.target(member.member_id)) for member in members),
         assignment_epoch_record(group_id, group.assignment_epoch, group.assigned_at),
         *(owned_record(group_id, member) for member in members),
     ]

@@ -41,9 +41,9 @@ def translated(error: int) -> int:
 
 def translated_for_fetch(error: int) -> int:
     """The same for OffsetFetch, whose clients look for the coordinator anew only where that code says so."""
-    found = translated(error)
-    moved = found == ErrorCode.COORDINATOR_NOT_AVAILABLE and found != error
-    return int(ErrorCode.NOT_COORDINATOR) if moved else found
+    code = translated(error)
+    moved = code == ErrorCode.COORDINATOR_NOT_AVAILABLE and code != error
+    return int(ErrorCode.NOT_COORDINATOR) if moved else code
 
 
 _MOST_BYTES = 32_767

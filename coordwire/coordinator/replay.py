@@ -173,9 +173,9 @@ def _consumer_group(state: State, group_id: str) -> ConsumerGroupModel:
         return group
     if isinstance(group, ClassicGroupModel) and not group.is_simple:
         raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-    made = ConsumerGroupModel(group_id, state.snapshots)
-    state.groups[group_id] = made
-    return made
+    group = ConsumerGroupModel(group_id, state.snapshots)
+    state.groups[group_id] = group
+    return group
 
 
 def _known_consumer_group(state: State, group_id: str) -> ConsumerGroupModel | None:
@@ -212,7 +212,7 @@ def _replay_member(
     classic = value.classic_member_metadata
     side = None
     if classic is not None:
-        protocols = tuple((one.name, one.metadata) for one in classic.supported_protocols)
+        protocols = tuple((protocol.name, protocol.metadata) for protocol in classic.supported_protocols)
         side = ClassicSide(classic.session_timeout_ms, protocols)
     group.put_member(
         replace(
@@ -269,7 +269,9 @@ def _replay_owned(
 
 
 def _owned(topics: list[TopicPartitions], epoch: int) -> Owned:
-    return owned_from_lists(((one.topic_id, one.partitions, one.assignment_epochs) for one in topics), epoch)
+    return owned_from_lists(
+        ((topic.topic_id, topic.partitions, topic.assignment_epochs) for topic in topics), epoch
+    )
 
 
 def _replay_pattern(
@@ -318,13 +320,13 @@ def _replay_legacy_offset(
     producer_id: int,
 ) -> None:
     """The same for a record of Kafka before 0.8.2's last format."""
-    newer = None
+    current_value = None
     if value is not None:
-        newer = OffsetCommitValue(
+        current_value = OffsetCommitValue(
             offset=value.offset, metadata=value.metadata, commit_timestamp=value.commit_timestamp
         )
-    same = OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition)
-    _replay_offset(state, same, newer, offset, producer_id)
+    current_key = OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition)
+    _replay_offset(state, current_key, current_value, offset, producer_id)
 
 
 def replay_end(state: State, producer_id: int, *, committed: bool) -> None:

@@ -255,9 +255,9 @@ def _leave(call: IncomingRequest) -> None:
         return LeaveGroupResponse(
             members=[
                 MemberResponse(
-                    member_id=one.member_id, group_instance_id=one.group_instance_id, error_code=error
+                    member_id=member.member_id, group_instance_id=member.group_instance_id, error_code=error
                 )
-                for one in leaving_members(request, version)
+                for member in leaving_members(request, version)
             ]
         )
 
@@ -279,7 +279,9 @@ def _describe_consumer_groups(call: IncomingRequest) -> None:
             groups.append(describe_consumer_group(call.state, group_id))
     if not all(fits(group.error_message) for group in groups):
         error = _UNKNOWN_SERVER_ERROR
-        groups = [DescribedConsumerGroup(group_id=one, error_code=error) for one in call.request.group_ids]
+        groups = [
+            DescribedConsumerGroup(group_id=group_id, error_code=error) for group_id in call.request.group_ids
+        ]
     call.reply.send(ConsumerGroupDescribeResponse(groups=groups))
 
 
@@ -323,30 +325,30 @@ def _fetch(call: IncomingRequest) -> None:
             send.send(response)
 
         call.reply = Reply(named)
-    found: list[OffsetFetchResponseGroup] = []
+    fetched: list[OffsetFetchResponseGroup] = []
     if not request.require_stable:
-        for asked in groups:
+        for requested in groups:
             if call.error:
-                found.append(refused_fetch(asked, call.error, version))
+                fetched.append(refused_fetch(requested, call.error, version))
             else:
-                found.append(fetch(call.state, asked, version, stable=False))
-        call.reply.send(fetch_response(found, version))
+                fetched.append(fetch(call.state, requested, version, stable=False))
+        call.reply.send(fetch_response(fetched, version))
         return
 
     def operation() -> Result:
-        found.extend(fetch(call.state, asked, version, stable=True) for asked in groups)
-        response = fetch_response(found, version)
-        if all(group.error_code for group in found):
+        fetched.extend(fetch(call.state, requested, version, stable=True) for requested in groups)
+        response = fetch_response(fetched, version)
+        if all(group.error_code for group in fetched):
             call.reply.send(response)  # refusals, or nothing, need no durable state
         return Result(response=response)
 
     def failed(error: int) -> Message:
         # A group that was refused did not wait, and keeps its own error.
-        refusals = {number: group for number, group in enumerate(found) if group.error_code}
+        refusals = {number: group for number, group in enumerate(fetched) if group.error_code}
         return fetch_response(
             [
-                refusals.get(number) or refused_fetch(asked, error, version)
-                for number, asked in enumerate(groups)
+                refusals.get(number) or refused_fetch(requested, error, version)
+                for number, requested in enumerate(groups)
             ],
             version,
         )
@@ -372,12 +374,12 @@ def _delete_offsets(call: IncomingRequest) -> None:
 def _describe(call: IncomingRequest) -> None:
     request: DescribeGroupsRequest = call.request
     if call.error:
-        groups = [DescribedGroup(group_id=one, error_code=call.error) for one in request.groups]
+        groups = [DescribedGroup(group_id=group_id, error_code=call.error) for group_id in request.groups]
     else:
-        groups = [describe_group(call.state, one, call.version) for one in request.groups]
+        groups = [describe_group(call.state, group_id, call.version) for group_id in request.groups]
         if not all(map(_can_be_described, groups)):
             error = _UNKNOWN_SERVER_ERROR
-            groups = [DescribedGroup(group_id=one, error_code=error) for one in request.groups]
+            groups = [DescribedGroup(group_id=group_id, error_code=error) for group_id in request.groups]
     call.reply.send(DescribeGroupsResponse(groups=groups))
 
 

@@ -259,13 +259,13 @@ class Shard:
 
     def deadlines(self) -> dict[str, int]:
         """When which timer of the groups and their members is due."""
-        found = {}
+        deadlines = {}
         for key, due in self._state.timers.deadlines().items():
             if isinstance(key, tuple):
-                found["-".join(key)] = due
+                deadlines["-".join(key)] = due
             elif not key.startswith(WRITE_TIMER):
-                found[key] = due
-        return found
+                deadlines[key] = due
+        return deadlines
 
     def advance(self, now: int) -> bool:
         """Time has come to this point; timers that are due run, each at its own time.
@@ -297,7 +297,7 @@ class Shard:
     def set_topics(self, topics: TopicsImage) -> None:
         """The cluster's topics are these now; the offsets of those that are gone are removed."""
         state, known = self._state, self._state.topics
-        gone = known.missing_from(topics)
+        deleted = known.missing_from(topics)
         state.topics = topics
         state.listener.topics_changed(topics)
         state.topics_version = state.topics_version + 1 if topics.version is None else topics.version
@@ -307,8 +307,8 @@ class Shard:
         for group in state.groups.values():
             if isinstance(group, ConsumerGroupModel) and group.subscribes_to_any(changed):
                 group.request_refresh()
-        if gone and self.status is ShardStatus.ACTIVE:
-            self._writes.run(lambda: remove_topics(self._state, gone), _nobody_waits)
+        if deleted and self.status is ShardStatus.ACTIVE:
+            self._writes.run(lambda: remove_topics(self._state, deleted), _nobody_waits)
 
 
 def _replay_all(state: State, records: Iterable[LogRecord | LogEntry]) -> int:
@@ -320,9 +320,9 @@ def _replay_all(state: State, records: Iterable[LogRecord | LogEntry]) -> int:
         try:
             replay_entry(state, entry)
         except OperationRefused:
-            what = type(getattr(entry.record, "key", entry.record)).__name__
+            kind = type(getattr(entry.record, "key", entry.record)).__name__
             unknown = getattr(entry.record, "unknown", None)
-            reason = f"record {entry.offset} ({what}) {unknown or 'contradicts those before it'}"
+            reason = f"record {entry.offset} ({kind}) {unknown or 'contradicts those before it'}"
             raise Malformed(reason, entry.offset) from None
         state.listener.replayed(entry)
         count = entry.offset + 1

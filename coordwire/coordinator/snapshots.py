@@ -135,10 +135,10 @@ class SnapshotDict(Generic[K, V]):
         return iter(list(self._values))
 
     def keys(self) -> KeysView[K]:
-        """As they are while it is not changed; `each` has the values so."""
+        """The keys, to be read while nothing changes; `values_view` gives the values so."""
         return self._values.keys()
 
-    def each(self) -> ValuesView[V]:
+    def values_view(self) -> ValuesView[V]:
         return self._values.values()
 
     def values(self) -> list[V]:

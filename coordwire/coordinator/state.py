@@ -102,7 +102,7 @@ class State:
     def set_timer_with_retry(self, key: TimerKey, delay_ms: int, action: Callable[[], Result]) -> None:
         """A timer whose operation is tried again a little later when its records could not be written."""
 
-        def again(error: int) -> None:
+        def retry(error: int) -> None:
             if error and error not in _LEFT_TO_OTHERS:
                 self.set_timer_with_retry(key, _RETRY_MS, action)
 
@@ -110,13 +110,13 @@ class State:
             try:
                 result = action()
             except OperationRefused as refusal:
-                again(refusal.code)
+                retry(refusal.code)
                 return NOTHING
 
             def appended(error: int) -> None:
                 if result.on_append is not None:
                     result.on_append(error)
-                again(error)
+                retry(error)
 
             return replace(result, on_append=appended)
 

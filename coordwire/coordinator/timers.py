@@ -77,9 +77,9 @@ class Timers(Generic[T]):
         timer.place, timer.entry = timer.deadline, timer.number
         heapq.heappush(self._heap, (timer.deadline, timer.number, timer))
         if len(self._heap) > 2 * len(self._live) + _SLACK:
-            for one in self._live.values():
-                one.place, one.entry = one.deadline, one.number
-            self._heap = [(one.deadline, one.number, one) for one in self._live.values()]
+            for live in self._live.values():
+                live.place, live.entry = live.deadline, live.number
+            self._heap = [(live.deadline, live.number, live) for live in self._live.values()]
             heapq.heapify(self._heap)
 
     def cancel(self, key: TimerKey) -> None:

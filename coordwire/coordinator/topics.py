@@ -135,9 +135,9 @@ def topic_hash(topic: TopicImage) -> int:
 
 def group_hash(image: TopicsImage, names: Iterable[str]) -> int:
     """The hash of these topics as an int64, as records have it."""
-    found = [topic for topic in map(image.find, names) if topic is not None]
-    if not found:
+    topics = [topic for topic in map(image.find, names) if topic is not None]
+    if not topics:
         return 0
-    found.sort(key=lambda topic: topic.name.encode("utf-16-be", "surrogatepass"))
-    hashed = xxh3_64(struct.pack(f"<{len(found)}Q", *map(topic_hash, found)))
+    topics.sort(key=lambda topic: topic.name.encode("utf-16-be", "surrogatepass"))
+    hashed = xxh3_64(struct.pack(f"<{len(topics)}Q", *map(topic_hash, topics)))
     return hashed - (1 << 64) if hashed >> 63 else hashed

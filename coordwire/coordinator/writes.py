@@ -36,13 +36,13 @@ Completed = Callable[[int, Result], None]
 class _Operation:
     """One operation that waits for the log."""
 
-    __slots__ = ("completed", "done", "key", "result")
+    __slots__ = ("completed", "is_complete", "key", "result")
 
     def __init__(self, key: str, result: Result, completed: Completed) -> None:
         self.key = key
         self.result = result
         self.completed = completed
-        self.done = False
+        self.is_complete = False
 
 
 class Writes:
@@ -139,9 +139,9 @@ class Writes:
         self._state.set_timer(waiting.key, self._state.config.write_timeout_ms, too_slow)
 
     def _end(self, waiting: _Operation, error: int) -> None:
-        if waiting.done:
+        if waiting.is_complete:
             return
-        waiting.done = True
+        waiting.is_complete = True
         self._state.timers.cancel(waiting.key)
         _complete(waiting.result, waiting.completed, error)
 
@@ -151,10 +151,10 @@ class Writes:
             append = self.pending.popleft()
             self._committed = append.end_offset
         self._state.snapshots.commit(self._committed)
-        done = []
+        durable = []
         while self._waiting and self._waiting[0][0] <= self._committed:
-            done.append(self._waiting.popleft()[1])
-        self._complete_all(done, 0)
+            durable.append(self._waiting.popleft()[1])
+        self._complete_all(durable, 0)
 
     def failed(self, number: int, error: int) -> None:
         """This append failed: it and those after it, which built on it, are taken back."""
@@ -184,10 +184,14 @@ class Writes:
     def _drop(self, appends: Iterable[Append]) -> None:
         """These shall not be written, if they were not taken yet."""
         numbers = {append.number for append in appends}
-        kept = [one for one in self._effects if not (isinstance(one, Append) and one.number in numbers)]
-        if len(kept) < len(self._effects):
+        remaining = [
+            effect
+            for effect in self._effects
+            if not (isinstance(effect, Append) and effect.number in numbers)
+        ]
+        if len(remaining) < len(self._effects):
             self._effects.clear()
-            self._effects.extend(kept)
+            self._effects.extend(remaining)
 
     def _complete_all(self, waiting: Iterable[_Operation], error: int) -> None:
         self._completing = True

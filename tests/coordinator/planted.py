@@ -201,7 +201,7 @@ BUGS = [
     _B(
         "a revocation has no limit",
         "consumer.reconciliation",
-        "            sessions.limit_revocation(state, group.group_id, found)\n",
+        "            sessions.limit_revocation(state, group.group_id, step)\n",
         "            pass\n",
     ),
     _B(
@@ -233,8 +233,8 @@ BUGS = [
     _B(
         "an offset of a subscribed topic expires",
         "offsets.deletion",
-        "kept = group.is_subscribed(topic) or ",
-        "kept = ",
+        "is_needed = group.is_subscribed(topic) or ",
+        "is_needed = ",
     ),
     _B(
         "an offset with a pending transaction expires",
@@ -263,8 +263,8 @@ BUGS = [
     _B(
         "offsets of a deleted topic stay",
         "shard",
-        "        if gone and self.status is",
-        "        if not gone and self.status is",
+        "        if deleted and self.status is",
+        "        if not deleted and self.status is",
     ),
 ]
 

@@ -83,11 +83,11 @@ class _PartitionSet:
 class TargetTable:
     """A target that is being changed: a copy of what the member had."""
 
-    __slots__ = ("_added", "_capacity", "_kept")
+    __slots__ = ("_added", "_capacity", "_retained")
 
     def __init__(self, target: Target) -> None:
         self._capacity = capacity_for(len(target), initial_capacity(len(target)))
-        self._kept = {
+        self._retained = {
             topic: _PartitionSet(partitions, copied_set_capacity(len(partitions)))
             for topic, partitions in target.items()
         }
@@ -97,8 +97,8 @@ class TargetTable:
         """capacity: of the set for a topic that is new."""
         # Java's computeIfAbsent makes room first, for what is there, whether or not it adds a topic; and what
         # it adds comes before the other keys of its bucket.
-        self._capacity = capacity_for(len(self._kept) + len(self._added), self._capacity)
-        partitions = self._kept.get(topic)
+        self._capacity = capacity_for(len(self._retained) + len(self._added), self._capacity)
+        partitions = self._retained.get(topic)
         if partitions is None:
             partitions = self._added.get(topic)
         if partitions is None:
@@ -106,7 +106,7 @@ class TargetTable:
         partitions.add(partition)
 
     def remove(self, topic: UUID, partition: int) -> None:
-        for topics in (self._kept, self._added):
+        for topics in (self._retained, self._added):
             partitions = topics.get(topic)
             if partitions is not None:
                 partitions.discard(partition)
@@ -114,11 +114,11 @@ class TargetTable:
                     del topics[topic]
 
     def remove_topic(self, topic: UUID) -> None:
-        self._kept.pop(topic, None)
+        self._retained.pop(topic, None)
         self._added.pop(topic, None)
 
     def target(self) -> Target:
-        topics = dict(reversed(self._added.items())) | self._kept
+        topics = dict(reversed(self._added.items())) | self._retained
         return {
             topic: partitions.in_order()
             for topic, partitions in topics_in_order(topics, self._capacity).items()

@@ -223,9 +223,9 @@ def _limit_sync(state: State, group: ClassicGroupModel) -> None:
         ):
             return NOTHING
         for member_id in list(group.pending_syncs):
-            gone = group.members.get(member_id)
-            if gone is not None:
-                state.listener.member_left(state.now, group, gone, "not_rejoined")
+            member = group.members.get(member_id)
+            if member is not None:
+                state.listener.member_left(state.now, group, member, "not_rejoined")
             group.remove(member_id)
             cancel_session(state, group, member_id)
         return prepare_rebalance(state, group)

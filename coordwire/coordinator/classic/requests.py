@@ -67,9 +67,9 @@ def join(
         if before:
             state.listener.became_classic(state.now, group, request.member_id or None)
     if not _has_room(state, group, request.member_id):
-        gone = group.members.get(request.member_id)
-        if gone is not None:
-            state.listener.member_left(state.now, group, gone, "removed")
+        removed = group.members.get(request.member_id)
+        if removed is not None:
+            state.listener.member_left(state.now, group, removed, "removed")
         group.remove(request.member_id)
         result = _refuse_join(reply, "", ErrorCode.GROUP_MAX_SIZE_REACHED)
     elif request.member_id:
@@ -316,11 +316,11 @@ def _sync_error(group: ClassicGroupModel, request: SyncGroupRequest) -> int:
         return refusal.code
     if request.generation_id != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
-    for told, known in (
+    for requested, current in (
         (request.protocol_type, group.protocol_type),
         (request.protocol_name, group.protocol),
     ):
-        if told is not None and known is not None and told != known:
+        if requested is not None and current is not None and requested != current:
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     return 0
 
@@ -334,7 +334,7 @@ def _end_pending_sync(state: State, group: ClassicGroupModel, member_id: str) ->
 def _store_assignments(state: State, group: ClassicGroupModel, request: SyncGroupRequest) -> Result:
     """Write the leader's assignments; members get theirs once they are durable."""
     generation = request.generation_id
-    assignments = {given.member_id: given.assignment for given in request.assignments}
+    assignments = {member.member_id: member.assignment for member in request.assignments}
     for member_id in group.members:
         assignments.setdefault(member_id, b"")
 

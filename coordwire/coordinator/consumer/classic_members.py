@@ -167,7 +167,7 @@ def sync_classic(state: State, group: ConsumerGroupModel, request: SyncGroupRequ
     assert member.classic is not None
     name, metadata = member.classic.protocols[0]
     expected = ((request.protocol_type, CONSUMER_PROTOCOL_TYPE), (request.protocol_name, name))
-    if any(told is not None and told != known for told, known in expected):
+    if any(requested is not None and requested != known for requested, known in expected):
         raise OperationRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if group.assignment_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
         # There is a new target. A member that gives up partitions joined for it already.
@@ -218,13 +218,13 @@ def heartbeat_classic(state: State, group: ConsumerGroupModel, request: Heartbea
 def leave_classic(
     state: State, group: ConsumerGroupModel, request: LeaveGroupRequest, version: int
 ) -> Result:
-    gone: dict[str, ConsumerMember] = {}
+    leaving: dict[str, ConsumerMember] = {}
     response = LeaveGroupResponse()
     for identity in leaving_members(request, version):
         error = 0
         try:
             member = _leaving(group, identity)
-            gone[member.member_id] = member
+            leaving[member.member_id] = member
         except OperationRefused as refusal:
             error = refusal.code
         response.members.append(
@@ -233,8 +233,8 @@ def leave_classic(
                 error_code=int(error),
             )
         )  # fmt: skip
-    reason = next((one.reason for one in request.members if one.reason is not None), None)
-    return remove_members(state, group, list(gone.values()), response, AppendCause(reason=reason))
+    reason = next((member.reason for member in request.members if member.reason is not None), None)
+    return remove_members(state, group, list(leaving.values()), response, AppendCause(reason=reason))
 
 
 def _leaving(group: ConsumerGroupModel, identity: MemberIdentity) -> ConsumerMember:

@@ -52,8 +52,8 @@ _TRIES = 32
 def validate_heartbeat(state: State, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
     """Refuse what is wrong whatever the group is like. Raises `OperationRefused`."""
     epoch = request.member_epoch
-    chosen = version >= _ID_FROM_CLIENT or epoch > 0 or epoch == LEFT
-    if chosen and request.member_id < _VISIBLE and _is_blank(request.member_id):
+    has_own_id = version >= _ID_FROM_CLIENT or epoch > 0 or epoch == LEFT
+    if has_own_id and request.member_id < _VISIBLE and _is_blank(request.member_id):
         raise _invalid("MemberId can't be empty.")
     if request.group_id < _VISIBLE and _is_blank(request.group_id):
         raise _invalid("GroupId can't be empty.")
@@ -100,10 +100,10 @@ def _invalid(message: str) -> OperationRefused:
 def new_member_id(new_id: Callable[[], str]) -> str:
     """A member id as Apache Kafka makes it: a UUID in base64 that does not begin like an option."""
     for _ in range(_TRIES):
-        found = base64.urlsafe_b64encode(UUID(new_id()).bytes).decode().rstrip("=")
-        if not found.startswith("-"):
+        member_id = base64.urlsafe_b64encode(UUID(new_id()).bytes).decode().rstrip("=")
+        if not member_id.startswith("-"):
             break
-    return found
+    return member_id
 
 
 def consumer_group_heartbeat(

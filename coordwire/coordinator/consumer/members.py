@@ -110,10 +110,10 @@ def validate_epoch(member: ConsumerMember, epoch: int, reported: Reported) -> No
 def _is_part(reported: Reported, member: ConsumerMember) -> bool:
     if reported is None:
         return False
-    nothing: Mapping[int, int] = {}
+    unowned: Mapping[int, int] = {}
     return all(
         topic.topic_id in member.owned
-        and all(partition in member.owned.get(topic.topic_id, nothing) for partition in topic.partitions)
+        and all(partition in member.owned.get(topic.topic_id, unowned) for partition in topic.partitions)
         for topic in reported
     )
 

@@ -115,18 +115,18 @@ def _take_up(state: State, group_id: str, resolved: dict[str, ResolvedPattern]) 
     records = []
     changed = False
     topics = dict(group.topics.items())
-    for regex, found in resolved.items():
+    for regex, resolution in resolved.items():
         if regex not in group.patterns:
             continue
         known = group.resolved.get(regex)
         before = () if known is None else known.topics
-        if before != found.topics:
+        if before != resolution.topics:
             changed = True
             for name in before:
                 _count(topics, name, -1)
-            for name in found.topics:
+            for name in resolution.topics:
                 _count(topics, name, 1)
-        records.append(pattern_record(group_id, regex, found))
+        records.append(pattern_record(group_id, regex, resolution))
     metadata_hash = group_hash(state.topics, topics)
     if changed or metadata_hash != group.metadata_hash:
         epoch = group.epoch + 1

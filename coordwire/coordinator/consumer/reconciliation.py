@@ -50,16 +50,16 @@ def reconcile(
     """The member's next step towards its target, with its record and its timer."""
     if not subscription_changed and member.is_reconciled_to(target.epoch):
         return member
-    found = reconciled(state, group, member, target, reported, subscription_changed=subscription_changed)
-    if found is member or found == member:
-        return found
-    records.append(owned_record(group.group_id, found))
-    if found.classic is None:
-        if found.state is MemberState.UNREVOKED_PARTITIONS:
-            sessions.limit_revocation(state, group.group_id, found)
+    step = reconciled(state, group, member, target, reported, subscription_changed=subscription_changed)
+    if step is member or step == member:
+        return step
+    records.append(owned_record(group.group_id, step))
+    if step.classic is None:
+        if step.state is MemberState.UNREVOKED_PARTITIONS:
+            sessions.limit_revocation(state, group.group_id, step)
         else:
-            sessions.unlimit_revocation(state, group.group_id, found.member_id)
-    return found
+            sessions.unlimit_revocation(state, group.group_id, step.member_id)
+    return step
 
 
 # --- steps ---
@@ -137,16 +137,16 @@ class _Step:
             owned: Owned = NOTHING_OWNED
             revoking: Owned = member.owned
         else:
-            gone = [topic for topic in member.owned if topic not in self._subscribed]
-            if not gone:
+            dropped = [topic for topic in member.owned if topic not in self._subscribed]
+            if not dropped:
                 return member
-            left = {
+            subscribed = {
                 topic: partitions for topic, partitions in member.owned.items() if topic in self._subscribed
             }
-            owned = topics_in_order(left, copied_capacity(len(member.owned)))
+            owned = topics_in_order(subscribed, copied_capacity(len(member.owned)))
             given_up, added = dict(member.revoking), dict[UUID, Mapping[int, int]]()
             capacity = copied_capacity(len(given_up))
-            for topic in gone:
+            for topic in dropped:
                 # Java's merge makes room first, and adds before the other keys of a bucket.
                 capacity = capacity_for(len(given_up) + len(added), capacity)
                 if topic in given_up:
@@ -166,36 +166,40 @@ class _Step:
         member = self._member
         owned: dict[UUID, Mapping[int, int]] = {}
         revoking: dict[UUID, Mapping[int, int]] = {}
-        taken: dict[UUID, list[int]] = {}
+        gains: dict[UUID, list[int]] = {}
         waits = False
         target = self._target.target
         topics = dict.fromkeys([*target, *member.owned])
         capacity = capacity_for(len(topics), copied_set_capacity(len(target)))
         for topic in topics_in_order(topics, capacity):
-            wanted = target.get(topic, ()) if topic in self._subscribed else ()
-            has = member.owned.get(topic, _NONE)
-            among = frozenset(wanted)
-            kept = {partition: since for partition, since in has.items() if partition in among}
-            lost = {partition: since for partition, since in has.items() if partition not in among}
-            free, waits_here = self._free(topic, wanted, has)
+            assigned = target.get(topic, ()) if topic in self._subscribed else ()
+            owned_before = member.owned.get(topic, _NONE)
+            assigned_set = frozenset(assigned)
+            retained = {
+                partition: since for partition, since in owned_before.items() if partition in assigned_set
+            }
+            lost = {
+                partition: since for partition, since in owned_before.items() if partition not in assigned_set
+            }
+            free, waits_here = self._free(topic, assigned, owned_before)
             waits = waits or waits_here
-            if kept:
-                owned[topic] = kept
+            if retained:
+                owned[topic] = retained
             if lost:
-                revoking[topic] = _ordered(lost, copied_capacity(len(has)))
+                revoking[topic] = _ordered(lost, copied_capacity(len(owned_before)))
             if free:
-                taken[topic] = partitions_in_order(free, copied_set_capacity(len(wanted)))
+                gains[topic] = partitions_in_order(free, copied_set_capacity(len(assigned)))
         if revoking and self.reports(revoking):
-            for topic, kept_here in owned.items():
-                owned[topic] = _ordered(kept_here, copied_capacity(len(member.owned[topic])))
+            for topic, partitions in owned.items():
+                owned[topic] = _ordered(partitions, copied_capacity(len(member.owned[topic])))
             return self._at(epoch, MemberState.UNREVOKED_PARTITIONS, _tables(owned), _tables(revoking))
-        kept_topics = set(owned)
+        retained_topics = set(owned)
         capacity = capacity_for(len(owned))
         added: dict[UUID, Mapping[int, int]] = {}
-        for topic in topics_in_order(taken, capacity_for(len(taken))):
+        for topic in topics_in_order(gains, capacity_for(len(gains))):
             # Java's computeIfAbsent makes room first, and adds before the other keys of a bucket.
             capacity = capacity_for(len(owned) + len(added), capacity)
-            new = dict.fromkeys(taken[topic], self._target.epoch)
+            new = dict.fromkeys(gains[topic], self._target.epoch)
             if topic in owned:
                 owned[topic] = {**owned[topic], **new}
             else:
@@ -203,17 +207,17 @@ class _Step:
         owned = dict(reversed(added.items())) | owned
         for topic, partitions in owned.items():
             # What the member had is copied where some of it is kept; otherwise the topic begins anew.
-            size = len(member.owned[topic]) if topic in kept_topics else 0
+            size = len(member.owned[topic]) if topic in retained_topics else 0
             owned[topic] = _ordered(partitions, capacity_for(len(partitions), copied_capacity(size)))
         state = MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE
         return self._at(self._target.epoch, state, topics_in_order(owned, capacity), NOTHING_OWNED)
 
-    def _free(self, topic: UUID, wanted: Iterable[int], has: Mapping[int, int]) -> tuple[list[int], bool]:
+    def _free(self, topic: UUID, assigned: Iterable[int], owned: Mapping[int, int]) -> tuple[list[int], bool]:
         """What of a topic's target can be taken now, and whether there is more that can't."""
         own = self._member.revoking.get(topic, _NONE)
         free, waits = [], False
-        for partition in wanted:
-            if partition in has:
+        for partition in assigned:
+            if partition in owned:
                 continue
             if partition in own or self._group.is_free(topic, partition):
                 free.append(partition)
@@ -228,9 +232,9 @@ class _Step:
         )
 
 
-def _merged(known: Mapping[int, int], more: Mapping[int, int]) -> Mapping[int, int]:
-    both = {**known, **more}
-    return _ordered(both, capacity_for(len(both), copied_capacity(len(known))))
+def _merged(known: Mapping[int, int], added: Mapping[int, int]) -> Mapping[int, int]:
+    merged = {**known, **added}
+    return _ordered(merged, capacity_for(len(merged), copied_capacity(len(known))))
 
 
 def _ordered(partitions: Mapping[int, int], capacity: int) -> Mapping[int, int]:

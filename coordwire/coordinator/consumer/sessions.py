@@ -145,9 +145,9 @@ def _leave_for_now(group: ConsumerGroupModel, member: ConsumerMember) -> Result:
     owned: Mapping[object, object] = {
         topic: dict.fromkeys(partitions, 0) for topic, partitions in member.owned.items()
     }
-    left = replace(member, epoch=LEFT_FOR_NOW, owned=owned, revoking=NOTHING_OWNED)  # type: ignore[arg-type]
+    absent = replace(member, epoch=LEFT_FOR_NOW, owned=owned, revoking=NOTHING_OWNED)  # type: ignore[arg-type]
     response = ConsumerGroupHeartbeatResponse(member_id=member.member_id, member_epoch=LEFT_FOR_NOW)
-    return Result([owned_record(group.group_id, left)], response)
+    return Result([owned_record(group.group_id, absent)], response)
 
 
 def remove_members(
@@ -163,8 +163,8 @@ def remove_members(
     records: list[LogRecord] = []
     group_id = group.group_id
     if downgrades_without(state, group, members):
-        gone = {member.member_id for member in members}
-        downgrade(state, group, records, gone=gone, leaving=cause.leaving, rebalance=True)
+        removed = {member.member_id for member in members}
+        downgrade(state, group, records, removed=removed, leaving=cause.leaving, rebalance=True)
         return Result(records, response, replay=False)
     for member in members:
         records += member_tombstones(group_id, member.member_id)

@@ -171,14 +171,14 @@ def _spec(state: State, group: ConsumerGroupModel, new: ConsumerMember, homogene
         member = members[member_id]
         subscription = member.named or member.topics, member.regex
         if subscription not in known:
-            found = subscribed_names(group, member)
-            names.update(found)
-            known[subscription] = subscribed_ids(state.topics, found), len(found)
+            subscribed = subscribed_names(group, member)
+            names.update(subscribed)
+            known[subscription] = subscribed_ids(state.topics, subscribed), len(subscribed)
         topics, count = known[subscription]
         target = targets[member_id]
         if target is None:
             target = NO_TARGET
         specs[member_id] = MemberSpec(member.instance_id, topics, count, target)
-    found_topics = [topic for name in names if (topic := state.topics.find(name)) is not None]
-    partitions = {topic.id: topic.partitions for topic in found_topics}
+    images = [topic for name in names if (topic := state.topics.find(name)) is not None]
+    partitions = {topic.id: topic.partitions for topic in images}
     return GroupSpec(specs, homogeneous, partitions, group.targets.values())

@@ -76,17 +76,17 @@ def _upgraded(state: State, group: ClassicGroupModel, records: list[LogRecord]) 
     for member in group.members_in_order():
         group.answer_sync(member, SyncGroupResponse(error_code=error))
     records.append(classic_tombstone(group.group_id))
-    made = ConsumerGroupModel(group.group_id, Snapshots())
-    made.set_assignment(group.generation, 0)
+    upgraded = ConsumerGroupModel(group.group_id, Snapshots())
+    upgraded.set_assignment(group.generation, 0)
     for member_id, target, new in _members(state, group):
-        made.put_target(member_id, target)
-        made.put_member(new)
-    made.set_epoch(group.generation, group_hash(state.topics, made.topics))
-    records += consumer_group_records(made)
-    for new in made.members_in_order():
+        upgraded.put_target(member_id, target)
+        upgraded.put_member(new)
+    upgraded.set_epoch(group.generation, group_hash(state.topics, upgraded.topics))
+    records += consumer_group_records(upgraded)
+    for new in upgraded.members_in_order():
         assert new.classic is not None
         sessions.keep_alive(state, group.group_id, new.member_id, new.classic.session_timeout_ms)
-    return made
+    return upgraded
 
 
 def _members(state: State, group: ClassicGroupModel) -> Iterator[tuple[str, Target, ConsumerMember]]:

@@ -56,20 +56,20 @@ Reported: TypeAlias = Iterable[TopicPartitions] | None
 
 def target_from_lists(topics: Iterable[TopicPartitions]) -> Target:
     """A target as a record lists it."""
-    found = {
+    target = {
         topic.topic_id: tuple(
             partitions_in_order(dict.fromkeys(topic.partitions), copied_set_capacity(len(topic.partitions)))
         )
         for topic in topics
     }
-    return topics_in_order(found, capacity_for(len(found)))
+    return topics_in_order(target, capacity_for(len(target)))
 
 
-def same_target(one: Target, other: Target) -> bool:
+def same_target(first: Target, second: Target) -> bool:
     """Whether these are the same partitions, in whatever order."""
-    return one.keys() == other.keys() and all(
-        partitions == other[topic] or set(partitions) == set(other[topic])
-        for topic, partitions in one.items()
+    return first.keys() == second.keys() and all(
+        partitions == second[topic] or set(partitions) == set(second[topic])
+        for topic, partitions in first.items()
     )
 
 
@@ -79,11 +79,11 @@ def owned_from_lists(topics: Iterable[tuple[UUID, list[int], list[int] | None]],
     epoch: for records of a Kafka before 4.3, which have none. A static member that left has epoch -2, in
     which it can't have got a partition.
     """
-    found = {}
+    owned = {}
     for topic_id, partitions, epochs in topics:
         if epochs is None or len(epochs) != len(partitions):
             epochs = [max(epoch, 0)] * len(partitions)
         by_partition = dict(zip(partitions, epochs, strict=True))
         order = partitions_in_order(by_partition, capacity_for(len(by_partition), MIN_CAPACITY))
-        found[topic_id] = {partition: by_partition[partition] for partition in order}
-    return topics_in_order(found, capacity_for(len(found)))
+        owned[topic_id] = {partition: by_partition[partition] for partition in order}
+    return topics_in_order(owned, capacity_for(len(owned)))

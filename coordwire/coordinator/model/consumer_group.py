@@ -185,9 +185,9 @@ class ConsumerGroupModel:
         """Whether a partition of the member's target still is another member's."""
         if member.state is not MemberState.UNRELEASED_PARTITIONS:
             return False
-        nothing: Mapping[int, int] = {}
+        unowned: Mapping[int, int] = {}
         return any(
-            partition not in member.owned.get(topic_id, nothing) and not self.is_free(topic_id, partition)
+            partition not in member.owned.get(topic_id, unowned) and not self.is_free(topic_id, partition)
             for topic_id, partitions in self.target(member.member_id).items()
             for partition in partitions
         )
@@ -195,12 +195,12 @@ class ConsumerGroupModel:
     @property
     def last_resolved(self) -> ResolvedPattern | None:
         """The pattern that Apache Kafka finds first, which says when all were resolved last."""
-        changes, found = self._last_resolved
+        changes, pattern = self._last_resolved
         if changes != self.resolved.changes:
             ordered = in_timeline_order(self.resolved, self.resolved.peak)
-            found = self.resolved.get(ordered[0]) if ordered else None
-            self._last_resolved = self.resolved.changes, found
-        return found
+            pattern = self.resolved.get(ordered[0]) if ordered else None
+            self._last_resolved = self.resolved.changes, pattern
+        return pattern
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
         """Whether a classic member may join with these protocols."""
@@ -298,11 +298,11 @@ class ConsumerGroupModel:
 
     def _count_topics(self, names: Iterable[str], by_name: int = 0, by_regex: int = 0) -> None:
         for name in names:
-            found = _counted(self.topics.get(name), by_name, by_regex)
-            if found is None:
+            subscribers = _counted(self.topics.get(name), by_name, by_regex)
+            if subscribers is None:
                 self.topics.pop(name)
             else:
-                self.topics[name] = found
+                self.topics[name] = subscribers
 
     def _count_subscriptions(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
         if old is not None:
@@ -333,9 +333,11 @@ class ConsumerGroupModel:
                     _count(self.protocols, name, by)
 
     def _note_type(self) -> None:
-        found = self.is_homogeneous(self.patterns.each(), self.topics.each(), len(self.members))
-        if found is not self.homogeneous:
-            self._set(homogeneous=found)
+        homogeneous = self.is_homogeneous(
+            self.patterns.values_view(), self.topics.values_view(), len(self.members)
+        )
+        if homogeneous is not self.homogeneous:
+            self._set(homogeneous=homogeneous)
 
     @staticmethod
     def is_homogeneous(patterns: Iterable[int], topics: Iterable[Subscribers], members: int) -> bool:
@@ -393,9 +395,9 @@ def _most(names: Iterable[str], counts: Mapping[str, int]) -> str | None:
 
 
 def _count(counts: SnapshotDict[str, int], name: str, by: int) -> None:
-    found = (counts.get(name) or 0) + by
-    if found > 0:
-        counts[name] = found
+    count = (counts.get(name) or 0) + by
+    if count > 0:
+        counts[name] = count
     else:
         counts.pop(name)
 
@@ -403,8 +405,8 @@ def _count(counts: SnapshotDict[str, int], name: str, by: int) -> None:
 def _counted(known: Subscribers | None, by_name: int, by_regex: int) -> Subscribers | None:
     names, regexes = known or Subscribers()
     if by_name < 0 or by_regex < 0:
-        gone = known is None or known == (-by_name, -by_regex)
-        return None if gone else Subscribers(names + by_name, regexes + by_regex)
+        is_last = known is None or known == (-by_name, -by_regex)
+        return None if is_last else Subscribers(names + by_name, regexes + by_regex)
     return Subscribers(names + by_name, regexes + by_regex)
 
 
@@ -412,8 +414,8 @@ def _count_all(
     topics: dict[str, Subscribers], names: Iterable[str], by_name: int = 0, by_regex: int = 0
 ) -> None:
     for name in names:
-        found = _counted(topics.get(name), by_name, by_regex)
-        if found is None:
+        subscribers = _counted(topics.get(name), by_name, by_regex)
+        if subscribers is None:
             topics.pop(name, None)
         else:
-            topics[name] = found
+            topics[name] = subscribers

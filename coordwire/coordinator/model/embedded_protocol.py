@@ -94,9 +94,9 @@ class _Reader:
     def _number(self, layout: str, size: int) -> int:
         if len(self._data) - self._at < size:
             raise MalformedProtocol
-        (found,) = struct.unpack_from(layout, self._data, self._at)
+        (value,) = struct.unpack_from(layout, self._data, self._at)
         self._at += size
-        number: int = found
+        number: int = value
         return number
 
     def int32(self) -> int:
@@ -109,20 +109,20 @@ class _Reader:
         return self._data[self._at - size : self._at]
 
     def count(self) -> int:
-        found = self.int32()
-        if not 0 <= found <= len(self._data) - self._at:
+        count = self.int32()
+        if not 0 <= count <= len(self._data) - self._at:
             raise _impossible()
-        return found
+        return count
 
     def nullable_string(self) -> str | None:
         size = self._number(">h", 2)
         return None if size < 0 else self._bytes(size).decode("utf-8", "replace")
 
     def string(self) -> str:
-        found = self.nullable_string()
-        if found is None:
+        text = self.nullable_string()
+        if text is None:
             raise _impossible()
-        return found
+        return text
 
     def nullable_bytes(self) -> bytes | None:
         size = self.int32()
@@ -149,13 +149,13 @@ def read_subscription(metadata: bytes) -> Subscription:
 def read_assignment(data: bytes, image: TopicsImage) -> tuple[Target, bool]:
     """A classic member's assignment, of topics that exist; whether it has data of a custom assignor."""
     reader = _Reader(data)
-    found = {}
+    target = {}
     for name, partitions in reader.partitions_by_topic():
         topic = image.find(name)
         if topic is not None:
             order = partitions_in_order(dict.fromkeys(partitions), copied_set_capacity(len(partitions)))
-            found[topic.id] = tuple(order)
-    return topics_in_order(found, capacity_for(len(found))), bool(reader.nullable_bytes())
+            target[topic.id] = tuple(order)
+    return topics_in_order(target, capacity_for(len(target))), bool(reader.nullable_bytes())
 
 
 def read_named_assignment(data: bytes) -> tuple[tuple[str, list[int]], ...]:
@@ -187,13 +187,13 @@ def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
     Raises `OperationRefused` where Apache Kafka fails too: for a length that no subscription can have. The
     first member whose metadata can't be read decides.
     """
-    found: set[str] = set()
+    topics: set[str] = set()
     for data in metadata:
         try:
-            found.update(_topics(data))
+            topics.update(_topics(data))
         except struct.error:
             return None
-    return frozenset(found)
+    return frozenset(topics)
 
 
 def _topics(data: bytes) -> list[str]:
@@ -203,15 +203,15 @@ def _topics(data: bytes) -> list[str]:
     position = _VERSION_BYTES + 4
     if not 0 <= count <= len(data) - position:
         raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-    found = []
+    topics = []
     for _ in range(count):
         (size,) = struct.unpack_from(">h", data, position)
         position += 2
         if not 0 <= size <= len(data) - position:
             raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-        found.append(data[position : position + size].decode("utf-8", "replace"))
+        topics.append(data[position : position + size].decode("utf-8", "replace"))
         position += size
     (size,) = struct.unpack_from(">i", data, position)
     if size > len(data) - position - 4:
         raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-    return found
+    return topics

@@ -91,8 +91,8 @@ class PendingOffsets:
 
     def of_group(self, group_id: str) -> list[Partition]:
         """The partitions of which a group has pending offsets."""
-        found = self._open.get(group_id)
-        return [] if found is None else list(found)
+        offsets = self._open.get(group_id)
+        return [] if offsets is None else list(offsets)
 
     def all_offsets(self) -> Iterator[tuple[str, Partition, CommittedOffset]]:
         """Every pending offset with its group and partition; several where several producers have one."""

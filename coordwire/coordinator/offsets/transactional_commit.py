@@ -15,7 +15,7 @@ from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.model.offsets import CommittedOffset
 from coordwire.coordinator.offsets.commit import too_large, validate_classic_commit
-from coordwire.coordinator.offsets.response_topics import AnsweredTopics
+from coordwire.coordinator.offsets.response_topics import ResponseTopics
 from coordwire.coordinator.offsets.validation import validate_consumer_commit, validate_older_epoch
 from coordwire.coordinator.records import offset_record
 from coordwire.coordinator.refusal import OperationRefused
@@ -38,7 +38,7 @@ _KNOWS_LOADING = 2
 """The first version whose clients wait while a coordinator loads."""
 
 
-Unknown = AnsweredTopics[TxnOffsetCommitResponseTopic]
+Unknown = ResponseTopics[TxnOffsetCommitResponseTopic]
 """The topics and partitions of a commit that do not exist, with their errors."""
 
 
@@ -47,24 +47,26 @@ def resolve_transactional(
 ) -> tuple[list[TxnOffsetCommitRequestTopic], Unknown]:
     """The topics and partitions that exist, and those that do not."""
     known = []
-    unknown: Unknown = AnsweredTopics(lambda topic: (topic.name, topic.topic_id), _without_partitions)
+    unknown: Unknown = ResponseTopics(lambda topic: (topic.name, topic.topic_id), _without_partitions)
     by_id = version >= _TOPIC_IDS
-    for asked in request.topics:
+    for requested in request.topics:
         topic: TopicImage | None
-        topic = state.topics.find_id(asked.topic_id) if by_id else state.topics.find(asked.name)
+        topic = state.topics.find_id(requested.topic_id) if by_id else state.topics.find(requested.name)
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if topic is None and by_id:
             error = ErrorCode.UNKNOWN_TOPIC_ID
-        name = asked.name if topic is None else topic.name
+        name = requested.name if topic is None else topic.name
         valid: list[TxnOffsetCommitRequestPartition] = []
         missing: list[TxnOffsetCommitRequestPartition] = []
-        for partition in asked.partitions:
-            there = state.topics.has(name, partition.partition_index)
-            (valid if there else missing).append(partition)
+        for partition in requested.partitions:
+            exists = state.topics.has(name, partition.partition_index)
+            (valid if exists else missing).append(partition)
         if missing:
-            unknown.add(_answered(name, asked.topic_id, missing, int(error)))
+            unknown.add(_answered(name, requested.topic_id, missing, int(error)))
         if valid:
-            known.append(TxnOffsetCommitRequestTopic(name=name, topic_id=asked.topic_id, partitions=valid))
+            known.append(
+                TxnOffsetCommitRequestTopic(name=name, topic_id=requested.topic_id, partitions=valid)
+            )
     return known, unknown
 
 
@@ -77,8 +79,8 @@ def _answered(
 ) -> TxnOffsetCommitResponseTopic:
     """A topic with one error for each of its partitions."""
     answered = [
-        TxnOffsetCommitResponsePartition(partition_index=one.partition_index, error_code=error)
-        for one in partitions
+        TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+        for partition in partitions
     ]
     return TxnOffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=answered)
 
@@ -89,8 +91,8 @@ def refused_transactional(
     """An answer with one error for every partition that exists."""
     if version < _KNOWS_LOADING and error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         error = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    found = [_answered(one.name, one.topic_id, one.partitions, error) for one in topics]
-    return TxnOffsetCommitResponse(topics=unknown.merged(found))
+    answers = [_answered(topic.name, topic.topic_id, topic.partitions, error) for topic in topics]
+    return TxnOffsetCommitResponse(topics=unknown.merged(answers))
 
 
 def commit_transactional(
@@ -101,11 +103,11 @@ def commit_transactional(
 ) -> Result:
     """Keep what exists of a commit until the transaction ends."""
     of_older_epoch = _validate(state, request)
-    found = []
+    answers = []
     records = []
     for topic in topics:
         answered = TxnOffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id)
-        found.append(answered)
+        answers.append(answered)
         image = state.topics.find(topic.name)
         assert image is not None
         for partition in topic.partitions:
@@ -128,7 +130,7 @@ def commit_transactional(
         member_id=request.member_id or None, generation=request.generation_id_or_member_epoch,
         transactional_id=request.transactional_id,
     )  # fmt: skip
-    response = TxnOffsetCommitResponse(topics=unknown.merged(found))
+    response = TxnOffsetCommitResponse(topics=unknown.merged(answers))
     producer = request.producer_id, request.producer_epoch
     return Result(records, response, producer=producer, cause=cause)
 

@@ -48,10 +48,10 @@ def validate_consumer_commit(
 
 
 def validate_older_epoch(member: ConsumerMember, topic_id: UUID, partition: int, epoch: int) -> None:
-    nothing: Mapping[int, int] = {}
-    since = member.owned.get(topic_id, nothing).get(partition)
+    unowned: Mapping[int, int] = {}
+    since = member.owned.get(topic_id, unowned).get(partition)
     if since is None:
-        since = member.revoking.get(topic_id, nothing).get(partition)
+        since = member.revoking.get(topic_id, unowned).get(partition)
     if since is None or epoch < since:
         raise _stale(member)
 

@@ -57,7 +57,7 @@ def validate_begin(
 
 
 def begin_of(
-    one: TransactionalId,
+    entry: TransactionalId,
     expected: tuple[int, int] | None,
     *,
     timeout_ms: int,
@@ -68,9 +68,9 @@ def begin_of(
 
     expected: the id and the epoch that the producer has had.
     """
-    if one.pending is not None:
+    if entry.pending is not None:
         raise OperationRefused(ErrorCode.CONCURRENT_TRANSACTIONS)
-    facts = one.facts
+    facts = entry.facts
     if expected is not None and not _may_be(facts, *expected):
         raise OperationRefused(ErrorCode.PRODUCER_FENCED)
     if facts.status in PREPARED:
@@ -81,15 +81,15 @@ def begin_of(
         raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
     epoch = None if expected is None else expected[1]
     if is_exhausted(facts.producer_epoch) and epoch in (None, facts.producer_epoch):
-        return one.next_producer(new_producer_id(), timeout_ms, now, keep_last=expected is not None)
+        return entry.next_producer(new_producer_id(), timeout_ms, now, keep_last=expected is not None)
     if is_exhausted(facts.producer_epoch):  # Kafka has no epoch to give either
         raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-    return one.next_epoch(timeout_ms, epoch, now)
+    return entry.next_epoch(timeout_ms, epoch, now)
 
 
-def checked_producer(one: TransactionalId, producer_id: int, epoch: int) -> TransactionFacts:
+def checked_producer(entry: TransactionalId, producer_id: int, epoch: int) -> TransactionFacts:
     """What is known of an id that a request is about; refuses another producer, and one that is too late."""
-    facts = one.facts
+    facts = entry.facts
     if facts.producer_id != producer_id:
         raise OperationRefused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if facts.producer_epoch != epoch:
@@ -164,7 +164,7 @@ ENDS_WITH_EPOCHS: dict[tuple[TransactionStatus, bool, bool], EndAction] = {
 
 
 def end_of(
-    one: TransactionalId,
+    entry: TransactionalId,
     producer_id: int,
     epoch: int,
     *,
@@ -178,11 +178,11 @@ def end_of(
 
     from_client: not by the coordinator itself, which fences with the next epoch.
     """
-    fencing = one.pending is TransactionStatus.PREPARE_EPOCH_FENCE
+    fencing = entry.pending is TransactionStatus.PREPARE_EPOCH_FENCE
     if version < 2:
-        ending = _by_epoch_equal(one, producer_id, epoch, committed, from_client, fencing)
+        ending = _by_epoch_equal(entry, producer_id, epoch, committed, from_client, fencing)
     else:
-        ending = _by_next_epoch(one, producer_id, epoch, committed, from_client, fencing)
+        ending = _by_next_epoch(entry, producer_id, epoch, committed, from_client, fencing)
     if ending is EndAction.DONE:
         return None
     if ending is EndAction.BUSY:
@@ -190,35 +190,35 @@ def end_of(
     if ending is EndAction.INVALID:
         raise OperationRefused(ErrorCode.INVALID_TXN_STATE)
     following = NO_ID
-    if version >= 2 and is_exhausted(one.facts.producer_epoch):
+    if version >= 2 and is_exhausted(entry.facts.producer_epoch):
         following = new_producer_id()
     if fencing and not committed:
-        one.pending = None
+        entry.pending = None
         if version < 2:
-            one.fence_at(epoch)
+            entry.fence_at(epoch)
     elif fencing:
         raise OperationRefused(ErrorCode.CONCURRENT_TRANSACTIONS)
-    return one.prepared(committed, version, following, now, empty=ending is EndAction.PREPARE_EMPTY)
+    return entry.prepared(committed, version, following, now, empty=ending is EndAction.PREPARE_EMPTY)
 
 
 def _by_epoch_equal(
-    one: TransactionalId, producer_id: int, epoch: int, committed: bool, from_client: bool, fencing: bool
+    entry: TransactionalId, producer_id: int, epoch: int, committed: bool, from_client: bool, fencing: bool
 ) -> EndAction:
-    facts = one.facts
+    facts = entry.facts
     if facts.producer_id != producer_id:
         raise OperationRefused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if (from_client and epoch != facts.producer_epoch) or epoch < facts.producer_epoch:
         raise OperationRefused(ErrorCode.PRODUCER_FENCED)
-    if one.pending is not None and not fencing:
+    if entry.pending is not None and not fencing:
         raise OperationRefused(ErrorCode.CONCURRENT_TRANSACTIONS)
     return ENDS[facts.status, committed]
 
 
 def _by_next_epoch(
-    one: TransactionalId, producer_id: int, epoch: int, committed: bool, from_client: bool, fencing: bool
+    entry: TransactionalId, producer_id: int, epoch: int, committed: bool, from_client: bool, fencing: bool
 ) -> EndAction:
-    facts = one.facts
-    if one.pending is not None and not fencing:
+    facts = entry.facts
+    if entry.pending is not None and not fencing:
         raise OperationRefused(ErrorCode.CONCURRENT_TRANSACTIONS)
     over = (
         not fencing

@@ -109,16 +109,16 @@ class TransactionalId:
                 epoch, last = facts.producer_epoch, facts.last_epoch
             else:
                 raise OperationRefused(ErrorCode.PRODUCER_FENCED)
-        return self._begun(timeout_ms, now, producer_epoch=epoch, last_epoch=last)
+        return self._next_begin(timeout_ms, now, producer_epoch=epoch, last_epoch=last)
 
     def next_producer(
         self, producer_id: int, timeout_ms: int, now: int, *, keep_last: bool
     ) -> TransactionFacts:
         """The epochs of its producer id are used up: it goes by another from now on."""
         last = self.facts.producer_epoch if keep_last else NO_EPOCH
-        return self._begun(timeout_ms, now, producer_id=producer_id, producer_epoch=0, last_epoch=last)
+        return self._next_begin(timeout_ms, now, producer_id=producer_id, producer_epoch=0, last_epoch=last)
 
-    def _begun(self, timeout_ms: int, now: int, **changes: int) -> TransactionFacts:
+    def _next_begin(self, timeout_ms: int, now: int, **changes: int) -> TransactionFacts:
         return self._change(
             TransactionStatus.EMPTY,
             timeout_ms=timeout_ms,
