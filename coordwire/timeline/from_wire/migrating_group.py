@@ -17,12 +17,11 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
 from coordwire.timeline.consumer_data import assignment_of, changed
 from coordwire.timeline.events import GroupConverted, TopicPartition
-from coordwire.timeline.from_wire.classic import ClassicGroup
+from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.classic_requests import joining_member, leavers
 from coordwire.timeline.from_wire.joining import Joining
 from coordwire.timeline.from_wire.member_death import KnownTimeouts, Sessions
-from coordwire.timeline.from_wire.modern import ModernGroup
-from coordwire.timeline.from_wire.modern_silence import FAR_NS, give_up_by_ns
+from coordwire.timeline.from_wire.modern_group import FAR_NS, ModernGroup, give_up_by_ns
 from coordwire.timeline.group import MOVED, Group
 from coordwire.timeline.members import Member, Owned
 from coordwire.timeline.places import Seen

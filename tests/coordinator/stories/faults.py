@@ -19,9 +19,9 @@ from unittest.mock import patch
 
 from coordwire.timeline import timeline
 from coordwire.timeline.events import Cause, GroupEvent, MemberJoined, MemberLeft, RebalanceEnded
-from coordwire.timeline.from_wire.classic import ClassicGroup
+from coordwire.timeline.from_wire.classic_group import ClassicGroup
 from coordwire.timeline.from_wire.migrating_group import ConsumerGroup
-from coordwire.timeline.from_wire.modern_silence import ModernSilence
+from coordwire.timeline.from_wire.modern_group import ModernGroup
 from coordwire.timeline.from_wire.reconciliation import Reconciliation
 from coordwire.timeline.group import Group
 from coordwire.timeline.rebalance import Why
@@ -149,19 +149,19 @@ def _unknown(*args: Any, **named: Any) -> Why:
 
 RULE_FAULTS: dict[str, tuple[object, str, Any]] = {
     "causes of JoinGroups are forgotten": (
-        sys.modules["coordwire.timeline.from_wire.classic_joins"], "of_join", _unknown,
+        sys.modules["coordwire.timeline.from_wire.classic_group"], "of_join", _unknown,
     ),
     "causes of first heartbeats are forgotten": (
-        sys.modules["coordwire.timeline.from_wire.modern"], "of_first_heartbeat", _unknown,
+        sys.modules["coordwire.timeline.from_wire.modern_group"], "of_first_heartbeat", _unknown,
     ),
     "a classic member that is unknown stays": (ClassicGroup, "_unknown", _nothing),
     "members that a generation doesn't list stay": (ClassicGroup, "_drop_missing", _nothing),
-    "sessions of KIP-848 never end": (ModernSilence, "over", _nothing),
+    "sessions of KIP-848 never end": (ModernGroup, "over", _nothing),
     "a move begins no session anew": (Group, "unavailable", _nothing),
     "timers are not replayed": (ClassicGroup, "_departures", lambda *args: {}),
     "a group that converts keeps who is out": (ClassicGroup, "over_by", _nothing),
     "a member that leaves isn't taken out": (ConsumerGroup, "_leaves", _nothing),
-    "a session that ends begins nothing": (ModernSilence, "departed", _nothing),
+    "a session that ends begins nothing": (ModernGroup, "departed", _nothing),
     "partitions without an owner don't count": (
         Reconciliation, "is_complete", property(lambda self: self.even_since is not None),
     ),
