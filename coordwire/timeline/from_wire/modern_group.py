@@ -87,10 +87,10 @@ class ModernGroup(Group):
 
     def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str], known: KnownTimeouts) -> None:
         super().__init__(group, kind, name_of)
-        self.members = Members(self._out)
+        self.members = Members(self.drop_member)
         self.timeout = SessionTimeout(group, kind, known)
         self.progress = Reconciliation(shared=kind == "share")
-        self._sessions = Sessions(self.members, self.quiet_ns)
+        self.sessions = Sessions(self.members, self.quiet_ns)
         self._risen: tuple[int, int] | None = None  # the epochs of a rise that nothing has explained yet
         self._merged: tuple[Why, Seen] | None = None  # the last that raised the epoch together with others
         self._raises = 0  # what raises the epoch, and no answer has shown yet
@@ -102,7 +102,7 @@ class ModernGroup(Group):
         self._unshown: list[tuple[Why, Seen]] = []  # what raises the epoch by one each, and no rise is for
         self._doubted: set[str] = set()  # silent members that were still in when their sessions seemed over
 
-    def _out(self, member_id: str) -> None:
+    def drop_member(self, member_id: str) -> None:
         self.progress.drop(member_id)
         self._doubted.discard(member_id)
 
@@ -125,7 +125,7 @@ class ModernGroup(Group):
         if len(self._unshown) < MOST_OWED:
             self._unshown.append((why, place))
 
-    def _raises_alone(self, why: Why, place: Seen) -> None:
+    def raise_alone(self, why: Why, place: Seen) -> None:
         """A static member that is back raises the epoch, as it subscribes to something else: what needed no
         new epoch is over."""
         rebalance = self.rebalance
@@ -294,7 +294,7 @@ class ModernGroup(Group):
 
     def watch(self, member: Member) -> None:
         """A member's session runs."""
-        self._sessions.watch(member)
+        self.sessions.watch(member)
 
     def expire(self, place: Seen, *, at_end: bool = False) -> None:
         """Members whose sessions must be over by now are out."""
@@ -303,7 +303,7 @@ class ModernGroup(Group):
 
     def over(self, place: Seen, *, at_end: bool = False) -> Member | None:
         """The member whose session was over first, of those that must be over by now."""
-        first = self._sessions.first()
+        first = self.sessions.first()
         most_ns = self.timeout.most_at_end_ns if at_end else self.timeout.most_ns
         return None if first is None or self.quiet(first, place) <= most_ns else first
 
@@ -504,7 +504,7 @@ class ModernGroup(Group):
 
     def _unexplained(self, member: Member, before: int, epoch: int, place: Seen, asked: Seen) -> None:
         """The epoch rose, and nothing was seen that raises it: a session may have ended."""
-        suspect = self._doubtful() or self._sessions.first()
+        suspect = self._doubtful() or self.sessions.first()
         silent = suspect is not None and (
             suspect.member_id in self._doubted or self.timeout.explains(self.quiet(suspect, asked))
         )
@@ -550,7 +550,7 @@ class ModernGroup(Group):
         """A heartbeat's answer with its request."""
         member_id = request.member_id or message.member_id or ""
         if message.error_code:
-            self._refused(message.error_code, member_id, place)
+            self.refuse_heartbeat(message.error_code, member_id, place)
             self.expire(place)
             return
         if request.member_epoch < JOIN:
@@ -616,7 +616,7 @@ class ModernGroup(Group):
                 self.inherits(member, static, asked)
             other = static is not None and member.topics != static.topics
             if other and static is not None and static.topics:
-                self._raises_alone(why, asked)
+                self.raise_alone(why, asked)
             rebalance = self.disturbed(why, asked)
             rebalance.join(member_id, asked.time_ns)
             another = rebalance.joined_ns is not None and rebalance.why.member_id != member_id
@@ -652,7 +652,7 @@ class ModernGroup(Group):
         self.remove(member_id, asked, "left")
         self.departed(Why("member_left", member_id), asked, place)
 
-    def _refused(self, error_code: int, member_id: str, place: Seen) -> None:
+    def refuse_heartbeat(self, error_code: int, member_id: str, place: Seen) -> None:
         member = self.members.get(member_id)
         if error_code in MOVED:
             self._expire_or_doubt(True, place)  # whether it moved before or afterwards isn't known
