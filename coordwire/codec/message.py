@@ -207,7 +207,7 @@ class Response(Message):
 class Request(Message, Generic[R]):
     """The base class of requests: `JoinGroupRequest` is a `Request[JoinGroupResponse]`.
 
-    Those with an api key: what the drafts and Kafka 0.7 answer, if they do, `coordwire.dialects` knows.
+    Those with an api key; those of other dialects may have no response.
     response_class: the class of the response.
     """
 

@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Mark, Reader
-from coordwire.draft_frames import Call, Dialect, Direction, DraftFrame, KnownBy, Side, other
+from coordwire.designs.dialects.frames import Call, Dialect, Direction, DraftFrame, KnownBy, Side, other
 from coordwire.errors import DecodeError, Deviation, EncodeError
 from coordwire.messages import find_message
 

@@ -1,7 +1,6 @@
 """The frames of dialects other than Kafka's: what a call is, and what a received frame holds.
 
-Strategy: the types only; `coordwire.dialects` knows which calls each dialect has and what their bytes are.
-They have a module of their own because both the dialects and the events of a connection refer to them.
+Strategy: the types only; `grammar` has the calls of each dialect and the bytes of their frames.
 """
 
 from __future__ import annotations

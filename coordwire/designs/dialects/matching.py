@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from coordwire.codec import Message
-from coordwire.dialects.grammar import Call, Dialect, Direction, DraftFrame, Grammar, Side, other
+from coordwire.designs.dialects.grammar import Call, Dialect, Direction, DraftFrame, Grammar, Side, other
 from coordwire.errors import DecodeError, Malformed, Truncated, UnknownApi
 
 _TYPE = struct.Struct(">h").unpack_from

@@ -16,8 +16,8 @@ from coordwire.capture.framing import Effort, FrameBody, part_of
 from coordwire.capture.model import TcpConnection
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
-from coordwire.dialects.grammar import Call, Dialect, Grammar, Side
-from coordwire.dialects.matching import Matching, PendingRequest, Reading
+from coordwire.designs.dialects.grammar import Call, Dialect, Grammar, Side
+from coordwire.designs.dialects.matching import Matching, PendingRequest, Reading
 from coordwire.errors import DecodeError
 from coordwire.frames import PREFIX
 from coordwire.limits import current

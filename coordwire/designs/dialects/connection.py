@@ -14,8 +14,8 @@ from coordwire.codec import Message
 from coordwire.connection.endpoint import Endpoint
 from coordwire.connection.events import Event, FrameRefused, RequestReceived, ResponseReceived, SentRequest
 from coordwire.connection.state import ConnectionState
-from coordwire.dialects.grammar import Call, Dialect, DraftFrame, Grammar, Side, other
-from coordwire.dialects.matching import Matching, PendingRequest
+from coordwire.designs.dialects.grammar import Call, Dialect, DraftFrame, Grammar, Side, other
+from coordwire.designs.dialects.matching import Matching, PendingRequest
 from coordwire.errors import EncodeError, Malformed, NotInVersion
 
 
