@@ -52,9 +52,9 @@ MODULES = (
     "coordwire.spark",
     "coordwire.spark.session",
     "coordwire.spark.replicas",
-    "coordwire.spark.pipeline",
     "coordwire.spark.audits",
     "coordwire.spark.payloads",
+    "coordwire.tables.pipeline",
 )
 """The public modules; messages have pages of their own in the protocol's reference."""
 
