@@ -9,10 +9,8 @@ Members that fail are found here too: a session that ends may begin a rebalance,
 
 from __future__ import annotations
 
-from coordwire.coordinator.classic.records import group_metadata
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.classic_member import ClassicMember
-from coordwire.coordinator.model.classic_states import GroupState
+from coordwire.coordinator.model.classic_group import ClassicGroupModel, ClassicMember, GroupState
+from coordwire.coordinator.records import classic_group_record
 from coordwire.coordinator.state import NOTHING, Result, State
 from coordwire.enums import ErrorCode
 from coordwire.messages import JoinGroupResponse, SyncGroupResponse
@@ -184,7 +182,7 @@ def _complete_join(state: State, group: ClassicGroupModel) -> Result:
     group.begin_generation(state.now)
     state.listener.generation_formed(state.now, group)
     if group.state is GroupState.EMPTY:
-        return Result([group_metadata(group, {})], replay=False)
+        return Result([classic_group_record(group, {})], replay=False)
     for member in group.members_in_order():
         group.answer_join(
             member,

@@ -1,32 +1,31 @@
-"""Patterns that members subscribe to: checked when they are new, resolved to topics after the heartbeat.
+"""Patterns that members subscribe to: validated when they are new, resolved to topics after the heartbeat.
 
-All patterns of a group are resolved together, so that they lead to one rebalance: when one is new, when
-topics were created, and after a while; never twice within 10 seconds. As Kafka's executor does, a resolution
-runs beside the state machine: it reads the topics as they were when it began, and only its end is an
-operation.
+Strategy: all patterns of a group are resolved together, so that they lead to one rebalance: when one is new,
+when topics were created, and after a while; never twice within 10 seconds. A resolution runs outside of the
+state machine, as in Kafka's executor: it reads the topics as they were when it began, and only its end is an
+operation. A pattern must match a topic's whole name.
 """
 
 from __future__ import annotations
 
 from enum import Enum
 
-from coordwire.coordinator.consumer.consumer_records import epoch_record, pattern_record, pattern_tombstone
 from coordwire.coordinator.consumer.sessions import find_consumer
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel, ResolvedPattern, Subscribers
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel, Subscribers
 from coordwire.coordinator.model.consumer_member import ConsumerMember
-from coordwire.coordinator.patterns import InvalidPattern, TopicPattern
+from coordwire.coordinator.model.patterns import Resolution, ResolvedPattern
+from coordwire.coordinator.records import epoch_record, pattern_record, pattern_tombstone
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import NOTHING, Result, State
-from coordwire.coordinator.topics_hash import group_hash
+from coordwire.coordinator.topics import group_hash
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
-from coordwire.patterns import PatternSelection
+from coordwire.patterns import InvalidPattern, RegularExpression
 
-__all__ = ["PatternChange", "Resolution", "resolution_is_due", "update_pattern"]
+__all__ = ["PatternChange", "end_resolution", "resolution_is_due", "update_pattern"]
+
 
 _MIN_INTERVAL_MS = 10_000
-_ALL = 1 << 62
-"""More work than any resolution is."""
 
 
 class PatternChange(Enum):
@@ -65,16 +64,17 @@ def update_pattern(
                 counts[regex] = counts.get(regex, 0) + by
         patterns = [regex for regex, count in counts.items() if count > 0]
         if resolution_is_due(state, group, len(patterns), is_new=is_new):
-            resolution = Resolution(state, group.group_id, patterns)
+            names, version = state.topics.names, state.topics_version
+            resolution = Resolution(group.group_id, patterns, names, version=version, now=state.now)
             state.resolutions[group.group_id] = resolution
             if not state.resolves_in_turns:
-                state.later.append(resolution.end)
+                state.later.append(lambda: end_resolution(state, resolution))
     return change
 
 
 def _validate(regex: str) -> None:
     try:
-        TopicPattern(regex)
+        RegularExpression(regex)
     except InvalidPattern as error:
         raise OperationRefused(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
@@ -99,44 +99,12 @@ def resolution_is_due(state: State, group: ConsumerGroupModel, patterns: int, *,
     )
 
 
-class Resolution:
-    """The patterns of a group on their way to topics; done: whether `end` has nothing left to compute."""
-
-    def __init__(self, state: State, group_id: str, patterns: list[str]) -> None:
-        self._state = state
-        self._group_id = group_id
-        self._patterns = iter(patterns)
-        self._names = state.topics.names
-        self._version = state.topics_version
-        self._started_at = state.now
-        self._resolved: dict[str, ResolvedPattern] = {}
-        self._regex = ""
-        self._selection: PatternSelection | None = None
-        self.done = False
-
-    def advance(self, amount: int) -> None:
-        """Do so much work: a character of a pattern or of a name each, or what a pattern makes of it. One
-        pattern's text and one character of a name are not divided."""
-        while amount > 0:
-            if self._selection is None:
-                regex = next(self._patterns, None)
-                if regex is None:
-                    self.done = True
-                    return
-                self._regex, self._selection = regex, PatternSelection(TopicPattern(regex), self._names)
-                amount -= len(regex)
-            amount -= self._selection.advance(amount)
-            if self._selection.done:
-                topics = tuple(sorted(self._selection.names))
-                self._resolved[self._regex] = ResolvedPattern(topics, self._version, self._started_at)
-                self._selection = None
-
-    def end(self) -> Result:
-        """The operation: the topics of the patterns are taken up; what is left to compute is computed."""
-        while not self.done:
-            self.advance(_ALL)
-        self._state.resolutions.pop(self._group_id, None)
-        return _take_up(self._state, self._group_id, self._resolved)
+def end_resolution(state: State, resolution: Resolution) -> Result:
+    """Complete a resolution, and take up the topics of the group's patterns."""
+    while not resolution.is_complete:
+        resolution.advance()
+    state.resolutions.pop(resolution.group_id, None)
+    return _take_up(state, resolution.group_id, resolution.resolved)
 
 
 def _take_up(state: State, group_id: str, resolved: dict[str, ResolvedPattern]) -> Result:

@@ -6,22 +6,27 @@
     shard.next_deadline(); shard.advance(now)  time is an input
     shard.load(records, coordinator_epoch=0)   the partition comes
 
-Rules: as Kafka's coordinator. An id has one change at a time: what comes meanwhile gets
+Rules: as Kafka's coordinator. An id has one change at a time: a request that comes meanwhile gets
 CONCURRENT_TRANSACTIONS. EndTxn is answered when the decision is durable; the markers come after that. Nothing
 that a client sends raises.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from coordwire.coordinator.config import TransactionConfig
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.transactions.beginning import PREPARED, begin_of, checked_producer, validate_begin
-from coordwire.coordinator.transactions.ending import end_of
-from coordwire.coordinator.transactions.transaction_config import TransactionConfig
-from coordwire.coordinator.transactions.transaction_effects import TransactionOutcome
-from coordwire.coordinator.transactions.transaction_log import Then, TransactionLog, nothing
-from coordwire.coordinator.transactions.transaction_records import replayed
+from coordwire.coordinator.transactions.decisions import (
+    PREPARED,
+    begin_of,
+    checked_producer,
+    end_of,
+    validate_begin,
+)
+from coordwire.coordinator.transactions.effects import TransactionEffect, TransactionOutcome
+from coordwire.coordinator.transactions.log import OnWritten, TransactionLog, ignore
+from coordwire.coordinator.transactions.records import replayed
 from coordwire.coordinator.transactions.transactional_id import (
     NO_TIMEOUT,
     Place,
@@ -34,7 +39,7 @@ from coordwire.logs import LogRecord
 __all__ = ["TransactionShard"]
 
 
-class TransactionShard(TransactionLog):
+class TransactionShard:
     """The coordinator of one partition; it has none until `load`.
 
     new_producer_id: gives an id that no producer has had; it may raise `OSError`.
@@ -43,33 +48,64 @@ class TransactionShard(TransactionLog):
     def __init__(
         self, *, new_producer_id: Callable[[], int], now: int = 0, config: TransactionConfig | None = None
     ) -> None:
-        super().__init__(config or TransactionConfig(), now)
+        self._config = config or TransactionConfig()
+        self._log = TransactionLog(self._config, now, self._abort)
         self._new_producer_id = new_producer_id
         self._error = ErrorCode.NOT_COORDINATOR
         self._tickets = 0
 
+    @property
+    def now(self) -> int:
+        """The time of the shard, in milliseconds."""
+        return self._log.now
+
+    @property
+    def ids(self) -> Mapping[str, TransactionalId]:
+        """The transactional ids by name: to look at, not to change."""
+        return self._log.ids
+
+    def effects(self) -> Iterator[TransactionEffect]:
+        """The effects, each once, in order."""
+        return self._log.effects()
+
     # --- the partition comes and goes ---
 
     def load(self, records: Iterable[LogRecord], *, coordinator_epoch: int = 0) -> None:
-        """Take the partition with all records of its log; what was prepared is completed.
+        """Take the partition with all records of its log; prepared transactions are completed.
 
         Raises `Malformed` for a record that makes no sense, and what `records` raises.
         """
-        self._clear()
-        self.ids = replayed(records)
-        self.coordinator_epoch = coordinator_epoch
+        self._log.clear()
+        ids = replayed(records)
         self._error = ErrorCode.NONE
-        for one in self.ids.values():
-            self._became(one)
-            if one.facts.status in PREPARED:
-                self._write_markers(one, one.completed(self.now))
+        self._log.load(ids, coordinator_epoch)
+        for entry in ids.values():
+            if entry.facts.status in PREPARED:
+                self._log.write_markers(entry, entry.completed(self.now))
 
     def unload(self) -> None:
-        """Give up the partition: what waits for its record gets NOT_COORDINATOR."""
-        writes = self._clear()
+        """Give up the partition: operations that wait for their records get NOT_COORDINATOR."""
+        callbacks = self._log.clear()
         self._error = ErrorCode.NOT_COORDINATOR
-        for write in writes:
-            write.then(int(self._error))
+        for on_written in callbacks:
+            on_written(int(self._error))
+
+    # --- the log ---
+
+    def appended(self, number: int) -> None:
+        """The append with this number is durable."""
+        self._log.appended(number)
+
+    def failed(self, number: int, error: int) -> None:
+        """The append with this number failed, with a broker's error code."""
+        self._log.failed(number, error)
+
+    def marked(self, number: int, errors: Mapping[Place, int]) -> None:
+        """Report the result of the markers with this number for each partition; 0 for a deleted one too.
+
+        A marker that failed is written again, until another coordinator or a newer epoch is in the way.
+        """
+        self._log.marked(number, errors)
 
     # --- operations ---
 
@@ -86,7 +122,7 @@ class TransactionShard(TransactionLog):
         ticket = self._ticket()
 
         def operation() -> None:
-            validate_begin(self.config, name, timeout_ms, two_phase=two_phase, keep_prepared=keep_prepared)
+            validate_begin(self._config, name, timeout_ms, two_phase=two_phase, keep_prepared=keep_prepared)
             self._init(ticket, name, timeout_ms, expected, two_phase)
 
         self._try(operation, lambda error: self._answer(ticket, error))
@@ -97,23 +133,22 @@ class TransactionShard(TransactionLog):
     ) -> None:
         self._check_loaded()
         timeout_ms = NO_TIMEOUT if two_phase else timeout_ms
-        one = self.ids.get(name)
-        if one is None:
-            fresh = TransactionFacts(
+        entry = self._log.ids.get(name)
+        if entry is None:
+            facts = TransactionFacts(
                 producer_id=self._producer_id(), timeout_ms=timeout_ms, update_time=self.now
             )
-            one = self.ids[name] = TransactionalId(name, fresh)
-            self._watch_expiration()
+            entry = self._log.add(name, facts)
         after = begin_of(
-            one, expected, timeout_ms=timeout_ms, new_producer_id=self._producer_id, now=self.now
+            entry, expected, timeout_ms=timeout_ms, new_producer_id=self._producer_id, now=self.now
         )
         if after is None:
             self._fence(
-                one, lambda error, *_: self._answer(ticket, error or ErrorCode.CONCURRENT_TRANSACTIONS)
+                entry, lambda error, *_: self._answer(ticket, error or ErrorCode.CONCURRENT_TRANSACTIONS)
             )
             return
-        self._append(
-            one,
+        self._log.append(
+            entry,
             after,
             lambda error: self._answer(
                 ticket,
@@ -126,22 +161,22 @@ class TransactionShard(TransactionLog):
     def add_partitions(
         self, name: str, producer_id: int, epoch: int, places: frozenset[Place], *, version: int = 0
     ) -> int:
-        """AddPartitionsToTxn, AddOffsetsToTxn: partitions are going to be written to in the transaction.
+        """AddPartitionsToTxn, AddOffsetsToTxn: the transaction is going to write to partitions.
 
         version: 2 if a partition's leader asks, for a producer that leaves that to it.
         """
         ticket = self._ticket()
 
         def operation() -> None:
-            one = self._found(name)
-            if one.pending is not None:
+            entry = self._find(name)
+            if entry.pending is not None:
                 raise OperationRefused(ErrorCode.CONCURRENT_TRANSACTIONS)
-            facts = checked_producer(one, producer_id, epoch)
+            facts = checked_producer(entry, producer_id, epoch)
             if facts.status is TransactionStatus.ONGOING and places <= facts.places:
                 self._answer(ticket, 0)
                 return
-            after = one.with_places(places, version, self.now)
-            self._append(one, after, lambda error: self._answer(ticket, error))
+            after = entry.with_places(places, version, self.now)
+            self._log.append(entry, after, lambda error: self._answer(ticket, error))
 
         self._try(operation, lambda error: self._answer(ticket, error))
         return ticket
@@ -151,41 +186,41 @@ class TransactionShard(TransactionLog):
         ticket = self._ticket()
 
         def operation() -> None:
-            known = checked_producer(self._found(name), producer_id, epoch).places
+            known = checked_producer(self._find(name), producer_id, epoch).places
             missing = int(ErrorCode.TRANSACTION_ABORTABLE)
-            found = {place: 0 if place in known else missing for place in places}
-            self._effects.append(TransactionOutcome(ticket=ticket, places=found))
+            errors = {place: 0 if place in known else missing for place in places}
+            self._log.answer(TransactionOutcome(ticket=ticket, places=errors))
 
         self._try(operation, lambda error: self._answer(ticket, error))
         return ticket
 
     def end(self, name: str, producer_id: int, epoch: int, *, committed: bool, version: int = 0) -> int:
-        """EndTxn. version: 2 if the producer takes an epoch a transaction."""
+        """EndTxn. version: 2 if each transaction of the producer has an epoch of its own."""
         ticket = self._ticket()
 
         def operation() -> None:
             self._end(
-                self._found(name),
+                self._find(name),
                 producer_id,
                 epoch,
                 committed,
                 True,
                 version,
-                lambda error, *who: self._answer(ticket, error, *who),
+                lambda error, *producer: self._answer(ticket, error, *producer),
             )
 
         self._try(operation, lambda error: self._answer(ticket, error))
         return ticket
 
     def facts(self, name: str) -> TransactionFacts:
-        """What is known of an id. Raises `OperationRefused`."""
+        """The facts of an id. Raises `OperationRefused`."""
         self._check_loaded()
         if not name:
             raise OperationRefused(ErrorCode.INVALID_REQUEST)
-        one = self.ids.get(name)
-        if one is None or one.facts.status is TransactionStatus.DEAD:
+        entry = self._log.ids.get(name)
+        if entry is None or entry.facts.status is TransactionStatus.DEAD:
             raise OperationRefused(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
-        return one.facts
+        return entry.facts
 
     # --- parts of operations ---
 
@@ -194,30 +229,30 @@ class TransactionShard(TransactionLog):
         return self._tickets
 
     def _answer(self, ticket: int, error: int, producer_id: int = -1, epoch: int = -1) -> None:
-        self._effects.append(
+        self._log.answer(
             TransactionOutcome(
                 ticket=ticket, error_code=int(error), producer_id=producer_id, producer_epoch=epoch
             )
         )
 
-    def _try(self, operation: Callable[[], None], refused: Then) -> None:
+    def _try(self, operation: Callable[[], None], on_refusal: OnWritten) -> None:
         try:
             operation()
         except OperationRefused as refusal:
-            refused(int(refusal.code))
+            on_refusal(int(refusal.code))
 
     def _check_loaded(self) -> None:
         if self._error:
             raise OperationRefused(self._error)
 
-    def _found(self, name: str) -> TransactionalId:
+    def _find(self, name: str) -> TransactionalId:
         if not name:
             raise OperationRefused(ErrorCode.INVALID_REQUEST)
         self._check_loaded()
-        one = self.ids.get(name)
-        if one is None:
+        entry = self._log.ids.get(name)
+        if entry is None:
             raise OperationRefused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-        return one
+        return entry
 
     def _producer_id(self) -> int:
         try:
@@ -225,30 +260,34 @@ class TransactionShard(TransactionLog):
         except OSError as error:
             raise OperationRefused(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from None
 
-    def _fence(self, one: TransactionalId, then: Callable[..., None]) -> None:
+    def _abort(self, entry: TransactionalId) -> None:
+        """Abort a transaction that has been open for too long."""
+        self._try(lambda: self._fence(entry, ignore), ignore)
+
+    def _fence(self, entry: TransactionalId, on_end: Callable[..., None]) -> None:
         """Abort the transaction, and shut its producer out."""
-        producer_id, epoch = one.facts.producer_id, one.fenced()
+        producer_id, epoch = entry.facts.producer_id, entry.fenced()
         try:
-            self._end(one, producer_id, epoch, False, False, self.config.version, then)
+            self._end(entry, producer_id, epoch, False, False, self._config.version, on_end)
         except OperationRefused:
-            if one.pending is TransactionStatus.PREPARE_EPOCH_FENCE:
-                one.pending = None
+            if entry.pending is TransactionStatus.PREPARE_EPOCH_FENCE:
+                entry.pending = None
             raise
 
     def _end(
         self,
-        one: TransactionalId,
+        entry: TransactionalId,
         producer_id: int,
         epoch: int,
         committed: bool,
         from_client: bool,
         version: int,
-        then: Callable[..., None],
+        on_end: Callable[..., None],
     ) -> None:
-        """then: gets an error, and the producer's id and epoch from now on."""
-        old_fence = version < 2 and one.pending is TransactionStatus.PREPARE_EPOCH_FENCE
+        """on_end: gets an error, and the producer's id and epoch from now on."""
+        old_fence = version < 2 and entry.pending is TransactionStatus.PREPARE_EPOCH_FENCE
         prepared = end_of(
-            one,
+            entry,
             producer_id,
             epoch,
             committed=committed,
@@ -258,40 +297,27 @@ class TransactionShard(TransactionLog):
             now=self.now,
         )
         if prepared is None:
-            facts = one.facts
-            then(0, *((facts.producer_id, facts.producer_epoch) if version >= 2 else ()))
+            facts = entry.facts
+            on_end(0, *((facts.producer_id, facts.producer_epoch) if version >= 2 else ()))
             return
 
-        def written(error: int) -> None:
+        def on_written(error: int) -> None:
             if error:
-                one.failed_fence = one.failed_fence or old_fence
-                then(error)
+                entry.failed_fence = entry.failed_fence or old_fence
+                on_end(error)
                 return
-            completed = one.completed(self.now)
-            then(0, *((completed.producer_id, completed.producer_epoch) if version >= 2 else ()))
-            self._write_markers(one, completed)
+            completed = entry.completed(self.now)
+            on_end(0, *((completed.producer_id, completed.producer_epoch) if version >= 2 else ()))
+            self._log.write_markers(entry, completed)
 
-        self._append(one, prepared, written)
+        self._log.append(entry, prepared, on_written)
 
     # --- time ---
 
     def next_deadline(self) -> int | None:
         """When `advance` has something to do next."""
-        return self._timers.next_deadline()
+        return self._log.next_deadline()
 
     def advance(self, now: int) -> None:
         """Time has come to this point; timers that are due run."""
-        while (due := self._timers.next_deadline()) is not None and due <= now:
-            self.now = max(self.now, due)
-            self._timers.pop()()
-        self.now = max(self.now, now)
-
-    def _time_over(self, one: TransactionalId) -> None:
-        if one.facts.status is not TransactionStatus.ONGOING:
-            return
-        interval = self.config.abort_interval_ms
-        self._timers.set(
-            ("timeout", one.name), self._tick(self.now + 1, interval), lambda: self._time_over(one)
-        )
-        if one.pending is None:
-            self._try(lambda: self._fence(one, nothing), nothing)
+        self._log.advance(now)

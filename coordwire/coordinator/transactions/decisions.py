@@ -1,7 +1,9 @@
-"""How a transaction ends: which EndTxn is taken, by the id's status and the producer's epoch.
+"""How InitProducerId and EndTxn are decided, by the id's status and the producer's epoch.
 
-Two rules: that of KIP-98, where the epoch stays, and that of KIP-890, where each transaction has an epoch of
-its own, so that a retry is known by the epoch before. Those are not mixed: the client's version decides.
+InitProducerId gives the next epoch, or another producer id where the epochs are used up; a producer that is
+in a transaction is fenced first. EndTxn follows one of two rules, by the client's version: KIP-98, where the
+epoch stays, or KIP-890, where each transaction has an epoch of its own, so that the previous epoch marks a
+retry.
 """
 
 from __future__ import annotations
@@ -9,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
+from coordwire.coordinator.config import TransactionConfig
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.transactions.transactional_id import (
     HIGHEST_EPOCH,
+    NO_EPOCH,
     NO_ID,
     TransactionalId,
     TransactionFacts,
@@ -19,7 +23,92 @@ from coordwire.coordinator.transactions.transactional_id import (
 )
 from coordwire.enums import ErrorCode, TransactionStatus
 
-__all__ = ["ENDS", "ENDS_WITH_EPOCHS", "EndAction", "end_of"]
+__all__ = [
+    "ENDS",
+    "ENDS_WITH_EPOCHS",
+    "IDLE",
+    "PREPARED",
+    "EndAction",
+    "begin_of",
+    "checked_producer",
+    "end_of",
+    "validate_begin",
+]
+
+
+# --- InitProducerId ---
+
+PREPARED = (TransactionStatus.PREPARE_COMMIT, TransactionStatus.PREPARE_ABORT)
+IDLE = (TransactionStatus.EMPTY, TransactionStatus.COMPLETE_COMMIT, TransactionStatus.COMPLETE_ABORT)
+
+
+def validate_begin(
+    config: TransactionConfig, name: str, timeout_ms: int, *, two_phase: bool, keep_prepared: bool
+) -> None:
+    """Refuse what is wrong whatever is known of the id."""
+    if not name:
+        raise OperationRefused(ErrorCode.INVALID_REQUEST)
+    if two_phase and not config.two_phase_commit:
+        raise OperationRefused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if keep_prepared:  # Kafka 4.3 knows the field and does nothing with it
+        raise OperationRefused(ErrorCode.UNSUPPORTED_VERSION)
+    if timeout_ms <= 0 or (timeout_ms > config.max_timeout_ms and not two_phase):
+        raise OperationRefused(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+
+
+def begin_of(
+    one: TransactionalId,
+    expected: tuple[int, int] | None,
+    *,
+    timeout_ms: int,
+    new_producer_id: Callable[[], int],
+    now: int,
+) -> TransactionFacts | None:
+    """The id with its next producer; None where the one before is in a transaction, and is to be fenced.
+
+    expected: the id and the epoch that the producer has had.
+    """
+    if one.pending is not None:
+        raise OperationRefused(ErrorCode.CONCURRENT_TRANSACTIONS)
+    facts = one.facts
+    if expected is not None and not _may_be(facts, *expected):
+        raise OperationRefused(ErrorCode.PRODUCER_FENCED)
+    if facts.status in PREPARED:
+        raise OperationRefused(ErrorCode.CONCURRENT_TRANSACTIONS)
+    if facts.status is TransactionStatus.ONGOING:
+        return None
+    if facts.status not in IDLE:
+        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+    epoch = None if expected is None else expected[1]
+    if is_exhausted(facts.producer_epoch) and epoch in (None, facts.producer_epoch):
+        return one.next_producer(new_producer_id(), timeout_ms, now, keep_last=expected is not None)
+    if is_exhausted(facts.producer_epoch):  # Kafka has no epoch to give either
+        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return one.next_epoch(timeout_ms, epoch, now)
+
+
+def checked_producer(one: TransactionalId, producer_id: int, epoch: int) -> TransactionFacts:
+    """What is known of an id that a request is about; refuses another producer, and one that is too late."""
+    facts = one.facts
+    if facts.producer_id != producer_id:
+        raise OperationRefused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if facts.producer_epoch != epoch:
+        raise OperationRefused(ErrorCode.PRODUCER_FENCED)
+    if facts.status in PREPARED:
+        raise OperationRefused(ErrorCode.CONCURRENT_TRANSACTIONS)
+    return facts
+
+
+def _may_be(facts: TransactionFacts, producer_id: int, epoch: int) -> bool:
+    """Whether a producer that goes by this id and epoch may go on."""
+    return (
+        facts.producer_epoch == NO_EPOCH
+        or producer_id == facts.producer_id
+        or (producer_id == facts.previous_producer_id and is_exhausted(epoch))
+    )
+
+
+# --- EndTxn ---
 
 
 class EndAction(Enum):

@@ -1,19 +1,77 @@
-"""Offsets of transactions that have not ended: no answer has them, and they hold back what depends on them.
+"""Offsets of groups: committed ones, and pending ones of transactions that have not ended.
 
-    producers:  by producer id, the offsets that its commit would store
-    open:       by group, topic and partition, the producers that have one there
-
+No answer has a pending offset, and a pending offset holds back what depends on it.
 Rules: both are under the shard's snapshots. A tombstone of a partition's offset removes the pending ones too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
 
-from coordwire.coordinator.model.committed_offsets import CommittedOffset, OffsetStore
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
+from coordwire.coordinator.topics import NO_TOPIC_ID
 
-__all__ = ["PendingOffsets"]
+__all__ = ["NO_EXPIRY", "CommittedOffset", "GroupOffsets", "OffsetStore", "PendingOffsets"]
+
+
+# --- committed offsets ---
+
+NO_EXPIRY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffset:
+    """An offset as it was committed.
+
+    leader_epoch: of the last record consumed, -1 where unknown. expires_at: where the commit itself said so
+    (OffsetCommit 2 to 4), else -1. topic_id: `NO_TOPIC_ID` where it was not known. log_offset: of its record.
+    """
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    committed_at: int
+    expires_at: int = NO_EXPIRY
+    topic_id: UUID = NO_TOPIC_ID
+    log_offset: int = -1
+
+    def expired(self, now: int, since: int, retention_ms: int) -> bool:
+        """since: what the retention counts from."""
+        return now >= self.expires_at if self.expires_at != NO_EXPIRY else now - since >= retention_ms
+
+
+GroupOffsets = SnapshotDict[tuple[str, int], CommittedOffset]
+"""A group's offsets by topic and partition."""
+
+
+class OffsetStore:
+    """All groups' offsets; a group without any is not in it."""
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        self._snapshots = snapshots
+        self.groups: SnapshotDict[str, GroupOffsets] = SnapshotDict(snapshots)
+
+    def find(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+        offsets = self.groups.get(group_id)
+        return None if offsets is None else offsets.get((topic, partition))
+
+    def put(self, group_id: str, topic: str, partition: int, offset: CommittedOffset) -> None:
+        offsets = self.groups.get(group_id)
+        if offsets is None:
+            offsets = self.groups[group_id] = SnapshotDict(self._snapshots)
+        offsets[topic, partition] = offset
+
+    def remove(self, group_id: str, topic: str, partition: int) -> None:
+        offsets = self.groups.get(group_id)
+        if offsets is not None:
+            offsets.pop((topic, partition))
+            if not offsets:
+                self.groups.pop(group_id)
+
+
+# --- pending offsets ---
 
 Partition = tuple[str, int]
 

@@ -1,26 +1,22 @@
-"""Requests of the classic protocol go to a classic or a consumer group, whichever the id means.
+"""Requests of the classic protocol, passed to the code for the group's type: classic or consumer.
 
-An empty group changes its type with its next member: here from consumer to classic; the other way, and the
-conversion of groups that have members, is in `consumer`.
+An empty consumer group becomes classic with its next classic member, here; `consumer` has the other
+direction, and the conversion of groups that have members.
 """
 
 from __future__ import annotations
 
-from coordwire.coordinator.classic.heartbeat import heartbeat
-from coordwire.coordinator.classic.join import join
-from coordwire.coordinator.classic.leave import leave
-from coordwire.coordinator.classic.sync import sync
+from coordwire.coordinator.classic.requests import heartbeat, join, leave, sync
 from coordwire.coordinator.consumer.classic_members import (
     heartbeat_classic,
     join_classic,
     leave_classic,
     sync_classic,
 )
-from coordwire.coordinator.consumer.consumer_records import group_tombstones
 from coordwire.coordinator.consumer.sessions import find_consumer
-from coordwire.coordinator.effects import RequestContext
+from coordwire.coordinator.effects import Reply, RequestContext
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.reply import Reply
+from coordwire.coordinator.records import consumer_tombstones
 from coordwire.coordinator.state import NOTHING, Outcome, Result, State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
@@ -43,7 +39,7 @@ def join_group(
     if group is not None:
         if not group.is_empty:
             return join_classic(state, group, request, version, context, reply)
-        before = group_tombstones(group)
+        before = consumer_tombstones(group)
         state.groups.pop(request.group_id)
     return join(state, request, version, context, reply, before)
 

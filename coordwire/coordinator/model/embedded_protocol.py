@@ -1,7 +1,8 @@
-"""What classic consumers put into JoinGroup and get from SyncGroup, as a coordinator reads and writes it.
+"""The bytes of classic consumers in JoinGroup and SyncGroup, as a coordinator reads and writes them.
 
-A consumer group needs more of a subscription than a classic one: the rack, and the partitions owned. A
-version that is newer than 3 is read as 3, whose fields it begins with.
+A consumer group reads the rack and the owned partitions of a subscription too; a version newer than 3 is read
+as 3, whose fields it begins with. A classic group reads the topics only, from the fields of version 0, which
+come first in every version: int16 version, an array of strings, nullable bytes. All lengths are fixed.
 """
 
 from __future__ import annotations
@@ -29,8 +30,12 @@ __all__ = [
     "read_assignment",
     "read_named_assignment",
     "read_subscription",
+    "subscribed_topics",
     "written_assignment",
 ]
+
+
+# --- for consumer groups ---
 
 _NEWEST = 3
 _OWNED, _GENERATION, _RACK = 1, 2, 3
@@ -169,3 +174,44 @@ def written_assignment(target: Mapping[UUID, Iterable[int]], image: TopicsImage,
         parts.append(struct.pack(f">i{len(partitions)}i", len(partitions), *partitions))
     parts.append(struct.pack(">i", -1))
     return b"".join(parts)
+
+
+# --- for classic groups ---
+
+_VERSION_BYTES = 2
+
+
+def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
+    """All topics of all members; None if one member's metadata ends early.
+
+    Raises `OperationRefused` where Apache Kafka fails too: for a length that no subscription can have. The
+    first member whose metadata can't be read decides.
+    """
+    found: set[str] = set()
+    for data in metadata:
+        try:
+            found.update(_topics(data))
+        except struct.error:
+            return None
+    return frozenset(found)
+
+
+def _topics(data: bytes) -> list[str]:
+    if len(data) < _VERSION_BYTES:
+        raise struct.error
+    (count,) = struct.unpack_from(">i", data, _VERSION_BYTES)
+    position = _VERSION_BYTES + 4
+    if not 0 <= count <= len(data) - position:
+        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+    found = []
+    for _ in range(count):
+        (size,) = struct.unpack_from(">h", data, position)
+        position += 2
+        if not 0 <= size <= len(data) - position:
+            raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+        found.append(data[position : position + size].decode("utf-8", "replace"))
+        position += size
+    (size,) = struct.unpack_from(">i", data, position)
+    if size > len(data) - position - 4:
+        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return found

@@ -11,20 +11,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
-from coordwire.coordinator.client_ids import client_id_of
-from coordwire.coordinator.consumer.joining_members import (
+from coordwire.coordinator.consumer import sessions
+from coordwire.coordinator.consumer.members import (
     find_member,
     find_static_member,
     joining_static_member,
+    record_member,
     refuse_if_full,
     validate_epoch,
 )
-from coordwire.coordinator.consumer.leaving import SESSIONS, leave_consumer_group
-from coordwire.coordinator.consumer.regexes import PatternChange, resolution_is_due, update_pattern
-from coordwire.coordinator.consumer.target import update_target
-from coordwire.coordinator.consumer.updating import reconcile, record_member, refresh_epoch
+from coordwire.coordinator.consumer.patterns import PatternChange, resolution_is_due, update_pattern
+from coordwire.coordinator.consumer.reconciliation import reconcile
+from coordwire.coordinator.consumer.sessions import leave_consumer_group
+from coordwire.coordinator.consumer.target import refresh_epoch, update_target
 from coordwire.coordinator.consumer.upgrade import find_or_make_consumer_group
-from coordwire.coordinator.effects import RequestContext
+from coordwire.coordinator.effects import RequestContext, client_id_of
 from coordwire.coordinator.hash_order import MIN_CAPACITY, in_hash_order
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import LEFT, LEFT_FOR_NOW, ConsumerMember
@@ -39,6 +40,7 @@ from coordwire.messages.consumer_group_heartbeat import (
 )
 
 __all__ = ["consumer_group_heartbeat", "new_member_id", "validate_heartbeat"]
+
 
 _NO_TIMEOUT = -1
 _ID_FROM_CLIENT = 1
@@ -127,7 +129,7 @@ def consumer_group_heartbeat(
     ):
         new = _taken_further(state, group, old, new, request, records)
     config = state.config.of_consumer_group(group_id)
-    SESSIONS.keep_alive(state, group_id, member_id, config.session_timeout_ms)
+    sessions.keep_alive(state, group_id, member_id, config.session_timeout_ms)
     response = ConsumerGroupHeartbeatResponse(
         member_id=new.member_id, member_epoch=new.epoch, heartbeat_interval_ms=config.heartbeat_interval_ms
     )

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from coordwire.coordinator.listener import Because
+from coordwire.coordinator.listener import AppendCause
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.committed_offsets import CommittedOffset, offset_record
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
-from coordwire.coordinator.offsets.answered_topics import AnsweredTopics
+from coordwire.coordinator.model.offsets import CommittedOffset
 from coordwire.coordinator.offsets.commit import too_large, validate_classic_commit
-from coordwire.coordinator.offsets.member_epochs import validate_consumer_commit, validate_older_epoch
+from coordwire.coordinator.offsets.response_topics import AnsweredTopics
+from coordwire.coordinator.offsets.validation import validate_consumer_commit, validate_older_epoch
+from coordwire.coordinator.records import offset_record
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import GroupModel, Result, State
 from coordwire.coordinator.topics import TopicImage
@@ -30,6 +31,7 @@ from coordwire.messages.txn_offset_commit import (
 )
 
 __all__ = ["commit_transactional", "refused_transactional", "resolve_transactional"]
+
 
 _TOPIC_IDS = 6
 _KNOWS_LOADING = 2
@@ -122,13 +124,13 @@ def commit_transactional(
             answered.partitions.append(
                 TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
             )
-    because = Because(
+    cause = AppendCause(
         member_id=request.member_id or None, generation=request.generation_id_or_member_epoch,
         transactional_id=request.transactional_id,
     )  # fmt: skip
     response = TxnOffsetCommitResponse(topics=unknown.merged(found))
     producer = request.producer_id, request.producer_epoch
-    return Result(records, response, producer=producer, because=because)
+    return Result(records, response, producer=producer, cause=cause)
 
 
 def _validate_partition(

@@ -1,7 +1,8 @@
-"""Who may commit and fetch in a consumer group: its members, in their epochs (KIP-848).
+"""Who may commit and fetch offsets.
 
-A commit of an older epoch counts while the member has the partition since then, or longer (KIP-1251). A
-member of the classic protocol reads ILLEGAL_GENERATION where others read STALE_MEMBER_EPOCH.
+In a consumer group its members may, in their epochs (KIP-848). A commit of an older epoch counts while the
+member has owned the partition since that epoch or longer (KIP-1251). A member of the classic protocol gets
+ILLEGAL_GENERATION where others get STALE_MEMBER_EPOCH.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode
 
 __all__ = ["validate_consumer_commit", "validate_consumer_fetch", "validate_older_epoch"]
+
 
 _KNOWS_STALE_EPOCHS = 9
 """The first version of OffsetCommit that KIP-848's members may use."""

@@ -9,15 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from coordwire.coordinator.consumer.consumer_records import (
-    member_record,
-    member_tombstones,
-    owned_record,
-    target_record,
-)
-from coordwire.coordinator.consumer.next_assignment import Reported
+from coordwire.coordinator.model.assignment import Reported
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import LEFT_FOR_NOW, ConsumerMember
+from coordwire.coordinator.records import member_record, member_tombstones, owned_record, target_record
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import State
 from coordwire.enums import ErrorCode
@@ -27,6 +22,7 @@ __all__ = [
     "find_member",
     "find_static_member",
     "joining_static_member",
+    "record_member",
     "refuse_if_full",
     "validate_epoch",
 ]
@@ -120,3 +116,13 @@ def _is_part(reported: Reported, member: ConsumerMember) -> bool:
         and all(partition in member.owned.get(topic.topic_id, nothing) for partition in topic.partitions)
         for topic in reported
     )
+
+
+def record_member(
+    group: ConsumerGroupModel, old: ConsumerMember, new: ConsumerMember, records: list[LogRecord]
+) -> bool:
+    """Keep what a member says of itself; whether it names other topics."""
+    if new is old or new == old:
+        return False
+    records.append(member_record(group.group_id, new))
+    return new.topics != old.topics

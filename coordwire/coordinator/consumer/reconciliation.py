@@ -1,11 +1,11 @@
-"""A member comes to its target (KIP-848): it gives up first, then takes what is free.
+"""The steps of a member towards its target (KIP-848): it gives up partitions first, then takes free ones.
 
-    STABLE                  it has what it shall have, as of its epoch
-    UNREVOKED_PARTITIONS    it shall give up partitions, and stays in its epoch until it reports them no more
-    UNRELEASED_PARTITIONS   it is in the target's epoch, and waits for partitions that others have
+    STABLE                  the member has its target's partitions, as of its epoch
+    UNREVOKED_PARTITIONS    it has to give up partitions, and stays in its epoch while it still reports them
+    UNRELEASED_PARTITIONS   it is in the target's epoch, and waits for partitions that other members have
 
-Rules: a partition is taken only when no member has it; what the member is about to give up counts as its own.
-A heartbeat without a list of partitions proves nothing, so it releases nothing.
+Rules: a partition is taken only when no member has it; a partition that the member itself is about to give up
+counts as its own. A heartbeat without a list of partitions proves nothing, so it releases nothing.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from uuid import UUID
 
-from coordwire.coordinator.consumer.subscriptions import subscribed_ids, subscribed_names
-from coordwire.coordinator.consumer.target import TargetOfMember
+from coordwire.coordinator.consumer import sessions
+from coordwire.coordinator.consumer.target import TargetOfMember, subscribed_ids, subscribed_names
 from coordwire.coordinator.hash_order import (
     capacity_for,
     copied_capacity,
@@ -23,18 +23,46 @@ from coordwire.coordinator.hash_order import (
     partitions_in_order,
     topics_in_order,
 )
-from coordwire.coordinator.model.assignment import NOTHING_OWNED, Owned, TopicPartitions
+from coordwire.coordinator.model.assignment import NOTHING_OWNED, Owned, Reported
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import ConsumerMember
-from coordwire.coordinator.model.consumer_states import MemberState
+from coordwire.coordinator.model.consumer_member import ConsumerMember, MemberState
+from coordwire.coordinator.records import (
+    owned_record,
+)
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import State
 from coordwire.enums import ErrorCode
+from coordwire.logs import LogRecord
 
-__all__ = ["Reported", "reconciled"]
+__all__ = ["reconcile"]
 
-Reported = Iterable[TopicPartitions] | None
-"""The partitions that a member says it owns; None where it does not say."""
+
+def reconcile(
+    state: State,
+    group: ConsumerGroupModel,
+    member: ConsumerMember,
+    target: TargetOfMember,
+    reported: Reported,
+    records: list[LogRecord],
+    *,
+    subscription_changed: bool,
+) -> ConsumerMember:
+    """The member's next step towards its target, with its record and its timer."""
+    if not subscription_changed and member.is_reconciled_to(target.epoch):
+        return member
+    found = reconciled(state, group, member, target, reported, subscription_changed=subscription_changed)
+    if found is member or found == member:
+        return found
+    records.append(owned_record(group.group_id, found))
+    if found.classic is None:
+        if found.state is MemberState.UNREVOKED_PARTITIONS:
+            sessions.limit_revocation(state, group.group_id, found)
+        else:
+            sessions.unlimit_revocation(state, group.group_id, found.member_id)
+    return found
+
+
+# --- steps ---
 
 _NONE: Mapping[int, int] = {}
 
