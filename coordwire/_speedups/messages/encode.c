@@ -68,7 +68,7 @@ static int write_marker(Writer *writer, uint8_t marker)
     return wrote(writer, at + 1);
 }
 
-/* Null, where it may stand; in a tagged field a struct's marker is another number. */
+/* Null, where it is allowed; in a tagged field a struct's marker is another number. */
 static int write_null(Writer *writer, const Op *op, uint8_t null_marker)
 {
     if (!(op->flags & NULLABLE) || op->flags & BARE)
