@@ -1,7 +1,7 @@
 """A folder that grows, as a stream: `spark.readStream.format("kafka-segment")` and the other sources.
 
-Strategy: `stream_offsets` decides which files are new and keeps that in the offset; here its decisions are turned
-into what the workers read, as in a batch job. Rules: nothing is kept but the offset, which Spark does; files
+Strategy: `stream_offsets` decides which files are new and keeps that in the offset; here its decisions
+become what the workers read, as in a batch job. Rules: nothing is kept but the offset, which Spark does; files
 are put there whole, by moving them in, whatever their times; segments may grow. Under `availableNow` what is
 there at the start is read, then the query ends; `maxFilesPerTrigger` bounds a micro-batch. Before PySpark
 4.2 Spark asks for the latest offset alone: `maxFilesPerTrigger` is refused, and `availableNow` is one batch.
