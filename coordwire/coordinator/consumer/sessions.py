@@ -141,7 +141,7 @@ def leave_consumer_group(
 
 
 def _leave_for_now(group: ConsumerGroupModel, member: ConsumerMember) -> Result:
-    # Whoever comes back has the partitions from its first epoch on.
+    # A member that comes back has the partitions from its first epoch on.
     owned: Mapping[object, object] = {
         topic: dict.fromkeys(partitions, 0) for topic, partitions in member.owned.items()
     }

@@ -8,7 +8,6 @@ classic_group.py    a classic group; classic_requests.py: what its members' requ
                     JoinGroups that wait; classic_timers.py: the coordinator's timers, replayed
 modern_group.py     a group whose coordinator assigns; reconciliation.py: how far the members are
 migrating_group.py  a consumer group that may have classic members too
-draft_groups.py     a group of the coordinator drafts
 member_death.py     which members are out without a word; connection_ends.py: how their connections ended
 rebalance_cost.py   what waited while partitions had no consumer
 commits.py          commits and transactions
