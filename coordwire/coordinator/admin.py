@@ -71,7 +71,7 @@ def _classic_member(member: ClassicMember, stable: ClassicGroupModel | None) -> 
 
 
 def list_groups(state: State, request: ListGroupsRequest) -> ListGroupsResponse:
-    """Groups in one of the states and of one of the types, both in any case; all where none is given."""
+    """List groups in one of the states and of one of the types, in upper or lower case; without any, all."""
     states = {name.lower().strip() for name in request.states_filter}
     types = {name.lower() for name in request.types_filter}
     response = ListGroupsResponse()
@@ -90,7 +90,7 @@ def list_groups(state: State, request: ListGroupsRequest) -> ListGroupsResponse:
 
 
 def delete_groups(state: State, group_ids: list[str]) -> Result:
-    """Delete groups that are empty, with their offsets."""
+    """Delete empty groups with their offsets."""
     response = DeleteGroupsResponse()
     records: list[LogRecord] = []
     for group_id in dict.fromkeys(group_ids):
@@ -114,7 +114,7 @@ def delete_groups(state: State, group_ids: list[str]) -> Result:
 
 
 def describe_consumer_group(state: State, group_id: str) -> DescribedConsumerGroup:
-    """As of the last durable write."""
+    """Describe a group as of the last durable write."""
     group = state.groups.committed(group_id)
     if not isinstance(group, ConsumerGroupModel):
         missing = f"Group {group_id} not found."
@@ -166,7 +166,7 @@ def _consumer_member(image: TopicsImage, group: ConsumerGroupModel, member: Cons
 
 
 def _assignment(image: TopicsImage, topics: Mapping[UUID, Iterable[int]]) -> Assignment:
-    """Topics that are gone are left out."""
+    """The topics that still exist."""
     assigned = []
     for topic_id, partitions in topics.items():
         topic = image.find_id(topic_id)

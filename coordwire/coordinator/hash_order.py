@@ -97,7 +97,7 @@ def topics_in_order(topics: Mapping[UUID, V], capacity: int) -> dict[UUID, V]:
 
 
 def in_timeline_order(keys: Iterable[str], peak: int) -> list[str]:
-    """The order of Kafka's TimelineHashMap, whose size peaked at this: timers are set in it on loading.
+    """Keys in the order of Kafka's TimelineHashMap with this peak size, in which loading sets timers.
 
     Keys of one slot come last in, first out.
     """
@@ -115,7 +115,7 @@ _INT32 = (1 << 32) - 1
 
 
 def _sorted(keys: list[str], places: list[int]) -> list[str]:
-    """Keys in the order of their places; without a call of Python for each."""
+    """Keys in the order of their places, without a Python call for each."""
     return list(map(keys.__getitem__, sorted(range(len(keys)), key=places.__getitem__)))
 
 
@@ -131,7 +131,7 @@ def java_hash(text: str) -> int:
 
 
 def _spread(hashed: int) -> int:
-    """Java's HashMap takes the lower bits, so it mixes the higher ones into them."""
+    """Mix the higher bits into the lower ones, which Java's HashMap takes."""
     return hashed ^ hashed >> 16
 
 

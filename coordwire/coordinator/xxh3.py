@@ -1,7 +1,7 @@
 """XXH3, 64 bits, without a seed: the hash by which a coordinator notices that topics changed (KIP-1101).
 
-Strategy: as its specification has it: short inputs by length, long ones in stripes of 64 bytes over eight
-accumulators. Only the metadata hash needs it, a few hundred bytes at a time, so plain integers do.
+Strategy: as specified: short inputs by length, long ones in stripes of 64 bytes over eight accumulators.
+Only the metadata hash needs it, a few hundred bytes at a time, so plain integers are fast enough.
 """
 
 from __future__ import annotations

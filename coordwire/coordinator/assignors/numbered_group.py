@@ -66,10 +66,10 @@ class NumberedGroup:
         self.subscribers = self._subscribers(of_kind)
 
     def numbers(self, topics: Collection[UUID]) -> list[int]:
-        """Topics' numbers; -1 for one that is not there."""
+        """The numbers of topics; -1 for a topic without one."""
         try:
             return list(map(self._by_identity.__getitem__, map(id, topics)))
-        except KeyError:  # an id that is another object
+        except KeyError:  # an equal id that is another object
             return [self._by_value.get(topic.int, _NONE) for topic in topics]
 
     def buckets(self, capacity: int) -> list[int]:
@@ -80,7 +80,7 @@ class NumberedGroup:
         return buckets
 
     def _number(self, subscriptions: list[Sequence[UUID]]) -> None:
-        """Number the topics, and note which kinds subscribe to each."""
+        """Number the topics, and list the kinds that subscribe to each."""
         self._by_identity = {id(topic): number for number, topic in enumerate(self.topics)}
         self._by_value = {topic.int: number for number, topic in enumerate(self.topics)}
         self._kinds_of: list[list[int]] = [[] for _ in self.topics]
@@ -105,12 +105,12 @@ class NumberedGroup:
 
 
 class NumberedTarget:
-    """retained: of the member's target, partitions by topic, without what it no longer subscribes to."""
+    """A member's new target. retained: partitions of its last target by topic, of topics it subscribes to."""
 
     __slots__ = ("_added", "_capacity", "_count", "_limit", "_peaks", "_retained", "_singles", "_sizes")
 
     def __init__(self, size: int, retained: dict[int, Collection[int]]) -> None:
-        """size: of the whole target that the member had."""
+        """size: of the member's whole last target."""
         self._retained = retained
         self._count = len(retained)
         self._sizes: dict[int, int] = {}
@@ -138,13 +138,13 @@ class NumberedTarget:
             partitions[partition] = None
 
     def add_all(self, pairs: list[tuple[int, int]]) -> None:
-        """Topics and partitions, one after the other."""
+        """Add partitions, given as pairs with their topics."""
         new = dict(pairs)
         if self._added or not new.keys().isdisjoint(self._retained):
             for topic, partition in pairs:
                 self.add(topic, partition)
             return
-        # Each topic is new: what `add` makes of them, at once.
+        # Each topic is new: the same as `add` for each, at once.
         self._count += len(new)
         most = self._count
         if len(new) == len(pairs):
@@ -158,7 +158,7 @@ class NumberedTarget:
             self._limit = self._capacity * 3 // 4
 
     def _group(self, pairs: list[tuple[int, int]]) -> bool:
-        """Add partitions, several of a topic among them; gives whether the last one's topic is new."""
+        """Add partitions, several of a topic among them; whether the last one's topic is new."""
         added = self._added
         partitions: int | dict[int, None] | None = None
         for topic, partition in pairs:

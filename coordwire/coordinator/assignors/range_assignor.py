@@ -23,7 +23,7 @@ def range_targets(spec: GroupSpec) -> Mapping[str, Target]:
 
 
 def _equal_targets(spec: GroupSpec, members: list[str]) -> Mapping[str, Target]:
-    """All have the first one's topics."""
+    """The targets of members that all have the first member's topics."""
     targets: dict[str, dict[UUID, tuple[int, ...]]] = {member_id: {} for member_id in members}
     topics = spec.members[members[0]].topics if members else ()
     for topic in topics:
@@ -63,7 +63,7 @@ def _mixed_targets(spec: GroupSpec, members: list[str]) -> Mapping[str, Target]:
 
 
 def _capacity(size: int, expected: int) -> int:
-    """Of a table with this many topics that was made for as many as were expected."""
+    """The capacity of a table of this size, which was made for an expected size."""
     return capacity_for(size, initial_capacity(int(expected / 0.75) + 1))
 
 
@@ -74,7 +74,7 @@ def _rank(spec: GroupSpec, member_id: str) -> tuple[bool, bytes]:
 
 
 def _shares(partitions: int, members: int) -> Iterator[tuple[int, ...]]:
-    """Each member's part: as equal as can be, the larger ones first; nothing for those who get nothing."""
+    """The members' shares, as equal as possible, larger ones first; without the empty ones."""
     least, extra = divmod(partitions, members)
     start = 0
     for index in range(min(partitions, members)):

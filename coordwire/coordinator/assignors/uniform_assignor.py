@@ -92,7 +92,7 @@ def _unassigned(spec: GroupSpec, topics: Mapping[UUID, None]) -> list[tuple[UUID
 def _retain(
     target: Target, topics: Mapping[UUID, None], quota: int
 ) -> tuple[int, TargetTable | None, list[tuple[UUID, int]]]:
-    """What is left of a member's quota; its new target, if it loses something; what it loses to others."""
+    """The rest of a member's quota; its new target, if it changes; the partitions that it releases."""
     table: TargetTable | None = None
     released: list[tuple[UUID, int]] = []
     for topic, partitions in target.items():
@@ -122,7 +122,7 @@ def balanced_targets(spec: GroupSpec) -> Mapping[str, Target]:
 
 
 class _Balancer:
-    """Who owns which partition, and each member's rank: how many partitions it has, then its number.
+    """The owners of partitions, and each member's rank: its number of partitions, then its index.
 
     A rank is one integer, load * members + number, so that sorting ranks sorts members.
     """
@@ -154,7 +154,7 @@ class _Balancer:
         }
 
     def _retained(self, index: int) -> dict[int, Collection[int]]:
-        """What the member has of topics that it still subscribes to."""
+        """The member's partitions of topics that it still subscribes to."""
         group = self.group
         target = self._spec.members[group.members[index]].target
         if not target:
@@ -200,13 +200,13 @@ class _Balancer:
         members = self.group.subscribers[topic]
         reader = self._readers.get(id(members))
         if reader is None:
-            # One alone would not come as a tuple.
+            # A single item would not come as a tuple.
             reader = itemgetter(*members) if len(members) > 1 else _single(members[0])
             self._readers[id(members)] = reader
         return reader(self._ranks)
 
     def _sorted(self, topics: list[int]) -> list[int]:
-        """Those with the most partitions a subscriber first; then those with the fewest subscribers."""
+        """Sort topics: by most partitions a subscriber, then by fewest subscribers."""
         group = self.group
 
         def rank(topic: int) -> tuple[float, int, tuple[int, int]]:
@@ -241,10 +241,10 @@ class _Balancer:
                 self._table(index).add_all(partitions)
 
     def _least_loaded(self, topic: int, count: int) -> list[int]:
-        """Who takes this many partitions: the least loaded in turn, whom others join at their level."""
+        """The members that take this many partitions: the least loaded ones in turn, level by level."""
         of_members = self._ranks_of(topic)
         level = min(of_members) // self._count
-        # Those of the first level are in order; most often they are enough.
+        # Members of the first level are in order; most often they are enough.
         bound = (level + 1) * self._count
         first = [rank for rank in of_members if rank < bound]
         if len(first) >= count:
@@ -270,7 +270,7 @@ class _Balancer:
                     last_changed = index
 
     def _balance_topic(self, topic: int) -> int:
-        """How many partitions moved."""
+        """Balance a topic, and return the number of moved partitions."""
         count = self._count
         top = max(map(self._ranks.__getitem__, self._owners[topic]), default=0) // count
         if top - self._least <= 1:
@@ -368,7 +368,7 @@ class _Loads:
         """The next member to take a partition from; -1 if there is none left."""
         if self._most_next < self._most_start:
             if self._most_end <= self._most_start and self._most_start > 0:
-                # All of the range were excluded: go on at the level of the next member.
+                # All members of the range were excluded: continue at the level of the next member.
                 self._most_level = self._load(self._most_start - 1)
             else:
                 self._most_level -= 1
@@ -381,7 +381,7 @@ class _Loads:
         return self._members[self._most_next + 1]
 
     def exclude_most_loaded(self) -> None:
-        """The member given last has no partition of this topic: put it outside of the range."""
+        """Put the last most loaded member, which has no partition of this topic, outside of the range."""
         members, last = self._members, self._most_end - 1
         at = self._most_next + 1
         members[at], members[last] = members[last], members[at]

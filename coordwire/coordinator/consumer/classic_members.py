@@ -1,8 +1,8 @@
 """Members that use the classic protocol in a consumer group, while its clients are upgraded one by one.
 
-JoinGroup brings the member a step towards its target; its epoch is the generation. SyncGroup fetches what it
-was assigned, from the coordinator. Heartbeat asks it to join again when there is more to do, and from then
-on it has its rebalance time-out for that. The coordinator assigns: there is no leader.
+JoinGroup takes the member a step towards its target; its epoch is the generation. SyncGroup fetches its
+assignment from the coordinator. Heartbeat asks it to join again when the next step is due, for which it has
+its rebalance time-out. The coordinator assigns: there is no leader.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def join_classic(
             return
         sessions.unlimit_join(state, group.group_id, response.member_id)
         if not downgrades:
-            # It has its rebalance time-out to fetch its assignment.
+            # The member has its rebalance time-out to fetch its assignment.
             sessions.keep_alive(state, group.group_id, response.member_id, request.session_timeout_ms)
             sessions.limit_sync(state, group.group_id, response.member_id, request.rebalance_timeout_ms)
         reply.send(response)
@@ -188,7 +188,7 @@ def sync_classic(state: State, group: ConsumerGroupModel, request: SyncGroupRequ
             ordered = topics_in_order(owned, capacity_for(len(owned)))
             assignment = written_assignment(ordered, state.topics, metadata)
         except MalformedProtocol:
-            # Apache Kafka fails here too, and never answers: the member joins again when it gives up.
+            # Apache Kafka fails here too, and never answers: the member joins again after its time-out.
             return
         reply.send(
             SyncGroupResponse(
@@ -238,7 +238,7 @@ def leave_classic(
 
 
 def _leaving(group: ConsumerGroupModel, identity: MemberIdentity) -> ConsumerMember:
-    """An operator may name a static member by its instance id alone."""
+    """Find the member, which an operator may name by its instance id alone."""
     if identity.group_instance_id is None:
         return find_member(group, identity.member_id)
     if not identity.member_id:

@@ -1,7 +1,7 @@
-"""A consumer group becomes a classic one, online: its last member that uses KIP-848 is gone.
+"""The online conversion of a consumer group without members of KIP-848 to a classic group.
 
-Members keep their ids, sessions, and what their target says as their assignment; the group's epoch becomes
-its generation. They are asked to join again where the assignment is not for the members that remain.
+Members keep their ids and sessions; their targets become their assignments, and the group's epoch becomes its
+generation. They are asked to join again where the targets are not for the members that remain.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["downgrade", "downgrades_when_replaced", "downgrades_without"]
 
 
 def downgrades_without(state: State, group: ConsumerGroupModel, removed: Collection[ConsumerMember]) -> bool:
-    """Whether the group becomes classic when these members are gone."""
+    """Whether the group becomes classic without these members."""
     remaining = len(group.members) - len(removed)
     remaining_classic = group.classic_members - sum(member.classic is not None for member in removed)
     return remaining_classic == remaining and remaining > 0 and _allowed(state, remaining)
@@ -55,7 +55,7 @@ def downgrade(
     joining: ConsumerMember | None = None,
     rebalance: bool,
 ) -> None:
-    """Put a classic group in the place of a consumer group, and make the records for that.
+    """Replace a consumer group by a classic one, and add the records of that.
 
     removed: the ids of members that leave, in the way that `leaving` names. joining: a static member that
     replaces another, in records that were made before.

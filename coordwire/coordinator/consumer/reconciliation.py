@@ -47,7 +47,7 @@ def reconcile(
     *,
     subscription_changed: bool,
 ) -> ConsumerMember:
-    """The member's next step towards its target, with its record and its timer."""
+    """Take the member's next step towards its target, with its record and its timer."""
     if not subscription_changed and member.is_reconciled_to(target.epoch):
         return member
     step = reconciled(state, group, member, target, reported, subscription_changed=subscription_changed)
@@ -91,7 +91,7 @@ def reconciled(
         case MemberState.UNRELEASED_PARTITIONS:
             return step.towards_target(member.epoch)
         case MemberState.UNKNOWN:
-            # A newer coordinator knew more states. Without partitions the member can begin anew.
+            # A newer coordinator has more states. Without partitions the member can begin anew.
             if reported is None or list(reported):
                 raise OperationRefused(
                     ErrorCode.FENCED_MEMBER_EPOCH,
@@ -129,7 +129,7 @@ class _Step:
         )
 
     def within_subscription(self) -> ConsumerMember:
-        """Take away topics that the member no longer subscribes to, before a new target does."""
+        """Revoke topics that the member no longer subscribes to, before a new target does."""
         member = self._member
         if not self._subscribes and not member.revoking:
             if member.owned is NOTHING_OWNED:
@@ -147,7 +147,7 @@ class _Step:
             given_up, added = dict(member.revoking), dict[UUID, Mapping[int, int]]()
             capacity = copied_capacity(len(given_up))
             for topic in dropped:
-                # Java's merge makes room first, and adds before the other keys of a bucket.
+                # Java's merge makes room first, and inserts before the other keys of a bucket.
                 capacity = capacity_for(len(given_up) + len(added), capacity)
                 if topic in given_up:
                     given_up[topic] = _merged(given_up[topic], member.owned[topic])
@@ -155,13 +155,13 @@ class _Step:
                     added[topic] = member.owned[topic]
             revoking = topics_in_order(dict(reversed(added.items())) | given_up, capacity)
         if revoking and self.reports(revoking):
-            return self._at(member.epoch, MemberState.UNREVOKED_PARTITIONS, owned, revoking)
+            return self._moved(member.epoch, MemberState.UNREVOKED_PARTITIONS, owned, revoking)
         return replace(member, previous_epoch=member.epoch, owned=owned)
 
     def towards_target(self, epoch: int) -> ConsumerMember:
-        """Keep what the target has too; give up the rest; then take what is free.
+        """Retain the target's partitions, give up the others, then take free ones of the target.
 
-        epoch: what the member stays in while it gives up.
+        epoch: of the member while it gives up partitions.
         """
         member = self._member
         owned: dict[UUID, Mapping[int, int]] = {}
@@ -192,12 +192,12 @@ class _Step:
         if revoking and self.reports(revoking):
             for topic, partitions in owned.items():
                 owned[topic] = _ordered(partitions, copied_capacity(len(member.owned[topic])))
-            return self._at(epoch, MemberState.UNREVOKED_PARTITIONS, _tables(owned), _tables(revoking))
+            return self._moved(epoch, MemberState.UNREVOKED_PARTITIONS, _tables(owned), _tables(revoking))
         retained_topics = set(owned)
         capacity = capacity_for(len(owned))
         added: dict[UUID, Mapping[int, int]] = {}
         for topic in topics_in_order(gains, capacity_for(len(gains))):
-            # Java's computeIfAbsent makes room first, and adds before the other keys of a bucket.
+            # Java's computeIfAbsent makes room first, and inserts before the other keys of a bucket.
             capacity = capacity_for(len(owned) + len(added), capacity)
             new = dict.fromkeys(gains[topic], self._target.epoch)
             if topic in owned:
@@ -206,14 +206,14 @@ class _Step:
                 added[topic] = new
         owned = dict(reversed(added.items())) | owned
         for topic, partitions in owned.items():
-            # What the member had is copied where some of it is kept; otherwise the topic begins anew.
+            # Java copies the member's partitions of a topic if it retains some; else the table is new.
             size = len(member.owned[topic]) if topic in retained_topics else 0
             owned[topic] = _ordered(partitions, capacity_for(len(partitions), copied_capacity(size)))
         state = MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE
-        return self._at(self._target.epoch, state, topics_in_order(owned, capacity), NOTHING_OWNED)
+        return self._moved(self._target.epoch, state, topics_in_order(owned, capacity), NOTHING_OWNED)
 
     def _free(self, topic: UUID, assigned: Iterable[int], owned: Mapping[int, int]) -> tuple[list[int], bool]:
-        """What of a topic's target can be taken now, and whether there is more that can't."""
+        """The free partitions of a topic's target, and whether others are not free yet."""
         own = self._member.revoking.get(topic, _NONE)
         free, waits = [], False
         for partition in assigned:
@@ -225,7 +225,7 @@ class _Step:
                 waits = True
         return free, waits
 
-    def _at(self, epoch: int, state: MemberState, owned: Owned, revoking: Owned) -> ConsumerMember:
+    def _moved(self, epoch: int, state: MemberState, owned: Owned, revoking: Owned) -> ConsumerMember:
         member = self._member
         return replace(
             member, epoch=epoch, previous_epoch=member.epoch, state=state, owned=owned, revoking=revoking

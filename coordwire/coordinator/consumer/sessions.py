@@ -55,7 +55,7 @@ def find_consumer(state: State, group_id: str) -> ConsumerGroupModel | None:
 
 
 def _cancel_timers(state: State, group_id: str, member_id: str) -> None:
-    """All timers of a member."""
+    """Cancel all timers of a member."""
     for kind in (_SESSION, _REVOCATION, _JOIN, _SYNC):
         state.timers.cancel((kind, group_id, member_id))
 
@@ -129,7 +129,7 @@ def unlimit_sync(state: State, group_id: str, member_id: str) -> None:
 def leave_consumer_group(
     group: ConsumerGroupModel, request: ConsumerGroupHeartbeatRequest, state: State
 ) -> Result:
-    """A heartbeat with epoch -1 or -2."""
+    """Handle a heartbeat with epoch -1 or -2."""
     if request.instance_id is None:
         member = find_member(group, request.member_id)
     else:
@@ -157,7 +157,7 @@ def remove_members(
     response: Message | None = None,
     cause: AppendCause = NO_CAUSE,
 ) -> Result:
-    """Members are out; what they had is free at once."""
+    """Remove members, whose partitions are free at once."""
     if not members:
         return Result(response=response)
     records: list[LogRecord] = []

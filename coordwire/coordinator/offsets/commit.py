@@ -1,7 +1,7 @@
-"""OffsetCommit: who may commit, and what is stored.
+"""OffsetCommit.
 
-A group that uses a coordinator for offsets only ("simple") commits without a generation; it comes into
-being with its first commit. From version 10 topics are named by id (KIP-848).
+A group that uses a coordinator for offsets only ("simple") commits without a generation; its first commit
+creates it. From version 10 topics are named by id (KIP-848).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Unknown = ResponseTopics[OffsetCommitResponseTopic]
 def resolve_commit(
     state: State, request: OffsetCommitRequest, version: int
 ) -> tuple[list[OffsetCommitRequestTopic], Unknown]:
-    """The topics and partitions that exist, and those that do not."""
+    """Split a commit into the topics and partitions that exist, and those that do not."""
     known = []
     by_id = version >= _TOPIC_IDS
     unknown: Unknown = ResponseTopics(
@@ -101,7 +101,7 @@ def commit(
     unknown: Unknown,
     version: int,
 ) -> Result:
-    """Store what exists of a commit."""
+    """Store the offsets of the partitions that exist."""
     of_older_epoch = _validate(state, request, version)
     answers = []
     now = state.now
@@ -137,18 +137,18 @@ def commit(
 
 
 def _as_long(number: int) -> int:
-    """A sum as Java's 64 bits have it: a client may ask for more time than there is."""
+    """A sum with Java's overflow of 64 bits, which a client's retention may cause."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def too_large(state: State, metadata: str) -> bool:
-    """Whether a commit's text is over the limit, which counts UTF-16 as Java does."""
+    """Whether a commit's text exceeds the limit, which counts UTF-16 as Java does."""
     length = len(metadata) + sum(character > "\uffff" for character in metadata)
     return length > state.config.offset_metadata_max_size
 
 
 def _validate(state: State, request: OffsetCommitRequest, version: int) -> ConsumerMember | None:
-    """Gives a member that commits in an epoch before its own, where each partition's epoch decides."""
+    """Refuse a commit, or return a member in an older epoch, where each partition's epoch decides."""
     generation = request.generation_id_or_member_epoch
     group: GroupModel | None = state.groups.get(request.group_id)
     if group is None:
@@ -173,11 +173,11 @@ def validate_classic_commit(
     *,
     transactional: bool = False,
 ) -> None:
-    """Refuse who may not commit; in a transaction, members need not say who they are, nor wait."""
+    """Refuse a commit of another member; in a transaction, members may be anonymous, and need not wait."""
     if group.state is GroupState.DEAD:
         raise OperationRefused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if generation < 0 and group.state is GroupState.EMPTY:
-        return  # an operator's, or a consumer's that does without a membership
+        return  # of an operator, or of a consumer without a membership
     if generation >= 0 or member_id or instance_id is not None:
         group.validate_member(member_id, instance_id)
         if generation != group.generation:

@@ -37,7 +37,7 @@ Unknown = ResponseTopics[OffsetDeleteResponseTopic]
 def resolve_delete(
     state: State, request: OffsetDeleteRequest
 ) -> tuple[list[OffsetDeleteRequestTopic], Unknown]:
-    """The topics and partitions that exist, and those that do not."""
+    """Split a request into the topics and partitions that exist, and those that do not."""
     known = []
     unknown: Unknown = ResponseTopics(
         lambda topic: topic.name, lambda topic: OffsetDeleteResponseTopic(name=topic.name)
@@ -107,7 +107,7 @@ def schedule_expiry(state: State) -> None:
 
 
 def expire_offsets(state: State) -> Result:
-    """Remove what has expired; the next check comes an interval after this one, or after its failure."""
+    """Remove expired offsets; the next check comes an interval after this one, or after its failure."""
     records: list[LogRecord] = []
     for group in state.groups.values():
         if _expire_group(state, group, records) and group.is_empty:
@@ -142,7 +142,7 @@ def _expire_group(state: State, group: GroupModel, records: list[LogRecord]) -> 
 
 
 def _may_expire(group: GroupModel) -> bool:
-    """Offsets of a group with members expire only where the coordinator knows what these subscribe to."""
+    """Whether offsets may expire: of a group with members, only if its subscriptions are known."""
     return (
         isinstance(group, ConsumerGroupModel)
         or group.protocol_type is None
@@ -152,7 +152,7 @@ def _may_expire(group: GroupModel) -> bool:
 
 
 def _retention_start(group: GroupModel, committed: CommittedOffset) -> int:
-    """What the retention counts from: the moment in which a typed group became empty, else the commit."""
+    """The start of the retention: when a typed group became empty, else the commit."""
     if isinstance(group, ConsumerGroupModel):
         return committed.committed_at
     if group.protocol_type is None or group.state is not GroupState.EMPTY or group.state_since is None:

@@ -49,7 +49,7 @@ def requested_groups(request: OffsetFetchRequest, version: int) -> list[OffsetFe
 def fetch(
     state: State, request: OffsetFetchRequestGroup, version: int, *, stable: bool
 ) -> OffsetFetchResponseGroup:
-    """One group's offsets; `stable` reads the newest, which the caller answers with once they are durable."""
+    """One group's offsets; with `stable` the newest, which the caller sends once they are durable."""
     groups, offsets = state.groups, state.offsets.groups
     group = groups.get(request.group_id) if stable else groups.committed(request.group_id)
     of_group: GroupOffsets | None = None
@@ -152,7 +152,7 @@ def _unknown(requested: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
 
 
 def refused_fetch(request: OffsetFetchRequestGroup, error: int, version: int) -> OffsetFetchResponseGroup:
-    """One group's error; before version 2 there is no place for it but each partition's."""
+    """One group's error; before version 2 only partitions have a field for it."""
     if version >= _TOP_LEVEL_ERROR:
         return OffsetFetchResponseGroup(group_id=request.group_id, error_code=error)
     topics = [
@@ -169,7 +169,7 @@ def refused_fetch(request: OffsetFetchRequestGroup, error: int, version: int) ->
 
 
 def name_by_id(state: State, requests: list[OffsetFetchRequestGroup], response: OffsetFetchResponse) -> None:
-    """Give the topics of who asked for all of them their ids: those at the time of the answer."""
+    """Set the ids of topics in answers to requests for all topics, as of the time of the answer."""
     for request, group in zip(requests, response.groups, strict=True):
         if request.topics is not None:
             continue

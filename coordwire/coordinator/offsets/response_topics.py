@@ -1,7 +1,8 @@
-"""The topics of an answer, found by their key: what does not exist comes first, the rest after it.
+"""The topics of an answer by their key: missing topics and partitions come first.
 
-Rules: what a request names twice is in the answer twice, as in Apache Kafka's, unless something does not
-exist: then topics come together. An answer costs no more than its partitions.
+Rules: a topic that a request names twice is in the answer twice, as in Apache Kafka's, unless a topic or
+partition is missing: then the partitions of each topic are merged. An answer costs no more than its
+partitions.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ T = TypeVar("T", bound=_Topic)
 
 
 class ResponseTopics(Generic[T]):
-    """key: what a topic is known by; empty: makes the same topic without partitions."""
+    """Topics by key. key: gives the key of a topic; empty: copies a topic without its partitions."""
 
     def __init__(self, key: Callable[[T], Hashable], empty: Callable[[T], T]) -> None:
         self._key = key
@@ -31,7 +32,7 @@ class ResponseTopics(Generic[T]):
         self._topics: dict[Hashable, T] = {}
 
     def add(self, topic: T) -> None:
-        """Add a topic, or its partitions to those that are known."""
+        """Add a topic, or its partitions to the known topic."""
         self._topics.setdefault(self._key(topic), self._empty(topic)).partitions.extend(topic.partitions)
 
     def merged(self, topics: Iterable[T]) -> list[T]:

@@ -1,6 +1,6 @@
 """TxnOffsetCommit: offsets that hold if, and only if, their producer's transaction commits (KIP-98, KIP-447).
 
-The checks of the group are laxer than OffsetCommit's: clients before version 3 say neither member nor
+The group's checks are laxer than those of OffsetCommit: clients before version 3 send neither member nor
 generation, and a rebalance does not matter. The broker around the shard has asked the transaction's
 coordinator whether the transaction is open (KIP-890). Version 6 names topics by id (KIP-1319).
 """
@@ -45,7 +45,7 @@ Unknown = ResponseTopics[TxnOffsetCommitResponseTopic]
 def resolve_transactional(
     state: State, request: TxnOffsetCommitRequest, version: int
 ) -> tuple[list[TxnOffsetCommitRequestTopic], Unknown]:
-    """The topics and partitions that exist, and those that do not."""
+    """Split a commit into the topics and partitions that exist, and those that do not."""
     known = []
     unknown: Unknown = ResponseTopics(lambda topic: (topic.name, topic.topic_id), _without_partitions)
     by_id = version >= _TOPIC_IDS
@@ -101,7 +101,7 @@ def commit_transactional(
     topics: list[TxnOffsetCommitRequestTopic],
     unknown: Unknown,
 ) -> Result:
-    """Keep what exists of a commit until the transaction ends."""
+    """Store the offsets of partitions that exist as pending until the transaction ends."""
     of_older_epoch = _validate(state, request)
     answers = []
     records = []
@@ -145,7 +145,7 @@ def _validate_partition(
 
 
 def _validate(state: State, request: TxnOffsetCommitRequest) -> ConsumerMember | None:
-    """Gives a member that commits in an epoch before its own, where each partition's epoch decides."""
+    """Refuse a commit, or return a member in an older epoch, where each partition's epoch decides."""
     generation = request.generation_id_or_member_epoch
     group: GroupModel | None = state.groups.get(request.group_id)
     if group is None:

@@ -45,7 +45,7 @@ IDLE = (TransactionStatus.EMPTY, TransactionStatus.COMPLETE_COMMIT, TransactionS
 def validate_begin(
     config: TransactionConfig, name: str, timeout_ms: int, *, two_phase: bool, keep_prepared: bool
 ) -> None:
-    """Refuse what is wrong whatever is known of the id."""
+    """Refuse a request that is invalid whatever the id's facts are."""
     if not name:
         raise OperationRefused(ErrorCode.INVALID_REQUEST)
     if two_phase and not config.two_phase_commit:
@@ -64,9 +64,9 @@ def begin_of(
     new_producer_id: Callable[[], int],
     now: int,
 ) -> TransactionFacts | None:
-    """The id with its next producer; None where the one before is in a transaction, and is to be fenced.
+    """The facts with the next producer; None if the last one is in a transaction, and has to be fenced.
 
-    expected: the id and the epoch that the producer has had.
+    expected: the id and the epoch that the producer had.
     """
     if entry.pending is not None:
         raise OperationRefused(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -88,7 +88,7 @@ def begin_of(
 
 
 def checked_producer(entry: TransactionalId, producer_id: int, epoch: int) -> TransactionFacts:
-    """What is known of an id that a request is about; refuses another producer, and one that is too late."""
+    """The facts of an id; refuses another producer, and one with another epoch."""
     facts = entry.facts
     if facts.producer_id != producer_id:
         raise OperationRefused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -100,7 +100,7 @@ def checked_producer(entry: TransactionalId, producer_id: int, epoch: int) -> Tr
 
 
 def _may_be(facts: TransactionFacts, producer_id: int, epoch: int) -> bool:
-    """Whether a producer that goes by this id and epoch may go on."""
+    """Whether a producer with this id and epoch may continue."""
     return (
         facts.producer_epoch == NO_EPOCH
         or producer_id == facts.producer_id
@@ -112,13 +112,13 @@ def _may_be(facts: TransactionFacts, producer_id: int, epoch: int) -> bool:
 
 
 class EndAction(Enum):
-    """What an EndTxn does."""
+    """The action of an EndTxn."""
 
     PREPARE = "prepare"
     """The transaction's end is written."""
 
     PREPARE_EMPTY = "prepare_empty"
-    """There is none; an abort is written that raises the epoch."""
+    """There is no transaction; an abort is written that raises the epoch."""
 
     DONE = "done"
     """It was done already."""
@@ -146,7 +146,7 @@ ENDS: dict[tuple[TransactionStatus, bool], EndAction] = {
     (_S.COMPLETE_ABORT, True): _E.INVALID,
     (_S.COMPLETE_ABORT, False): _E.DONE,
 }
-"""By status, and whether it is a commit: transaction versions 0 and 1."""
+"""The actions of transaction versions 0 and 1, by status, and whether it is a commit."""
 
 ENDS_WITH_EPOCHS: dict[tuple[TransactionStatus, bool, bool], EndAction] = {
     **{
@@ -160,7 +160,7 @@ ENDS_WITH_EPOCHS: dict[tuple[TransactionStatus, bool, bool], EndAction] = {
     (_S.COMPLETE_COMMIT, False, False): _E.PREPARE_EMPTY,
     (_S.COMPLETE_ABORT, False, False): _E.PREPARE_EMPTY,
 }
-"""By status, whether it is a commit, and whether the epoch is the one before: transaction version 2."""
+"""The actions of version 2, by status, whether it is a commit, and whether the epoch is the previous one."""
 
 
 def end_of(
@@ -174,9 +174,9 @@ def end_of(
     new_producer_id: Callable[[], int],
     now: int,
 ) -> TransactionFacts | None:
-    """What the id becomes; None if it was done already. Raises `OperationRefused`.
+    """The next facts of the id; None if the transaction ended already. Raises `OperationRefused`.
 
-    from_client: not by the coordinator itself, which fences with the next epoch.
+    from_client: False for the coordinator itself, which fences with the next epoch.
     """
     fencing = entry.pending is TransactionStatus.PREPARE_EPOCH_FENCE
     if version < 2:

@@ -1,4 +1,4 @@
-"""Records of `__transaction_state`: facts to a record as Kafka writes it, and back.
+"""Records of `__transaction_state`: written from facts as Kafka does, and read back.
 
 Rules: the partitions of an id without a transaction are null. `last_epoch` is not in a record, so that it is
 unknown after a restart, as it is in Kafka. A record of a type or version that is unknown changes nothing.
@@ -20,7 +20,7 @@ __all__ = ["record_of", "replayed", "tombstone_of", "transaction_records"]
 
 
 def record_of(name: str, facts: TransactionFacts, version: int) -> LogRecord:
-    """The record that says this. version: the level of transaction.version."""
+    """The record of these facts. version: the level of transaction.version."""
     flexible = version >= 1
     places: list[PartitionsSchema] | None = None
     if facts.status is not TransactionStatus.EMPTY:
