@@ -17,13 +17,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.coordinator.compare import Difference, readable, shown
+from tests.coordinator.comparison import Difference, readable, shown
 from tests.coordinator.coverage import Coverage
 from tests.coordinator.generator import Generator
 from tests.coordinator.histories import Outcome, Record, Replayer, entry_from_text, kafka_outcome
-from tests.coordinator.kept import KeptHistory, checksum, write_kept
 from tests.coordinator.log_changes import CHANGES, Log, load_step
 from tests.coordinator.oracle import CoordinatorOracle, oracle
+from tests.coordinator.recorded_histories import RecordedHistory, checksum, write_histories
 from tests.coordinator.settings import kafka_settings, settings
 
 __all__ = ["Failover", "failover", "kafka_log"]
@@ -74,7 +74,7 @@ class Failover:
     def _changed(self, log: Log) -> Log:
         return CHANGES[self.change][0](random.Random(self._number), log)
 
-    def run(self, kafka: CoordinatorOracle) -> tuple[Difference | None, KeptHistory]:
+    def run(self, kafka: CoordinatorOracle) -> tuple[Difference | None, RecordedHistory]:
         grown = Generator(self.seed, self._coverage)
         grown.grow(self._at)
         before = list(grown.steps)
@@ -126,7 +126,7 @@ def main() -> int:
     changes: Counter[str] = Counter()
     differences = 0
 
-    def agreed() -> Iterator[KeptHistory]:
+    def agreed() -> Iterator[RecordedHistory]:
         nonlocal differences
         for seed in range(options.seed, options.seed + options.count):
             one = failover(seed, options.steps)
@@ -139,7 +139,7 @@ def main() -> int:
                 print(difference, flush=True)
 
     if options.keep:
-        write_kept(options.keep, agreed())
+        write_histories(options.keep, agreed())
     else:
         for _ in agreed():
             pass

@@ -36,9 +36,9 @@ from coordwire.timeline.events import (
 )
 from coordwire.timeline.from_shard import ShardTimeline
 from tests.coordinator.histories import START, Replayer
-from tests.coordinator.kept import read_kept
+from tests.coordinator.recorded_histories import read_histories
 from tests.coordinator.settings import settings
-from tests.coordinator.test_shard import ORDERS, Desk, commit, stable_group
+from tests.coordinator.test_shard import ORDERS, Bench, commit, stable_group
 from tests.timeline.script import subscription
 
 MS = 1_000_000
@@ -47,8 +47,8 @@ HISTORIES = 45
 REBALANCING = (GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE)
 
 
-class Witness(Desk):
-    """A desk whose shard reports its events."""
+class Witness(Bench):
+    """A bench whose shard reports its events."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,12 +96,12 @@ def _short(event: GroupEvent) -> str:
 
 
 def test_a_classic_group_tells_of_its_member_from_joining_to_its_session_s_end() -> None:
-    desk = Witness()
-    member_id = stable_group(desk)
-    assert kinds(desk.told()) == [f"joined {member_id}", f"began first_member {member_id}", "steady 1 1"]
-    desk.advance(3_000 + 10_000)
-    desk.confirm()
-    events = desk.told()
+    bench = Witness()
+    member_id = stable_group(bench)
+    assert kinds(bench.told()) == [f"joined {member_id}", f"began first_member {member_id}", "steady 1 1"]
+    bench.advance(3_000 + 10_000)
+    bench.confirm()
+    events = bench.told()
     assert kinds(events) == [
         f"session_timeout {member_id}", f"began session_timeout {member_id}", "empty 2 0"
     ]  # fmt: skip
@@ -109,83 +109,83 @@ def test_a_classic_group_tells_of_its_member_from_joining_to_its_session_s_end()
 
 
 def test_a_member_that_leaves_is_told_with_its_reason() -> None:
-    desk = Witness()
-    member_id = stable_group(desk)
-    desk.told()
+    bench = Witness()
+    member_id = stable_group(bench)
+    bench.told()
     gone = MemberIdentity(member_id=member_id, reason="the shop is closed")
-    desk.ask(LeaveGroupRequest(group_id="payments", members=[gone]), 5)
-    left, *_ = events = desk.told()
+    bench.ask(LeaveGroupRequest(group_id="payments", members=[gone]), 5)
+    left, *_ = events = bench.told()
     assert kinds(events) == [f"left {member_id}", f"began member_left {member_id}", "empty 2 0"]
     assert isinstance(left, MemberLeft)
     assert left.reason == "the shop is closed"
 
 
 def test_a_consumer_group_tells_of_epochs_by_their_causes() -> None:
-    desk = Witness()
-    desk.come("a")
-    assert kinds(desk.told()) == ["joined a", "began first_member a", "steady 2 1"]
-    desk.come("b")
-    assert kinds(desk.told()) == [
+    bench = Witness()
+    bench.come("a")
+    assert kinds(bench.told()) == ["joined a", "began first_member a", "steady 2 1"]
+    bench.come("b")
+    assert kinds(bench.told()) == [
         "joined b",
         "began new_member b",
     ]  # the target comes a second after the last
-    desk.advance(1_000)
-    epoch = desk.beat("a", 2, topic_partitions=[]).member_epoch
-    desk.beat("b", 2, topic_partitions=[])
+    bench.advance(1_000)
+    epoch = bench.beat("a", 2, topic_partitions=[]).member_epoch
+    bench.beat("b", 2, topic_partitions=[])
     for member in "ab":
-        epoch = max(epoch, desk.beat(member, epoch, topic_partitions=[]).member_epoch)
-    events = desk.told()
+        epoch = max(epoch, bench.beat(member, epoch, topic_partitions=[]).member_epoch)
+    events = bench.told()
     assert kinds(events) == ["steady 3 2"]
     (ended,) = events
     assert isinstance(ended, RebalanceEnded)
     assert {part.topic for one in ended.assignments for part in one.partitions} == {"orders"}
-    desk.beat("b", -1)
-    desk.advance(2_000)
-    desk.beat("a", epoch, topic_partitions=[])
-    assert kinds(desk.told()) == ["left b", "began member_left b", "steady 4 1"]
-    desk.advance(2_000 + 45_000)
-    desk.confirm()
-    assert kinds(desk.told()) == ["session_timeout a", "began session_timeout a", "empty 5 0"]
+    bench.beat("b", -1)
+    bench.advance(2_000)
+    bench.beat("a", epoch, topic_partitions=[])
+    assert kinds(bench.told()) == ["left b", "began member_left b", "steady 4 1"]
+    bench.advance(2_000 + 45_000)
+    bench.confirm()
+    assert kinds(bench.told()) == ["session_timeout a", "began session_timeout a", "empty 5 0"]
 
 
 def test_nothing_is_told_before_it_is_durable() -> None:
-    desk = Witness()
-    desk.send(commit(5), 8)
-    assert not desk.told()
-    desk.confirm()
-    assert kinds(desk.told()) == ["offset orders 5"]
+    bench = Witness()
+    bench.send(commit(5), 8)
+    assert not bench.told()
+    bench.confirm()
+    assert kinds(bench.told()) == ["offset orders 5"]
 
 
 @pytest.mark.parametrize("joins", [True, False], ids=["classic", "consumer"])
 def test_what_a_failed_append_takes_back_is_never_told(joins: bool) -> None:
-    desk = Witness()
+    bench = Witness()
     if joins:
         protocol = JoinGroupRequestProtocol(name="range", metadata=subscription("orders"))
         request: Any = JoinGroupRequest(
             group_id="payments", session_timeout_ms=10_000, rebalance_timeout_ms=60_000,
             protocol_type="consumer", protocols=[protocol],
         )  # fmt: skip
-        desk.send(request, 3)
+        bench.send(request, 3)
     else:
         request = ConsumerGroupHeartbeatRequest(
             group_id="payments", member_id="a", rebalance_timeout_ms=60_000, topic_partitions=[],
             subscribed_topic_names=["orders"],
         )  # fmt: skip
-        desk.send(request, 1)
-    desk.shard.failed(desk.appends.pop().number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
-    desk.take()
-    desk.advance(100_000)
-    assert not desk.told()
-    assert not desk.shard.groups
+        bench.send(request, 1)
+    bench.shard.failed(bench.appends.pop().number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
+    bench.take()
+    bench.advance(100_000)
+    assert not bench.told()
+    assert not bench.shard.groups
 
 
 def test_a_steady_heartbeat_makes_no_event() -> None:
-    desk = Witness()
-    member_id = stable_group(desk)
-    desk.told()
+    bench = Witness()
+    member_id = stable_group(bench)
+    bench.told()
     for _ in range(3):
-        desk.ask(HeartbeatRequest(group_id="payments", generation_id=1, member_id=member_id), 3)
-    assert not desk.told()
+        bench.ask(HeartbeatRequest(group_id="payments", generation_id=1, member_id=member_id), 3)
+    assert not bench.told()
 
 
 def test_a_listener_overrides_all_that_a_shard_reports() -> None:
@@ -196,34 +196,34 @@ def test_a_listener_overrides_all_that_a_shard_reports() -> None:
 
 
 def test_a_shard_that_nobody_listens_to_answers_the_same() -> None:
-    alone, heard = Desk(), Witness()
+    alone, heard = Bench(), Witness()
     assert stable_group(alone) == stable_group(heard)
     assert alone.shard.groups.keys() == heard.shard.groups.keys()
     assert alone.shard.deadlines() == heard.shard.deadlines()
 
 
 def test_what_was_loaded_is_not_told_again_and_goes_on() -> None:
-    desk = Witness()
-    desk.come("a")
-    desk.told()
-    log = list(desk.log)
-    desk.shard.unload()
-    desk.shard.load(log)
-    assert not desk.told()
-    desk.beat("a", -1)
-    assert kinds(desk.told()) == ["left a", "began member_left a", "empty 3 0"]
+    bench = Witness()
+    bench.come("a")
+    bench.told()
+    log = list(bench.log)
+    bench.shard.unload()
+    bench.shard.load(log)
+    assert not bench.told()
+    bench.beat("a", -1)
+    assert kinds(bench.told()) == ["left a", "began member_left a", "empty 3 0"]
 
 
 def test_a_rebalance_that_was_loaded_goes_on() -> None:
-    desk = Witness()
-    desk.come("a")
-    desk.come("b")
-    desk.told()
-    log = list(desk.log)
-    desk.shard.unload()
-    assert kinds(desk.told()) == ["unfinished 3 0"]
-    desk.shard.load(log)
-    (began,) = desk.told()
+    bench = Witness()
+    bench.come("a")
+    bench.come("b")
+    bench.told()
+    log = list(bench.log)
+    bench.shard.unload()
+    assert kinds(bench.told()) == ["unfinished 3 0"]
+    bench.shard.load(log)
+    (began,) = bench.told()
     assert isinstance(began, RebalanceBegan)
     assert (began.cause, began.detail) == (
         "unknown", "it was under way when the coordinator loaded the group"
@@ -232,41 +232,41 @@ def test_a_rebalance_that_was_loaded_goes_on() -> None:
 
 @pytest.mark.parametrize("committed", [True, False])
 def test_a_transaction_tells_of_its_commits_and_of_its_end(committed: bool) -> None:
-    desk = Witness()
-    member_id = stable_group(desk)
-    desk.told()
-    desk.ask(in_transaction(member_id), 3)
-    (event,) = desk.told()
+    bench = Witness()
+    member_id = stable_group(bench)
+    bench.told()
+    bench.ask(in_transaction(member_id), 3)
+    (event,) = bench.told()
     assert isinstance(event, OffsetCommitted)
     assert (event.member_id, event.generation, event.transactional_id) == (member_id, 1, "shop")
-    desk.shard.complete_transaction(9, 3, committed=committed)
-    desk.take()
-    assert not desk.told()  # the marker is not durable
-    desk.confirm()
-    (step,) = desk.told()
+    bench.shard.complete_transaction(9, 3, committed=committed)
+    bench.take()
+    assert not bench.told()  # the marker is not durable
+    bench.confirm()
+    (step,) = bench.told()
     assert isinstance(step, TransactionStep)
     assert (step.group, step.transactional_id, step.step) == (
         "payments", "shop", "commit" if committed else "abort"
     )  # fmt: skip
     assert (step.producer_id, step.producer_epoch, step.error_code) == (9, 3, 0)
-    end_transaction(desk)
-    assert not desk.told()  # there was no other
+    end_transaction(bench)
+    assert not bench.told()  # there was no other
 
 
 def test_a_transaction_that_was_loaded_has_no_name() -> None:
-    desk = Witness()
-    member_id = stable_group(desk)
-    desk.ask(in_transaction(member_id), 3)
+    bench = Witness()
+    member_id = stable_group(bench)
+    bench.ask(in_transaction(member_id), 3)
     log = [
         LogEntry(offset=n, record=record, producer_id=9 if isinstance(record.key, OffsetCommitKey) else -1)
-        for n, record in enumerate(desk.log)
+        for n, record in enumerate(bench.log)
     ]
     for entries, expected in ((log, [("", "commit")]), ([*log, end_of(log)], [])):
-        desk.shard.unload()
-        desk.shard.load(entries)
-        desk.told()
-        end_transaction(desk)
-        steps = [one for one in desk.told() if isinstance(one, TransactionStep)]
+        bench.shard.unload()
+        bench.shard.load(entries)
+        bench.told()
+        end_transaction(bench)
+        steps = [one for one in bench.told() if isinstance(one, TransactionStep)]
         assert [(one.transactional_id, one.step) for one in steps] == expected
 
 
@@ -279,10 +279,10 @@ def in_transaction(member_id: str) -> TxnOffsetCommitRequest:
     )  # fmt: skip
 
 
-def end_transaction(desk: Desk) -> None:
-    desk.shard.complete_transaction(9, 3, committed=True)
-    desk.take()
-    desk.confirm()
+def end_transaction(bench: Bench) -> None:
+    bench.shard.complete_transaction(9, 3, committed=True)
+    bench.take()
+    bench.confirm()
 
 
 def end_of(log: list[LogEntry]) -> LogEntry:
@@ -331,7 +331,7 @@ def _settled(group: Any) -> bool:
 
 
 def _runs() -> Iterator[tuple[int, list[str]]]:
-    for seed, steps in itertools.islice(read_kept(), HISTORIES):
+    for seed, steps in itertools.islice(read_histories(), HISTORIES):
         yield seed, [step for _, step in steps]
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.coordinator.failover import failover, in_the_order_of
 from tests.coordinator.histories import Record, Replayer
-from tests.coordinator.kept import FAILOVERS, checksum, read_kept
 from tests.coordinator.log_changes import CHANGES, Log
 from tests.coordinator.oracle import oracle
+from tests.coordinator.recorded_histories import FAILOVERS, checksum, read_histories
 from tests.coordinator.settings import settings
 from tests.interop.conftest import give_up
 from tests.interop.maven import Unavailable
@@ -21,7 +21,7 @@ FRESH = 5
 
 def test_kept_histories_go_on_from_kafkas_logs_as_kafka_did() -> None:
     count = 0
-    for seed, steps in read_kept(FAILOVERS):
+    for seed, steps in read_histories(FAILOVERS):
         count += 1
         assert any(step.startswith("load ") for _, step in steps)
         replayer = Replayer(settings(seed))

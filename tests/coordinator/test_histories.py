@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.coordinator.compare import first_difference
+from tests.coordinator.comparison import first_difference
 from tests.coordinator.coverage import Coverage
 from tests.coordinator.histories import Replayer
-from tests.coordinator.kept import FURTHER, KeptHistory, checksum, read_kept
 from tests.coordinator.oracle import oracle
 from tests.coordinator.reach import answered_against_reason, unreached
+from tests.coordinator.recorded_histories import FURTHER, RecordedHistory, checksum, read_histories
 from tests.coordinator.settings import settings
 from tests.interop.conftest import give_up
 from tests.interop.maven import Unavailable
 
 FRESH = 20
-"""Histories that Kafka's own coordinator judges; `python -m tests.coordinator.compare` takes more."""
+"""Histories that Kafka's own coordinator judges; `python -m tests.coordinator.comparison` takes more."""
 
 
 SHARE = 3
@@ -35,16 +35,16 @@ class _Replayed:
 
 def _replay(share: int) -> _Replayed:
     found = _Replayed()
-    for index, history in enumerate(read_kept()):
+    for index, history in enumerate(read_histories()):
         found.count += 1
         if index % share == 0:
             _replay_one(history, found)
-    for history in read_kept(FURTHER):
+    for history in read_histories(FURTHER):
         _replay_one(history, found)
     return found
 
 
-def _replay_one(history: KeptHistory, found: _Replayed) -> None:
+def _replay_one(history: RecordedHistory, found: _Replayed) -> None:
     seed, steps = history
     replayer = Replayer(settings(seed))
     for number, (expected, step) in enumerate(steps):

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.coordinator.checked_histories import watched
 from tests.coordinator.generator import history
-from tests.coordinator.planted import BUGS, FINDERS, PlantedBug, find_planted
+from tests.coordinator.planted_bugs import BUGS, FINDERS, PlantedBug, find_planted
 from tests.coordinator.simulation import simulate
-from tests.coordinator.watched import watched
 
 _MILLION = 1_000_000
 _PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "coordinator.md"

@@ -18,14 +18,14 @@ from coordwire.messages.offset_delete import OffsetDeleteRequestPartition, Offse
 from coordwire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 from coordwire.records import Record, RecordBatch, batches, encode_batch
-from tests.coordinator.test_shard import ORDERS, Desk, commit, committed
+from tests.coordinator.test_shard import ORDERS, Bench, commit, committed
 
 UNSTABLE = int(ErrorCode.UNSTABLE_OFFSET_COMMIT)
 HOUR = 3_600_000
 
 
-class Bank(Desk):
-    """A desk whose log keeps batches, as a broker's does."""
+class Bank(Bench):
+    """A bench whose log keeps batches, as a broker's does."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,16 +68,16 @@ def transactional(
     )  # fmt: skip
 
 
-def sent(desk: Desk, request: TxnOffsetCommitRequest, version: int = 3) -> int:
-    code: int = desk.ask(request, version).topics[0].partitions[0].error_code
+def sent(bench: Bench, request: TxnOffsetCommitRequest, version: int = 3) -> int:
+    code: int = bench.ask(request, version).topics[0].partitions[0].error_code
     return code
 
 
-def stable_codes(desk: Desk) -> dict[int, int]:
+def stable_codes(bench: Bench) -> dict[int, int]:
     """Each partition's error for a client that reads stable offsets only."""
     topic = OffsetFetchRequestTopics(name="orders", partition_indexes=[0, 1])
     asked = OffsetFetchRequestGroup(group_id="simple", topics=[topic])
-    found = desk.ask(OffsetFetchRequest(groups=[asked], require_stable=True), 8).groups[0]
+    found = bench.ask(OffsetFetchRequest(groups=[asked], require_stable=True), 8).groups[0]
     return {one.partition_index: one.error_code for topic in found.topics for one in topic.partitions}
 
 

@@ -25,7 +25,7 @@ from coordwire.timeline.from_wire.modern_group import ModernGroup
 from coordwire.timeline.from_wire.reconciliation import Reconciliation
 from coordwire.timeline.group import Group
 from coordwire.timeline.rebalance import Why
-from tests.coordinator.stories.compare import KEEPS_GENERATION
+from tests.coordinator.stories.comparison import KEEPS_GENERATION
 from tests.coordinator.stories.scripts import LENGTH, Story, play
 from tests.coordinator.stories.world import MS, START
 

@@ -9,7 +9,7 @@ from functools import partial
 from coordwire.coordinator import ConsumerGroupConfig, CoordinatorConfig
 from coordwire.timeline.events import GroupEvent
 from tests.coordinator.stories.clients import ClassicClient, Client, ConsumerClient
-from tests.coordinator.stories.compare import Comparison
+from tests.coordinator.stories.comparison import Comparison
 from tests.coordinator.stories.world import World
 
 __all__ = ["KINDS", "Story", "play"]

@@ -1,4 +1,4 @@
-"""Compare our coordinator with Kafka's on random histories: `python -m tests.coordinator.compare SEED COUNT`.
+"""Compare two coordinators on random histories: `python -m tests.coordinator.comparison SEED COUNT`.
 
 Prints each history's first difference, then what the histories reached. `--keep FILE` stores the histories on
 which both agree, for tests without Java; `--steps N` sets their length.
@@ -20,10 +20,10 @@ from coordwire.messages import find_message
 from tests.coordinator.coverage import Coverage
 from tests.coordinator.generator import Generator, history
 from tests.coordinator.histories import Outcome, kafka_outcome
-from tests.coordinator.kept import KeptHistory, checksum, write_kept
 from tests.coordinator.known_faults import without_known_faults
 from tests.coordinator.oracle import oracle
 from tests.coordinator.reach import answered_against_reason, unreached
+from tests.coordinator.recorded_histories import RecordedHistory, checksum, write_histories
 from tests.coordinator.settings import Way, kafka_settings, way
 
 __all__ = ["Difference", "commands", "compared", "first_difference", "readable", "shown"]
@@ -54,7 +54,7 @@ def commands(grown: Generator, seed: int) -> list[str]:
 
 def compared(
     said: list[list[str]], grown: Generator, seed: int, *, keeps: bool = True
-) -> tuple[Difference | None, KeptHistory]:
+) -> tuple[Difference | None, RecordedHistory]:
     """Compare a history, which ran on ours, with what Kafka's said; timers must be the same at its end.
 
     keeps: whether the steps are to be kept with their outcomes; without that, what is equal byte by byte
@@ -130,7 +130,7 @@ def main() -> int:
     if options.way is not None:
         seeds = [seed for seed in seeds if way(seed).name.lower() == options.way]
 
-    def agreed() -> Iterator[KeptHistory]:
+    def agreed() -> Iterator[RecordedHistory]:
         nonlocal differences
         pending: deque[tuple[int, Generator, Future[list[list[str]]]]] = deque()
         with ThreadPoolExecutor(1) as kafka:  # one history runs on Kafka's while the next grows on ours
@@ -150,7 +150,7 @@ def main() -> int:
                         print(difference, flush=True)
 
     if options.keep:
-        write_kept(options.keep, agreed())
+        write_histories(options.keep, agreed())
     else:
         for _ in agreed():
             pass

@@ -5,7 +5,7 @@
     9c1e request 1 11 4 …
 
 Rules: the checksum is of the outcome without the order of hash tables (`Outcome.sorted`). It says that
-something differs; `python -m tests.coordinator.compare SEED 1` shows what, and needs Java.
+something differs; `python -m tests.coordinator.comparison SEED 1` shows what, and needs Java.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from zlib import crc32
 
 from tests.coordinator.histories import Outcome
 
-__all__ = ["FAILOVERS", "FURTHER", "HISTORIES", "KeptHistory", "checksum", "read_kept", "write_kept"]
+__all__ = [
+    "FAILOVERS",
+    "FURTHER",
+    "HISTORIES",
+    "RecordedHistory",
+    "checksum",
+    "read_histories",
+    "write_histories",
+]
 
 _FOLDER = Path(__file__).parents[1] / "data" / "coordinator"
 HISTORIES = _FOLDER / "histories.xz"
@@ -30,7 +38,7 @@ FAILOVERS = _FOLDER / "failovers.xz"
 
 _ALWAYS = 3
 
-KeptHistory = tuple[int, list[tuple[int, str]]]
+RecordedHistory = tuple[int, list[tuple[int, str]]]
 """The seed that made it; steps, each after its outcome's checksum."""
 
 
@@ -50,7 +58,7 @@ def _records(outcome: Outcome) -> list[tuple[Any, ...]]:
     return [tuple(one) if one.producer_id != -1 else (one.key, one.value) for one in outcome.records]
 
 
-def write_kept(path: Path, histories: Iterable[KeptHistory]) -> None:
+def write_histories(path: Path, histories: Iterable[RecordedHistory]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with lzma.open(path, "wt", preset=9) as file:
         for seed, steps in histories:
@@ -58,7 +66,7 @@ def write_kept(path: Path, histories: Iterable[KeptHistory]) -> None:
             file.writelines(f"{found:04x} {step}\n" for found, step in steps)
 
 
-def read_kept(path: Path = HISTORIES) -> Iterator[KeptHistory]:
+def read_histories(path: Path = HISTORIES) -> Iterator[RecordedHistory]:
     seed: int | None = None
     steps: list[tuple[int, str]] = []
     with lzma.open(path, "rt") as file:

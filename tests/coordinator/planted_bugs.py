@@ -1,4 +1,4 @@
-"""Planted bugs, and who finds them: `python -m tests.coordinator.planted [NAME...]`.
+"""Planted bugs, and who finds them: `python -m tests.coordinator.planted_bugs [NAME...]`.
 
 Strategy: each bug is a change of the text of one module of the coordinator. A process of its own imports the
 changed text and looks for something that is not as it should be: in the kept histories, whose answers are
@@ -310,10 +310,10 @@ class _Changed(importlib.machinery.SourceFileLoader):
 def _by_histories() -> Iterator[str | None]:
     """A kept history that comes out differently than Kafka made it. The newest reach the most."""
     from tests.coordinator.histories import Replayer
-    from tests.coordinator.kept import checksum, read_kept
+    from tests.coordinator.recorded_histories import checksum, read_histories
     from tests.coordinator.settings import settings
 
-    kept = list(read_kept())
+    kept = list(read_histories())
     both_ends = itertools.chain.from_iterable(zip(kept, reversed(kept), strict=True))
     for seed, steps in itertools.islice(both_ends, len(kept)):
         replayer, found = Replayer(settings(seed)), None
@@ -331,8 +331,8 @@ def _by_histories() -> Iterator[str | None]:
 
 def _by_random_histories() -> Iterator[str | None]:
     """An invariant that does not hold in a random history: one of offsets and one of all in turn."""
+    from tests.coordinator.checked_histories import offsets_history, watched
     from tests.coordinator.generator import Generator, history
-    from tests.coordinator.watched import offsets_history, watched
 
     for number in itertools.count():
         grow: Callable[[int, int], Generator] = history if number % 2 else offsets_history
@@ -405,7 +405,7 @@ def find_planted(
     command = [
         sys.executable,
         "-m",
-        "tests.coordinator.planted",
+        "tests.coordinator.planted_bugs",
         "--inside",
         bug.name,
         "--seconds",

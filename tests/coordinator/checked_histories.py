@@ -1,4 +1,4 @@
-"""Random histories under all checkers: `python -m tests.coordinator.watched SEED COUNT`, or `--kept`.
+"""Random histories under all checkers: `python -m tests.coordinator.checked_histories SEED COUNT` or `--kept`.
 
 Strategy: the requests of a history come from no client that obeys a protocol, so that a shard meets what
 simulations never send. Kafka's coordinator answers the kept histories just as ours does; what a checker
@@ -17,7 +17,7 @@ from functools import partial
 from tests.coordinator.generator import Generator, history
 from tests.coordinator.histories import Replayer
 from tests.coordinator.invariants import CHECKERS, Violation, WatchedShard
-from tests.coordinator.kept import read_kept
+from tests.coordinator.recorded_histories import read_histories
 from tests.coordinator.settings import settings
 
 __all__ = ["OffsetsGenerator", "offsets_history", "watched"]
@@ -66,7 +66,7 @@ def main() -> int:
     began, steps, count, wrong = time.process_time(), 0, 0, 0
     grown = offsets_history if options.offsets else history
     histories = (
-        ((seed, [step for _, step in found]) for seed, found in read_kept())
+        ((seed, [step for _, step in found]) for seed, found in read_histories())
         if options.kept
         else (
             (seed, grown(seed, options.steps).steps)
