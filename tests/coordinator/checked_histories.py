@@ -1,4 +1,4 @@
-"""Random histories under all checkers: `python -m tests.coordinator.checked_histories SEED COUNT` or `--kept`.
+"""Checked random histories: `python -m tests.coordinator.checked_histories SEED COUNT`, or `--kept`.
 
 Strategy: the requests of a history come from no client that obeys a protocol, so that a shard meets what
 simulations never send. Kafka's coordinator answers the kept histories just as ours does; what a checker
@@ -37,9 +37,9 @@ class OffsetsGenerator(Generator):
 
 
 def offsets_history(seed: int, count: int) -> Generator:
-    found = OffsetsGenerator(seed)
-    found.grow(count)
-    return found
+    generator = OffsetsGenerator(seed)
+    generator.grow(count)
+    return generator
 
 
 def watched(seed: int, steps: Iterable[str]) -> tuple[int, Violation | None]:
@@ -66,19 +66,19 @@ def main() -> int:
     began, steps, count, wrong = time.process_time(), 0, 0, 0
     grown = offsets_history if options.offsets else history
     histories = (
-        ((seed, [step for _, step in found]) for seed, found in read_histories())
+        ((seed, [step for _, step in recorded]) for seed, recorded in read_histories())
         if options.kept
         else (
             (seed, grown(seed, options.steps).steps)
             for seed in range(options.seed, options.seed + options.count)
         )
     )
-    for seed, found in histories:
-        taken, violation = watched(seed, found)
-        steps, count = steps + taken, count + 1
+    for seed, requests in histories:
+        step_count, violation = watched(seed, requests)
+        steps, count = steps + step_count, count + 1
         if violation is not None:
             wrong += 1
-            print(f"history {seed}, step {taken}: {violation}", flush=True)
+            print(f"history {seed}, step {step_count}: {violation}", flush=True)
     seconds = time.process_time() - began
     print(f"{count} histories, {steps:,} steps, {seconds:.0f} s of processor time: {wrong} violations")
     return 1 if wrong else 0

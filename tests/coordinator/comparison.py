@@ -26,7 +26,7 @@ from tests.coordinator.reach import answered_against_reason, unreached
 from tests.coordinator.recorded_histories import RecordedHistory, checksum, write_histories
 from tests.coordinator.settings import Way, kafka_settings, way
 
-__all__ = ["Difference", "commands", "compared", "first_difference", "readable", "shown"]
+__all__ = ["Difference", "commands", "compared", "first_difference", "outcome_lines", "readable"]
 
 _NOT_OURS = "group-size-counter"
 """A timer for a metric, which we have none of."""
@@ -39,12 +39,16 @@ class Difference:
     seed: int
     number: int
     step: str
-    ours: list[str]
-    theirs: list[str]
+    actual: list[str]
+    expected: list[str]
 
     def __str__(self) -> str:
-        ours, theirs = ("\n".join(f"    {line}" for line in lines) for lines in (self.ours, self.theirs))
-        return f"history {self.seed}, step {self.number}: {self.step}\n  ours:\n{ours}\n  Kafka's:\n{theirs}"
+        actual, expected = (
+            "\n".join(f"    {line}" for line in lines) for lines in (self.actual, self.expected)
+        )
+        return (
+            f"history {self.seed}, step {self.number}: {self.step}\n  ours:\n{actual}\n  Kafka's:\n{expected}"
+        )
 
 
 def commands(grown: Generator, seed: int) -> list[str]:
@@ -53,35 +57,35 @@ def commands(grown: Generator, seed: int) -> list[str]:
 
 
 def compared(
-    said: list[list[str]], grown: Generator, seed: int, *, keeps: bool = True
+    results: list[list[str]], grown: Generator, seed: int, *, keeps: bool = True
 ) -> tuple[Difference | None, RecordedHistory]:
     """Compare a history, which ran on ours, with what Kafka's said; timers must be the same at its end.
 
     keeps: whether the steps are to be kept with their outcomes; without that, what is equal byte by byte
     need not be read.
     """
-    begun, *outputs, timers = said
-    assert begun == []
-    kept: list[tuple[int, str]] = []
+    start, *outputs, timers = results
+    assert start == []
+    checksums: list[tuple[int, str]] = []
     requests = grown.replayer.requests
-    for number, (step, ours, lines) in enumerate(zip(grown.steps, grown.outcomes, outputs, strict=True)):
-        theirs = kafka_outcome(lines)
-        if not keeps and ours == theirs:
+    for number, (step, actual, lines) in enumerate(zip(grown.steps, grown.outcomes, outputs, strict=True)):
+        expected = kafka_outcome(lines)
+        if not keeps and actual == expected:
             continue
-        ours, theirs = ours.sorted(requests), theirs.sorted(requests)
-        if ours != theirs:
-            theirs = without_known_faults(seed, grown.steps[: number + 1], ours, theirs)
-            if ours == theirs:
+        actual, expected = actual.sorted(requests), expected.sorted(requests)
+        if actual != expected:
+            expected = without_known_faults(seed, grown.steps[: number + 1], actual, expected)
+            if actual == expected:
                 print(f"history {seed}, step {number}: Kafka's fault that is known", flush=True)
-        if ours != theirs:
-            texts = [shown(outcome, requests) for outcome in (ours, theirs)]
-            return Difference(seed, number, readable(step), *texts), (seed, kept)
-        kept.append((checksum(theirs), step))
+        if actual != expected:
+            texts = [outcome_lines(outcome, requests) for outcome in (actual, expected)]
+            return Difference(seed, number, readable(step), *texts), (seed, checksums)
+        checksums.append((checksum(expected), step))
     due = grown.replayer.deadlines()
     known = sorted(line for line in (line.removeprefix("timer ") for line in timers) if _NOT_OURS not in line)
     if due != known:
-        return Difference(seed, len(grown.steps), "timers at the end", due, known), (seed, kept)
-    return None, (seed, kept)
+        return Difference(seed, len(grown.steps), "timers at the end", due, known), (seed, checksums)
+    return None, (seed, checksums)
 
 
 def first_difference(seed: int, steps: int = 200) -> Difference | None:
@@ -98,7 +102,7 @@ def readable(step: str) -> str:
     return f"request {words[1]} v{words[3]} {message}"
 
 
-def shown(outcome: Outcome, requests: dict[int, tuple[int, int]]) -> list[str]:
+def outcome_lines(outcome: Outcome, requests: dict[int, tuple[int, int]]) -> list[str]:
     lines = []
     for ticket, data in outcome.answers.items():
         api, version = requests[ticket]
@@ -109,7 +113,7 @@ def shown(outcome: Outcome, requests: dict[int, tuple[int, int]]) -> list[str]:
             continue
         record = decode_log_record("consumer_offsets", key, value)
         lines.append(f"{record.key!r} v{record.version} {record.value!r} of {producer}")
-    lines += [f"transaction {ticket}: {how}" for ticket, how in outcome.ended.items()]
+    lines += [f"transaction {ticket}: {ending}" for ticket, ending in outcome.ended.items()]
     return lines + outcome.failed + outcome.other
 
 
@@ -119,7 +123,9 @@ def main() -> int:
     parser.add_argument("count", type=int)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--keep", type=Path)
-    parser.add_argument("--way", choices=[one.name.lower() for one in Way], help="histories of this way only")
+    parser.add_argument(
+        "--way", choices=[choice.name.lower() for choice in Way], help="histories of this way only"
+    )
     parser.add_argument("--sample", type=int, default=1, help="every which history counts for the coverage")
     options = parser.parse_args()
     coverage = Coverage()
@@ -138,13 +144,15 @@ def main() -> int:
                 if seed is not None:
                     counts = None if seed % options.sample else coverage
                     grown = history(seed, options.steps, counts)
-                    said = kafka.submit(oracle().run, commands(grown, seed))
-                    pending.append((seed, grown, said))
+                    future = kafka.submit(oracle().run, commands(grown, seed))
+                    pending.append((seed, grown, future))
                 if seed is None or len(pending) > 1:
-                    known, grown, said = pending.popleft()
-                    difference, kept = compared(said.result(), grown, known, keeps=options.keep is not None)
+                    known, grown, future = pending.popleft()
+                    difference, checksums = compared(
+                        future.result(), grown, known, keeps=options.keep is not None
+                    )
                     if difference is None:
-                        yield kept
+                        yield checksums
                     else:
                         differences += 1
                         print(difference, flush=True)

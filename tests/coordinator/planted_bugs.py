@@ -313,20 +313,20 @@ def _by_histories() -> Iterator[str | None]:
     from tests.coordinator.recorded_histories import checksum, read_histories
     from tests.coordinator.settings import settings
 
-    kept = list(read_histories())
-    both_ends = itertools.chain.from_iterable(zip(kept, reversed(kept), strict=True))
-    for seed, steps in itertools.islice(both_ends, len(kept)):
-        replayer, found = Replayer(settings(seed)), None
+    histories = list(read_histories())
+    both_ends = itertools.chain.from_iterable(zip(histories, reversed(histories), strict=True))
+    for seed, steps in itertools.islice(both_ends, len(histories)):
+        replayer, place = Replayer(settings(seed)), None
         for number, (expected, step) in enumerate(steps):
             try:
                 outcome = replayer.run(step)
             except Exception as error:
-                found = f"history {seed}, step {number}: {type(error).__name__}"
+                place = f"history {seed}, step {number}: {type(error).__name__}"
                 break
             if checksum(outcome.sorted(replayer.requests)) != expected:
-                found = f"history {seed}, step {number}"
+                place = f"history {seed}, step {number}"
                 break
-        yield found
+        yield place
 
 
 def _by_random_histories() -> Iterator[str | None]:
@@ -387,13 +387,13 @@ def _run(bug: PlantedBug, limit: float, finder: str | None) -> int:
         began = time.process_time()
         signal.setitimer(signal.ITIMER_PROF, _ENDLESS)
         try:
-            found = next(finders[name])
+            place = next(finders[name])
         except StopIteration:
             del used[name]
             continue
         used[name] += time.process_time() - began
-        if found is not None:
-            print(f"{name}\t{found}\t{sum(used.values()):.1f}")
+        if place is not None:
+            print(f"{name}\t{place}\t{sum(used.values()):.1f}")
             return 0
     return 0
 
@@ -416,8 +416,8 @@ def find_planted(
     output = subprocess.run(command, cwd=_ROOT, check=True, capture_output=True, text=True).stdout
     if not output:
         return None
-    name, what, seconds = output.rstrip("\n").split("\t")
-    return name, what, float(seconds)
+    name, place, seconds = output.rstrip("\n").split("\t")
+    return name, place, float(seconds)
 
 
 def main() -> int:
@@ -434,10 +434,10 @@ def main() -> int:
     for bug in BUGS:
         if options.names and bug.name not in options.names:
             continue
-        found = find_planted(bug, options.seconds, options.finder)
-        missed += found is None
-        name, what, seconds = found or ("", "not found", options.seconds)
-        print(f"| {bug.name} | {name} | {what} | {seconds:.1f} |", flush=True)
+        finding = find_planted(bug, options.seconds, options.finder)
+        missed += finding is None
+        name, place, seconds = finding or ("", "not found", options.seconds)
+        print(f"| {bug.name} | {name} | {place} | {seconds:.1f} |", flush=True)
     return 1 if missed else 0
 
 

@@ -44,18 +44,21 @@ RecordedHistory = tuple[int, list[tuple[int, str]]]
 
 def checksum(outcome: Outcome) -> int:
     """16 bits of what came out; 0 where nothing did."""
-    found = [outcome.answers, _records(outcome), outcome.failed, outcome.ended, outcome.other]
-    while found and not found[-1]:
-        found.pop()
-    if not found:
+    parts = [outcome.answers, _records(outcome), outcome.failed, outcome.ended, outcome.other]
+    while parts and not parts[-1]:
+        parts.pop()
+    if not parts:
         return 0
-    found += [[]] * (_ALWAYS - len(found))
-    return crc32(repr(tuple(found)).encode()) & 0xFFFF
+    parts += [[]] * (_ALWAYS - len(parts))
+    return crc32(repr(tuple(parts)).encode()) & 0xFFFF
 
 
 def _records(outcome: Outcome) -> list[tuple[Any, ...]]:
     """The records as plain tuples; most belong to no transaction, and say nothing of one."""
-    return [tuple(one) if one.producer_id != -1 else (one.key, one.value) for one in outcome.records]
+    return [
+        tuple(record) if record.producer_id != -1 else (record.key, record.value)
+        for record in outcome.records
+    ]
 
 
 def write_histories(path: Path, histories: Iterable[RecordedHistory]) -> None:
@@ -63,7 +66,7 @@ def write_histories(path: Path, histories: Iterable[RecordedHistory]) -> None:
     with lzma.open(path, "wt", preset=9) as file:
         for seed, steps in histories:
             file.write(f"history {seed}\n")
-            file.writelines(f"{found:04x} {step}\n" for found, step in steps)
+            file.writelines(f"{crc:04x} {step}\n" for crc, step in steps)
 
 
 def read_histories(path: Path = HISTORIES) -> Iterator[RecordedHistory]:
@@ -71,12 +74,12 @@ def read_histories(path: Path = HISTORIES) -> Iterator[RecordedHistory]:
     steps: list[tuple[int, str]] = []
     with lzma.open(path, "rt") as file:
         for line in file:
-            first, rest = line.rstrip("\n").split(" ", 1)
+            first, step = line.rstrip("\n").split(" ", 1)
             if first == "history":
                 if seed is not None:
                     yield seed, steps
-                seed, steps = int(rest), []
+                seed, steps = int(step), []
             else:
-                steps.append((int(first, 16), rest))
+                steps.append((int(first, 16), step))
     if seed is not None:
         yield seed, steps

@@ -48,8 +48,8 @@ NO_WAIT = CoordinatorConfig(consumer=ConsumerGroupConfig(assignment_interval_ms=
 class Bench:
     """A shard whose appends are durable at once, unless the test says otherwise."""
 
-    def __init__(self, **given: Any) -> None:
-        self.shard = Shard(**{"config": NO_WAIT, **given})
+    def __init__(self, **settings: Any) -> None:
+        self.shard = Shard(**{"config": NO_WAIT, **settings})
         self.shard.set_topics(IMAGE)
         self.shard.load([])
         self.answers: dict[int, Any] = {}
@@ -82,15 +82,15 @@ class Bench:
         assert isinstance(group, ConsumerGroupModel)
         return group
 
-    def join(self, member_id: str, **given: Any) -> ConsumerGroupHeartbeatResponse:
+    def join(self, member_id: str, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         request = ConsumerGroupHeartbeatRequest(
             group_id="g", member_id=member_id, rebalance_timeout_ms=10_000, topic_partitions=[],
             subscribed_topic_names=["orders"],
         )  # fmt: skip
-        for name, value in given.items():
+        for name, value in fields.items():
             setattr(request, name, value)
-        found: ConsumerGroupHeartbeatResponse = self.ask(request, 1)
-        return found
+        response: ConsumerGroupHeartbeatResponse = self.ask(request, 1)
+        return response
 
     def beat(
         self, member_id: str, epoch: int, owned: list[int] | None = None, group_id: str = "g"
@@ -100,8 +100,8 @@ class Bench:
             request.topic_partitions = [
                 ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=ORDERS, partitions=owned)
             ]
-        found: ConsumerGroupHeartbeatResponse = self.ask(request, 1)
-        return found
+        response: ConsumerGroupHeartbeatResponse = self.ask(request, 1)
+        return response
 
     def advance(self, now: int) -> None:
         while not self.shard.advance(now):
@@ -112,7 +112,7 @@ class Bench:
 def given_to(response: ConsumerGroupHeartbeatResponse) -> list[int] | None:
     if response.assignment is None:
         return None
-    return [partition for one in response.assignment.topic_partitions for partition in one.partitions]
+    return [partition for topic in response.assignment.topic_partitions for partition in topic.partitions]
 
 
 def test_a_partition_moves_when_its_owner_has_given_it_up() -> None:
@@ -120,8 +120,8 @@ def test_a_partition_moves_when_its_owner_has_given_it_up() -> None:
     assert given_to(bench.join("a")) == [0, 1, 2, 3]
     second = bench.join("b")
     assert given_to(second) == []
-    asked = bench.beat("a", 2, [0, 1, 2, 3])
-    assert given_to(asked) == [0, 1]
+    answer = bench.beat("a", 2, [0, 1, 2, 3])
+    assert given_to(answer) == [0, 1]
     assert given_to(bench.beat("b", second.member_epoch, [])) is None
     assert bench.beat("a", 2).member_epoch == 2  # without a list it proves nothing
     assert bench.beat("a", 2, [0, 1]).member_epoch == 3
@@ -133,8 +133,8 @@ def test_a_lost_answer_does_no_harm() -> None:
     bench.join("a")
     bench.join("b")
     first = bench.beat("a", 2, [0, 1, 2, 3])
-    again = bench.beat("a", 2, [0, 1, 2, 3])
-    assert (again.error_code, again.member_epoch) == (0, first.member_epoch)
+    repeated = bench.beat("a", 2, [0, 1, 2, 3])
+    assert (repeated.error_code, repeated.member_epoch) == (0, first.member_epoch)
     later = bench.beat("a", 2, [0, 1])
     assert later.member_epoch == 3
     assert bench.beat("a", 2, [0, 1]).member_epoch == 3
@@ -152,7 +152,7 @@ def test_a_failed_append_leaves_no_trace() -> None:
         bench.join("a", subscribed_topic_regex="o.*"),
         bench.beat("a", -1),
     ]
-    assert {one.error_code for one in refused} == {ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    assert {response.error_code for response in refused} == {ErrorCode.COORDINATOR_NOT_AVAILABLE}
     bench.failure = 0
     assert bench.ask(ConsumerGroupDescribeRequest(group_ids=["g"]), 1) == before
     assert bench.group().owners.items() == [((ORDERS, partition), 2) for partition in range(4)]
@@ -181,11 +181,11 @@ def test_another_shard_goes_on_from_the_log_compacted_or_not() -> None:
     for log in (bench.log, list(newest.values())):
         other = Bench()
         other.shard.load(log)
-        asked = ConsumerGroupDescribeRequest(group_ids=["g"])
-        expected, found = (one.ask(asked, 1).groups[0] for one in (bench, other))
-        for group in (expected, found):
+        request = ConsumerGroupDescribeRequest(group_ids=["g"])
+        expected, actual = (other_bench.ask(request, 1).groups[0] for other_bench in (bench, other))
+        for group in (expected, actual):
             group.members.sort(key=lambda member: member.member_id)
-        assert found == expected
+        assert actual == expected
         assert sorted(other.group().owners.items()) == sorted(bench.group().owners.items())
 
 
@@ -234,12 +234,12 @@ def test_a_pattern_is_resolved_after_the_heartbeat_and_again_for_new_topics() ->
 
 def slow_pattern(count: int) -> str:
     """Legal, and slow for every name: the whole of it is tried at each character."""
-    return f"(?:[^{''.join(chr(0x4E00 + one) for one in range(count))}]?){{900}}"
+    return f"(?:[^{''.join(chr(0x4E00 + number) for number in range(count))}]?){{900}}"
 
 
 def test_patterns_can_be_resolved_in_turns() -> None:
     """As Kafka's executor does: only the end of a resolution is an operation."""
-    topics = [TopicImage(UUID(int=100 + one), f"orders-{one:04}", 1) for one in range(300)]
+    topics = [TopicImage(UUID(int=100 + number), f"orders-{number:04}", 1) for number in range(300)]
     bench = Bench(resolves_in_turns=True)
     bench.shard.set_topics(TopicsImage(topics))
     bench.join("a", subscribed_topic_names=None, subscribed_topic_regex=slow_pattern(500))
@@ -270,7 +270,9 @@ def test_patterns_can_be_resolved_in_turns() -> None:
 
 def test_groups_take_turns() -> None:
     bench = Bench(resolves_in_turns=True)
-    bench.shard.set_topics(TopicsImage([TopicImage(UUID(int=one + 100), f"t{one}", 1) for one in range(100)]))
+    bench.shard.set_topics(
+        TopicsImage([TopicImage(UUID(int=number + 100), f"t{number}", 1) for number in range(100)])
+    )
     for name, pattern in (("slow", slow_pattern(500)), ("fast", "t1.*")):
         bench.join("a", group_id=name, subscribed_topic_names=None, subscribed_topic_regex=pattern)
     for _ in range(4):

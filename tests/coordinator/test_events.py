@@ -57,19 +57,19 @@ class Witness(Bench):
         self.shard.set_topics(TopicsImage([ORDERS]))
         self.shard.load([])
 
-    def told(self) -> list[GroupEvent]:
+    def drain_events(self) -> list[GroupEvent]:
         return list(self.timeline.events())
 
-    def beat(self, member_id: str, epoch: int, **said: Any) -> Any:
+    def beat(self, member_id: str, epoch: int, **fields: Any) -> Any:
         request = ConsumerGroupHeartbeatRequest(
-            group_id="payments", member_id=member_id, member_epoch=epoch, **said
+            group_id="payments", member_id=member_id, member_epoch=epoch, **fields
         )
         return self.ask(request, 1)
 
-    def come(self, member_id: str, **said: Any) -> Any:
+    def come(self, member_id: str, **fields: Any) -> Any:
         return self.beat(
             member_id, 0, rebalance_timeout_ms=60_000, topic_partitions=[],
-            subscribed_topic_names=["orders"], **said,
+            subscribed_topic_names=["orders"], **fields,
         )  # fmt: skip
 
 
@@ -98,10 +98,14 @@ def _short(event: GroupEvent) -> str:
 def test_a_classic_group_tells_of_its_member_from_joining_to_its_session_s_end() -> None:
     bench = Witness()
     member_id = stable_group(bench)
-    assert kinds(bench.told()) == [f"joined {member_id}", f"began first_member {member_id}", "steady 1 1"]
+    assert kinds(bench.drain_events()) == [
+        f"joined {member_id}",
+        f"began first_member {member_id}",
+        "steady 1 1",
+    ]
     bench.advance(3_000 + 10_000)
     bench.confirm()
-    events = bench.told()
+    events = bench.drain_events()
     assert kinds(events) == [
         f"session_timeout {member_id}", f"began session_timeout {member_id}", "empty 2 0"
     ]  # fmt: skip
@@ -111,21 +115,21 @@ def test_a_classic_group_tells_of_its_member_from_joining_to_its_session_s_end()
 def test_a_member_that_leaves_is_told_with_its_reason() -> None:
     bench = Witness()
     member_id = stable_group(bench)
-    bench.told()
-    gone = MemberIdentity(member_id=member_id, reason="the shop is closed")
-    bench.ask(LeaveGroupRequest(group_id="payments", members=[gone]), 5)
-    left, *_ = events = bench.told()
+    bench.drain_events()
+    identity = MemberIdentity(member_id=member_id, reason="the shop is closed")
+    bench.ask(LeaveGroupRequest(group_id="payments", members=[identity]), 5)
+    leaving, *_ = events = bench.drain_events()
     assert kinds(events) == [f"left {member_id}", f"began member_left {member_id}", "empty 2 0"]
-    assert isinstance(left, MemberLeft)
-    assert left.reason == "the shop is closed"
+    assert isinstance(leaving, MemberLeft)
+    assert leaving.reason == "the shop is closed"
 
 
 def test_a_consumer_group_tells_of_epochs_by_their_causes() -> None:
     bench = Witness()
     bench.come("a")
-    assert kinds(bench.told()) == ["joined a", "began first_member a", "steady 2 1"]
+    assert kinds(bench.drain_events()) == ["joined a", "began first_member a", "steady 2 1"]
     bench.come("b")
-    assert kinds(bench.told()) == [
+    assert kinds(bench.drain_events()) == [
         "joined b",
         "began new_member b",
     ]  # the target comes a second after the last
@@ -134,26 +138,26 @@ def test_a_consumer_group_tells_of_epochs_by_their_causes() -> None:
     bench.beat("b", 2, topic_partitions=[])
     for member in "ab":
         epoch = max(epoch, bench.beat(member, epoch, topic_partitions=[]).member_epoch)
-    events = bench.told()
+    events = bench.drain_events()
     assert kinds(events) == ["steady 3 2"]
     (ended,) = events
     assert isinstance(ended, RebalanceEnded)
-    assert {part.topic for one in ended.assignments for part in one.partitions} == {"orders"}
+    assert {part.topic for share in ended.assignments for part in share.partitions} == {"orders"}
     bench.beat("b", -1)
     bench.advance(2_000)
     bench.beat("a", epoch, topic_partitions=[])
-    assert kinds(bench.told()) == ["left b", "began member_left b", "steady 4 1"]
+    assert kinds(bench.drain_events()) == ["left b", "began member_left b", "steady 4 1"]
     bench.advance(2_000 + 45_000)
     bench.confirm()
-    assert kinds(bench.told()) == ["session_timeout a", "began session_timeout a", "empty 5 0"]
+    assert kinds(bench.drain_events()) == ["session_timeout a", "began session_timeout a", "empty 5 0"]
 
 
 def test_nothing_is_told_before_it_is_durable() -> None:
     bench = Witness()
     bench.send(commit(5), 8)
-    assert not bench.told()
+    assert not bench.drain_events()
     bench.confirm()
-    assert kinds(bench.told()) == ["offset orders 5"]
+    assert kinds(bench.drain_events()) == ["offset orders 5"]
 
 
 @pytest.mark.parametrize("joins", [True, False], ids=["classic", "consumer"])
@@ -175,17 +179,17 @@ def test_what_a_failed_append_takes_back_is_never_told(joins: bool) -> None:
     bench.shard.failed(bench.appends.pop().number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
     bench.take()
     bench.advance(100_000)
-    assert not bench.told()
+    assert not bench.drain_events()
     assert not bench.shard.groups
 
 
 def test_a_steady_heartbeat_makes_no_event() -> None:
     bench = Witness()
     member_id = stable_group(bench)
-    bench.told()
+    bench.drain_events()
     for _ in range(3):
         bench.ask(HeartbeatRequest(group_id="payments", generation_id=1, member_id=member_id), 3)
-    assert not bench.told()
+    assert not bench.drain_events()
 
 
 def test_a_listener_overrides_all_that_a_shard_reports() -> None:
@@ -196,34 +200,34 @@ def test_a_listener_overrides_all_that_a_shard_reports() -> None:
 
 
 def test_a_shard_that_nobody_listens_to_answers_the_same() -> None:
-    alone, heard = Bench(), Witness()
-    assert stable_group(alone) == stable_group(heard)
-    assert alone.shard.groups.keys() == heard.shard.groups.keys()
-    assert alone.shard.deadlines() == heard.shard.deadlines()
+    alone, witness = Bench(), Witness()
+    assert stable_group(alone) == stable_group(witness)
+    assert alone.shard.groups.keys() == witness.shard.groups.keys()
+    assert alone.shard.deadlines() == witness.shard.deadlines()
 
 
 def test_what_was_loaded_is_not_told_again_and_goes_on() -> None:
     bench = Witness()
     bench.come("a")
-    bench.told()
+    bench.drain_events()
     log = list(bench.log)
     bench.shard.unload()
     bench.shard.load(log)
-    assert not bench.told()
+    assert not bench.drain_events()
     bench.beat("a", -1)
-    assert kinds(bench.told()) == ["left a", "began member_left a", "empty 3 0"]
+    assert kinds(bench.drain_events()) == ["left a", "began member_left a", "empty 3 0"]
 
 
 def test_a_rebalance_that_was_loaded_goes_on() -> None:
     bench = Witness()
     bench.come("a")
     bench.come("b")
-    bench.told()
+    bench.drain_events()
     log = list(bench.log)
     bench.shard.unload()
-    assert kinds(bench.told()) == ["unfinished 3 0"]
+    assert kinds(bench.drain_events()) == ["unfinished 3 0"]
     bench.shard.load(log)
-    (began,) = bench.told()
+    (began,) = bench.drain_events()
     assert isinstance(began, RebalanceBegan)
     assert (began.cause, began.detail) == (
         "unknown", "it was under way when the coordinator loaded the group"
@@ -234,23 +238,23 @@ def test_a_rebalance_that_was_loaded_goes_on() -> None:
 def test_a_transaction_tells_of_its_commits_and_of_its_end(committed: bool) -> None:
     bench = Witness()
     member_id = stable_group(bench)
-    bench.told()
+    bench.drain_events()
     bench.ask(in_transaction(member_id), 3)
-    (event,) = bench.told()
+    (event,) = bench.drain_events()
     assert isinstance(event, OffsetCommitted)
     assert (event.member_id, event.generation, event.transactional_id) == (member_id, 1, "shop")
     bench.shard.complete_transaction(9, 3, committed=committed)
     bench.take()
-    assert not bench.told()  # the marker is not durable
+    assert not bench.drain_events()  # the marker is not durable
     bench.confirm()
-    (step,) = bench.told()
+    (step,) = bench.drain_events()
     assert isinstance(step, TransactionStep)
     assert (step.group, step.transactional_id, step.step) == (
         "payments", "shop", "commit" if committed else "abort"
     )  # fmt: skip
     assert (step.producer_id, step.producer_epoch, step.error_code) == (9, 3, 0)
     end_transaction(bench)
-    assert not bench.told()  # there was no other
+    assert not bench.drain_events()  # there was no other
 
 
 def test_a_transaction_that_was_loaded_has_no_name() -> None:
@@ -264,18 +268,18 @@ def test_a_transaction_that_was_loaded_has_no_name() -> None:
     for entries, expected in ((log, [("", "commit")]), ([*log, end_of(log)], [])):
         bench.shard.unload()
         bench.shard.load(entries)
-        bench.told()
+        bench.drain_events()
         end_transaction(bench)
-        steps = [one for one in bench.told() if isinstance(one, TransactionStep)]
-        assert [(one.transactional_id, one.step) for one in steps] == expected
+        steps = [step for step in bench.drain_events() if isinstance(step, TransactionStep)]
+        assert [(step.transactional_id, step.step) for step in steps] == expected
 
 
 def in_transaction(member_id: str) -> TxnOffsetCommitRequest:
-    one = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=7, committed_metadata="")
+    partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=7, committed_metadata="")
     return TxnOffsetCommitRequest(
         transactional_id="shop", group_id="payments", producer_id=9, producer_epoch=3, member_id=member_id,
         generation_id_or_member_epoch=1,
-        topics=[TxnOffsetCommitRequestTopic(name="orders", partitions=[one])],
+        topics=[TxnOffsetCommitRequestTopic(name="orders", partitions=[partition])],
     )  # fmt: skip
 
 
@@ -322,8 +326,10 @@ class WitnessedReplayer(Replayer):
     def known(self) -> dict[str, set[str]]:
         """Who is in, as the shard has it; a group that no record has made yet may still be lost."""
         new = self.shard._state.groups.is_new
-        found = {name: set(group.members) for name, group in self.shard.groups.items() if not new(name)}
-        return {name: members for name, members in found.items() if members}
+        known_members = {
+            name: set(group.members) for name, group in self.shard.groups.items() if not new(name)
+        }
+        return {name: members for name, members in known_members.items() if members}
 
 
 def _settled(group: Any) -> bool:
@@ -346,11 +352,11 @@ def test_events_of_random_histories_add_up_to_the_state() -> None:
                 # What was not durable is gone, and who was in goes on without an event.
                 replayer.members = replayer.known()
                 replayer.steady.clear()
-            if not replayer._held and not replayer._pending:
-                told = {name: who for name, who in replayer.members.items() if who}
-                assert told == replayer.known(), (seed, step)
+            if not replayer._is_held and not replayer._pending:
+                events_of_groups = {name: members for name, members in replayer.members.items() if members}
+                assert events_of_groups == replayer.known(), (seed, step)
                 for name, group in replayer.shard.groups.items():
                     if _settled(group):
                         assert replayer.steady.get(name, True), (seed, step, name)
-                    if group.state in REBALANCING and name in told:
+                    if group.state in REBALANCING and name in events_of_groups:
                         assert not replayer.steady.get(name), (seed, step, name)

@@ -66,30 +66,30 @@ def key(partition: int) -> bytes:
     return OFFSET + bytes([partition])
 
 
-def compacted(found: Log) -> set[tuple[tuple[int, Record], ...]]:
+def compacted(entries: Log) -> set[tuple[tuple[int, Record], ...]]:
     """All that the cleaner may leave."""
-    return {tuple(CHANGES["compacted"][0](random.Random(seed), found)[1]) for seed in range(60)}
+    return {tuple(CHANGES["compacted"][0](random.Random(seed), entries)[1]) for seed in range(60)}
 
 
 def test_the_cleaner_keeps_the_last_record_of_a_key() -> None:
     first, second, other = Record(key(0), VALUE), Record(key(0), VALUE + b"2"), Record(key(1), VALUE)
     assert ((1, second), (2, other)) in compacted(log(first, second, other))
-    assert all(other == found[-1][1] for found in compacted(log(first, second, other)))
+    assert all(other == result[-1][1] for result in compacted(log(first, second, other)))
 
 
 def test_the_cleaner_drops_aborted_transactions_and_leaves_open_ones() -> None:
     aborted, marker = Record(key(0), VALUE, 7), Record(ABORT, b"", 7, 0, True)
     still_open, later = Record(key(1), VALUE, 8), Record(key(1), VALUE + b"2")
-    found = compacted(log(aborted, marker, still_open, later))
-    assert ((2, still_open), (3, later)) in found
-    assert all(one[-2:] == ((2, still_open), (3, later)) for one in found)
+    results = compacted(log(aborted, marker, still_open, later))
+    assert ((2, still_open), (3, later)) in results
+    assert all(result[-2:] == ((2, still_open), (3, later)) for result in results)
 
 
 def test_a_cut_log_lost_its_end() -> None:
     records = [Record(key(index), VALUE) for index in range(5)]
     for seed in range(20):
-        end, left = CHANGES["cut"][0](random.Random(seed), log(*records))
-        assert left == list(enumerate(records))[:end]
+        end, remaining = CHANGES["cut"][0](random.Random(seed), log(*records))
+        assert remaining == list(enumerate(records))[:end]
 
 
 def test_an_older_release_wrote_older_versions() -> None:

@@ -34,25 +34,25 @@ class _Replayed:
 
 
 def _replay(share: int) -> _Replayed:
-    found = _Replayed()
+    replayed = _Replayed()
     for index, history in enumerate(read_histories()):
-        found.count += 1
+        replayed.count += 1
         if index % share == 0:
-            _replay_one(history, found)
+            _replay_one(history, replayed)
     for history in read_histories(FURTHER):
-        _replay_one(history, found)
-    return found
+        _replay_one(history, replayed)
+    return replayed
 
 
-def _replay_one(history: RecordedHistory, found: _Replayed) -> None:
+def _replay_one(history: RecordedHistory, replayed: _Replayed) -> None:
     seed, steps = history
     replayer = Replayer(settings(seed))
     for number, (expected, step) in enumerate(steps):
         outcome = replayer.run(step)
         if checksum(outcome.sorted(replayer.requests)) != expected:
-            found.differences.append(f"history {seed}, step {number}: {step}")
+            replayed.differences.append(f"history {seed}, step {number}: {step}")
             return
-        found.coverage.add(replayer, outcome)
+        replayed.coverage.add(replayer, outcome)
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +67,10 @@ def test_kept_histories_come_out_as_kafka_made_them(replayed: _Replayed) -> None
 
 @pytest.mark.long
 def test_all_kept_histories_come_out_as_kafka_made_them(capsys: pytest.CaptureFixture[str]) -> None:
-    found = _replay(1)
-    assert found.differences == []
+    replayed = _replay(1)
+    assert replayed.differences == []
     with capsys.disabled():
-        print("", *found.coverage.lines(), sep="\n")
+        print("", *replayed.coverage.lines(), sep="\n")
 
 
 def test_kept_histories_reach_every_error_code_record_and_transition(replayed: _Replayed) -> None:

@@ -66,7 +66,7 @@ class Bench:
         self.shard.load([])
         self.now = 0
         self._ids = itertools.count(1)
-        self._asked: dict[int, tuple[type[Message], int]] = {}
+        self._requests: dict[int, tuple[type[Message], int]] = {}
 
     def send(self, request: Any, version: int, client_id: str | None = "till") -> list[Any]:
         number = next(self._ids)
@@ -74,31 +74,31 @@ class Bench:
             client_id=client_id, client_host="/127.0.0.1", new_id=lambda: str(UUID(int=number, version=4))
         )
         # The ticket is known before an answer comes: tickets count from 1.
-        self._asked[number] = type(request).response_class, version
+        self._requests[number] = type(request).response_class, version
         assert self.shard.handle(request, version=version, context=context) == number
         return self.drain()
 
     def drain(self) -> list[Any]:
-        found: list[Any] = []
+        responses: list[Any] = []
         while effects := list(self.shard.effects()):
             for effect in effects:
                 if isinstance(effect, Append):
                     effect.encoded()
                     self.shard.appended(effect.number)
                 elif isinstance(effect, Answer):
-                    cls, version = self._asked.pop(effect.ticket)
+                    cls, version = self._requests.pop(effect.ticket)
                     assert type(effect.response) is cls
                     data = effect.response.encode(version=version)
                     assert cls.decode(data, version=version).encode(version=version) == data
-                    found.append(effect.response)
-        return found
+                    responses.append(effect.response)
+        return responses
 
     def advance(self, by: int) -> list[Any]:
         self.now += by
-        found: list[Any] = []
+        responses: list[Any] = []
         while not self.shard.advance(self.now):
-            found += self.drain()
-        return found + self.drain()
+            responses += self.drain()
+        return responses + self.drain()
 
     def sizes(self) -> dict[str, int]:
         """What a client could make grow."""
@@ -114,11 +114,11 @@ class Bench:
             "timers' places": len(state.timers._heap),
             "waiting": len(writes._waiting) + len(writes.pending) + len(writes._queue),
             "changes kept": sum(len(changed) for _, changed in state.snapshots._changed),
-            "unanswered": len(self._asked),
+            "unanswered": len(self._requests),
         }
 
 
-def begun() -> Bench:
+def started() -> Bench:
     """With a stable classic group "g" and a consumer group "c" of a member "m"."""
     bench = Bench()
     ((answer,)) = bench.send(join("g"), 4)
@@ -152,8 +152,8 @@ def _replaced(draw: st.DrawFn, value: Any) -> Any:
     if isinstance(value, bytes):
         return draw(st.one_of(BYTES, st.just(value)))
     if isinstance(value, list):
-        found = [_replaced(draw, one) for one in value[:3]]
-        return found * draw(st.sampled_from([1, 1, 2]))
+        items = [_replaced(draw, item) for item in value[:3]]
+        return items * draw(st.sampled_from([1, 1, 2]))
     if hasattr(value, "__dataclass_fields__"):
         for name in value.__dataclass_fields__:
             if name != "tags":
@@ -187,7 +187,7 @@ STEPS = st.lists(st.one_of(st.tuples(hostile_requests(), CLIENTS), st.integers(0
 )
 @given(STEPS)
 def test_nothing_that_a_client_sends_raises(steps: list[Any]) -> None:
-    bench = begun()
+    bench = started()
     for step in steps:
         if isinstance(step, int):
             bench.advance(step)
@@ -227,9 +227,9 @@ def hostile_round(bench: Bench, number: int) -> None:
         bench.send(request, version)
 
 
-def consumer(group_id: str, member_id: str, **more: Any) -> ConsumerGroupHeartbeatRequest:
+def consumer(group_id: str, member_id: str, **fields: Any) -> ConsumerGroupHeartbeatRequest:
     known = {"rebalance_timeout_ms": 9_000, "subscribed_topic_names": ["orders"], "topic_partitions": []}
-    return ConsumerGroupHeartbeatRequest(group_id=group_id, member_id=member_id, **{**known, **more})
+    return ConsumerGroupHeartbeatRequest(group_id=group_id, member_id=member_id, **{**known, **fields})
 
 
 def commit(group_id: str, generation: int = -1, member_id: str = "", metadata: str = "") -> Any:
@@ -244,7 +244,7 @@ def commit(group_id: str, generation: int = -1, member_id: str = "", metadata: s
 
 def test_refused_requests_leave_nothing_behind() -> None:
     """Neither state nor timers: after n, 2n and 4n of them the shard is as it was."""
-    bench = begun()
+    bench = started()
     before, deadlines = bench.sizes(), bench.shard.deadlines()
     for count in (10, 20, 40):
         for number in range(count):
@@ -255,7 +255,7 @@ def test_refused_requests_leave_nothing_behind() -> None:
 
 def test_ids_that_were_given_out_and_never_used_end_with_their_session() -> None:
     """MEMBER_ID_REQUIRED keeps an id for the session time-out that was asked for, which is limited."""
-    bench = begun()
+    bench = started()
     before = bench.sizes()
     for count in (10, 20, 40):
         for _ in range(count):
@@ -270,7 +270,7 @@ def test_ids_that_were_given_out_and_never_used_end_with_their_session() -> None
 
 
 def test_renewals_and_rejoins_leave_no_timer_behind() -> None:
-    bench = begun()
+    bench = started()
     sizes = []
     for count in (50, 100, 200):
         for _ in range(count):
@@ -281,15 +281,15 @@ def test_renewals_and_rejoins_leave_no_timer_behind() -> None:
 
 
 def test_a_group_takes_no_more_members_than_it_may() -> None:
-    bench = begun()
+    bench = started()
     answers = [bench.send(consumer("c", f"m{number}"), 1)[0] for number in range(20)]
-    assert {one.error_code for one in answers[4:]} == {ErrorCode.GROUP_MAX_SIZE_REACHED}
+    assert {answer.error_code for answer in answers[4:]} == {ErrorCode.GROUP_MAX_SIZE_REACHED}
     assert len(bench.shard.groups["c"].members) == 5
 
 
 def test_groups_of_commits_that_were_refused_end_at_the_next_check() -> None:
     """Apache Kafka makes a group for a commit before it looks at what is committed; here too."""
-    bench = begun()
+    bench = started()
     bench.send(LeaveGroupRequest(group_id="g", member_id=next(iter(bench.shard.groups["g"].members))), 0)
     for count in (10, 20, 40):
         for number in range(count):
@@ -306,7 +306,7 @@ LONGEST = "y" * 32_767
 
 def test_a_message_that_would_be_too_long_to_write_is_left_out() -> None:
     """As the limit of a string has it; Apache Kafka fails to write it, and answers so."""
-    bench = begun()
+    bench = started()
     for group_id, member_id in ((LONGEST, "m"), ("c", LONGEST), ("c", "\u4e00" * 10_922)):
         (answer,) = bench.send(consumer(group_id, member_id, member_epoch=7), 1)
         assert (answer.error_code, answer.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
@@ -318,18 +318,18 @@ def test_a_message_that_would_be_too_long_to_write_is_left_out() -> None:
         (ConsumerGroupDescribeRequest(group_ids=[LONGEST, "c"]), 1),
     ):
         (answer,) = bench.send(request, version)
-        assert [one.error_code for one in answer.groups] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
+        assert [group.error_code for group in answer.groups] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
 
 
 def test_a_member_id_that_would_be_too_long_to_write_is_an_error() -> None:
     """It is made of the client's id, which a request has room for, and a UUID."""
-    bench = begun()
+    bench = started()
     before = bench.sizes()
     (answer,) = bench.send(join("g2"), 5, LONGEST)
     assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_SERVER_ERROR, "")
     assert bench.send(join("g3"), 0, LONGEST) == []
     answers = bench.advance(120_000)
-    assert [one.error_code for one in answers if isinstance(one, JoinGroupResponse)] == [
+    assert [response.error_code for response in answers if isinstance(response, JoinGroupResponse)] == [
         ErrorCode.UNKNOWN_SERVER_ERROR
     ]
     bench.advance(CONFIG.offsets_retention_check_interval_ms)
@@ -337,7 +337,7 @@ def test_a_member_id_that_would_be_too_long_to_write_is_an_error() -> None:
 
 
 def test_a_commits_time_to_live_wraps_as_64_bits_do() -> None:
-    bench = begun()
+    bench = started()
     bench.send(LeaveGroupRequest(group_id="g", member_id=next(iter(bench.shard.groups["g"].members))), 0)
     for version, retention in ((2, 2**63 - 1), (3, -(2**63)), (4, -5)):
         request = commit(f"lives-{version}")
@@ -348,10 +348,10 @@ def test_a_commits_time_to_live_wraps_as_64_bits_do() -> None:
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_an_empty_request_of_every_version_is_answered(cls: type[Message]) -> None:
-    bench = begun()
+    bench = started()
     for version in cls.versions:
-        found = bench.send(cls.decode(cls().encode(version=version), version=version), version)
-        assert len(found) == 1
+        answers = bench.send(cls.decode(cls().encode(version=version), version=version), version)
+        assert len(answers) == 1
 
 
 def waiting_for_a_static_member(patience: int) -> tuple[Bench, str]:
@@ -363,9 +363,9 @@ def waiting_for_a_static_member(patience: int) -> tuple[Bench, str]:
     static.rebalance_timeout_ms, other.rebalance_timeout_ms = patience, 5_000
     bench.send(static, 5)
     bench.send(other, 3)
-    named = {one.member_id: one for one in bench.advance(5_000)}
-    (leader,) = (one for one in named.values() if one.members)
-    ids = {one.group_instance_id: one.member_id for one in leader.members}
+    named = {member.member_id: member for member in bench.advance(5_000)}
+    (leader,) = (member for member in named.values() if member.members)
+    ids = {member.group_instance_id: member.member_id for member in leader.members}
     for name in sorted(named, key=lambda name: name != leader.leader):
         bench.send(SyncGroupRequest(group_id="g", generation_id=1, member_id=name), 2)
     bench.send(LeaveGroupRequest(group_id="g", member_id=ids[None]), 2)
@@ -391,7 +391,7 @@ def test_a_static_member_that_is_awaited_for_no_time_may_be_gone(patience: int) 
 
 
 def test_no_time_is_the_least_that_a_group_waits() -> None:
-    bench = begun()
+    bench = started()
     (member_id,) = bench.shard.groups["g"].members
     request = join("g", member_id)
     request.rebalance_timeout_ms = -3

@@ -50,9 +50,9 @@ def test_what_kafka_does_is_not_a_violation(seed: int) -> None:
 def test_invariants_hold_for_a_million_steps() -> None:
     seed, steps = 0, 0
     while steps < _MILLION:
-        taken, violation = simulate(seed)
+        step_count, violation = simulate(seed)
         assert violation is None, f"seed {seed}"
-        steps += taken
+        steps += step_count
         seed += 1
 
 

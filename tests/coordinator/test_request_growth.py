@@ -63,7 +63,7 @@ class Bench:
         self.n = n
         consumer = ConsumerGroupConfig(assignment_interval_ms=0)
         self.shard = Shard(config=CoordinatorConfig(consumer=consumer, new_member_join_timeout_ms=10**9))
-        self.topics = [TopicImage(UUID(int=1_000 + one), self.name("t", one), 2) for one in range(n)]
+        self.topics = [TopicImage(UUID(int=1_000 + number), self.name("t", number), 2) for number in range(n)]
         self.shard.set_topics(TopicsImage([WIDE, *self.topics]))
         self.shard.load([])
         self.now = 0
@@ -84,22 +84,22 @@ class Bench:
         return self.drain()
 
     def drain(self) -> list[Any]:
-        found: list[Any] = []
+        responses: list[Any] = []
         while effects := list(self.shard.effects()):
             for effect in effects:
                 if isinstance(effect, Append):
                     effect.encoded()
                     self.shard.appended(effect.number)
                 elif isinstance(effect, Answer):
-                    found.append(effect.response)
-        return found
+                    responses.append(effect.response)
+        return responses
 
     def advance(self, by: int) -> list[Any]:
         self.now += by
-        found: list[Any] = []
+        responses: list[Any] = []
         while not self.shard.advance(self.now):
-            found += self.drain()
-        return found + self.drain()
+            responses += self.drain()
+        return responses + self.drain()
 
     # --- requests ---
 
@@ -158,9 +158,9 @@ class Bench:
         """n members of the classic group in one generation, with their answers; the leader is the first."""
         for number in range(self.n):
             self.send(self.join(number), 9)
-        found = self.advance(10_000)
-        assert len(found) == self.n
-        return sorted(found, key=lambda answer: answer.member_id != answer.leader)
+        responses = self.advance(10_000)
+        assert len(responses) == self.n
+        return sorted(responses, key=lambda answer: answer.member_id != answer.leader)
 
     def stable(self) -> list[Any]:
         """The same, and each has its assignment."""
@@ -170,10 +170,12 @@ class Bench:
         return joined
 
     def sync(self, answer: Any, joined: list[Any]) -> SyncGroupRequest:
-        given = [SyncGroupRequestAssignment(member_id=one.member_id, assignment=b"a") for one in joined]
+        assignments = [
+            SyncGroupRequestAssignment(member_id=member.member_id, assignment=b"a") for member in joined
+        ]
         return SyncGroupRequest(
             group_id="jg", generation_id=1, member_id=answer.member_id, protocol_type="consumer",
-            protocol_name="range", assignments=given if answer.member_id == answer.leader else [],
+            protocol_name="range", assignments=assignments if answer.member_id == answer.leader else [],
         )  # fmt: skip
 
     def committed(self) -> None:
@@ -228,8 +230,8 @@ def consumer_subscribes_to_one_topic_many_times(bench: Bench) -> Made:
 def consumer_gives_up_many_topics(bench: Bench) -> Made:
     (answer,) = bench.send(bench.beat(0, bench.names), 1)
     owned = [
-        ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=one.topic_id, partitions=one.partitions)
-        for one in answer.assignment.topic_partitions
+        ConsumerGroupHeartbeatRequestTopicPartitions(topic_id=topic.topic_id, partitions=topic.partitions)
+        for topic in answer.assignment.topic_partitions
     ]
     return bench.beat(0, ["wide"], member_epoch=answer.member_epoch, topic_partitions=owned), 1
 
@@ -268,7 +270,9 @@ def member_comes_back_to_many(bench: Bench) -> Made:
 
 
 def member_joins_with_many_protocols(bench: Bench) -> Made:
-    protocols = [JoinGroupRequestProtocol(name=bench.name("p", one), metadata=b"m") for one in range(bench.n)]
+    protocols = [
+        JoinGroupRequestProtocol(name=bench.name("p", number), metadata=b"m") for number in range(bench.n)
+    ]
     return bench.join(0, protocols=protocols), 9
 
 
@@ -302,8 +306,8 @@ def all_members_leave(bench: Bench) -> Made:
     """In the order in which each of them is the leader when it goes."""
     bench.stable()
     group: Any = bench.shard.groups["jg"]
-    others = [one.member_id for one in group.members_in_order() if one.member_id != group.leader]
-    leaving = [MemberIdentity(member_id=one) for one in (group.leader, *others)]
+    followers = [member.member_id for member in group.members_in_order() if member.member_id != group.leader]
+    leaving = [MemberIdentity(member_id=member) for member in (group.leader, *followers)]
     return LeaveGroupRequest(group_id="jg", members=leaving), 5
 
 
@@ -315,13 +319,13 @@ def one_member_leaves_many_times(bench: Bench) -> Made:
 
 def all_consumers_leave(bench: Bench) -> Made:
     bench.members()
-    leaving = [MemberIdentity(member_id=bench.name("m", one)) for one in range(bench.n)]
+    leaving = [MemberIdentity(member_id=bench.name("m", number)) for number in range(bench.n)]
     return LeaveGroupRequest(group_id="cg", members=leaving), 5
 
 
 def many_groups_described(bench: Bench) -> Made:
     bench.committed()
-    return DescribeGroupsRequest(groups=[bench.name("g", one) for one in range(bench.n)]), 6
+    return DescribeGroupsRequest(groups=[bench.name("g", number) for number in range(bench.n)]), 6
 
 
 def many_members_described(bench: Bench) -> Made:
@@ -337,13 +341,13 @@ def many_groups_listed(bench: Bench) -> Made:
 
 def many_states_listed(bench: Bench) -> Made:
     bench.committed()
-    return ListGroupsRequest(states_filter=[bench.name("s", one) for one in range(bench.n)]), 5
+    return ListGroupsRequest(states_filter=[bench.name("s", number) for number in range(bench.n)]), 5
 
 
 def many_consumers_described(bench: Bench) -> Made:
     bench.members()
     return ConsumerGroupDescribeRequest(
-        group_ids=["cg", *(bench.name("g", one) for one in range(bench.n))]
+        group_ids=["cg", *(bench.name("g", number) for number in range(bench.n))]
     ), 1
 
 
@@ -385,8 +389,10 @@ def all_offsets_fetched(bench: Bench) -> Made:
 def many_groups_fetched(bench: Bench) -> Made:
     bench.committed()
     topics = [OffsetFetchRequestTopics(name="wide", partition_indexes=[0])]
-    asked = [OffsetFetchRequestGroup(group_id=bench.name("g", one), topics=topics) for one in range(bench.n)]
-    return OffsetFetchRequest(groups=asked), 9
+    groups = [
+        OffsetFetchRequestGroup(group_id=bench.name("g", number), topics=topics) for number in range(bench.n)
+    ]
+    return OffsetFetchRequest(groups=groups), 9
 
 
 def one_group_fetched_many_times(bench: Bench) -> Made:
@@ -406,7 +412,7 @@ def many_offsets_deleted(bench: Bench) -> Made:
 
 def many_groups_deleted(bench: Bench) -> Made:
     bench.committed()
-    return DeleteGroupsRequest(groups_names=[bench.name("g", one) for one in range(bench.n)]), 2
+    return DeleteGroupsRequest(groups_names=[bench.name("g", number) for number in range(bench.n)]), 2
 
 
 def a_group_of_many_offsets_deleted(bench: Bench) -> Made:

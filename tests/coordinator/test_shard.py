@@ -94,9 +94,13 @@ def commit(offset: int) -> OffsetCommitRequest:
 
 
 def committed(bench: Bench, *, stable: bool = False) -> dict[int, int]:
-    asked = OffsetFetchRequestGroup(group_id="simple", topics=None)
-    found = bench.ask(OffsetFetchRequest(groups=[asked], require_stable=stable), 8).groups[0]
-    return {one.partition_index: one.committed_offset for topic in found.topics for one in topic.partitions}
+    group = OffsetFetchRequestGroup(group_id="simple", topics=None)
+    answer = bench.ask(OffsetFetchRequest(groups=[group], require_stable=stable), 8).groups[0]
+    return {
+        partition.partition_index: partition.committed_offset
+        for topic in answer.topics
+        for partition in topic.partitions
+    }
 
 
 def test_an_answer_waits_until_its_records_are_durable() -> None:
@@ -111,10 +115,14 @@ def test_an_answer_waits_until_its_records_are_durable() -> None:
 
 def committed_now(bench: Bench) -> dict[int, int]:
     """What is read while an append is on its way."""
-    asked = OffsetFetchRequestGroup(group_id="simple", topics=None)
-    ticket = bench.send(OffsetFetchRequest(groups=[asked]), 8)
+    group = OffsetFetchRequestGroup(group_id="simple", topics=None)
+    ticket = bench.send(OffsetFetchRequest(groups=[group]), 8)
     topics = bench.answers[ticket].groups[0].topics
-    return {one.partition_index: one.committed_offset for topic in topics for one in topic.partitions}
+    return {
+        partition.partition_index: partition.committed_offset
+        for topic in topics
+        for partition in topic.partitions
+    }
 
 
 def test_a_failed_append_takes_back_what_was_built_on_it() -> None:
@@ -144,12 +152,12 @@ def stable_group(bench: Bench) -> str:
 
 def beat(bench: Bench, member_id: str) -> int:
     request = HeartbeatRequest(group_id="payments", generation_id=1, member_id=member_id)
-    found: int = bench.ask(request, 3).error_code
-    return found
+    error_code: int = bench.ask(request, 3).error_code
+    return error_code
 
 
-@pytest.mark.parametrize("how", ["fails", "is too late"])
-def test_a_static_member_may_be_gone_when_its_replacement_fails(how: str) -> None:
+@pytest.mark.parametrize("failure", ["fails", "is too late"])
+def test_a_static_member_may_be_gone_when_its_replacement_fails(failure: str) -> None:
     bench = Bench()
 
     def joins() -> JoinGroupRequest:
@@ -172,7 +180,7 @@ def test_a_static_member_may_be_gone_when_its_replacement_fails(how: str) -> Non
     )
     bench.send(leaving, 5)
     assert not bench.shard.groups["payments"].members
-    if how == "fails":
+    if failure == "fails":
         bench.shard.failed(bench.appends[0].number, int(ErrorCode.NOT_ENOUGH_REPLICAS))
     else:
         bench.shard.advance(9_000)
@@ -187,8 +195,8 @@ def test_topics_have_the_ids_of_the_time_of_the_answer() -> None:
     bench = Bench()
     bench.ask(commit(5), 8)
     bench.send(commit(6), 8)
-    asked = OffsetFetchRequestGroup(group_id="simple", topics=None)
-    ticket = bench.send(OffsetFetchRequest(groups=[asked], require_stable=True), 10)
+    group = OffsetFetchRequestGroup(group_id="simple", topics=None)
+    ticket = bench.send(OffsetFetchRequest(groups=[group], require_stable=True), 10)
     bench.shard.set_topics(TopicsImage([]))
     bench.take()
     bench.confirm()
@@ -270,5 +278,5 @@ def test_leaders_are_elected_in_javas_order_of_strings() -> None:
     """What Java 17 says of a HashMap with these keys: 16 of them, so that its table grew once."""
     keys = [*(f"till-{number}" for number in range(14)), "ü", "😀"]
     expected = ["8", "9", "4", "5", "6", "7", "0", "10", "1", "2", "3", "😀", "13", "12", "11", "ü"]
-    found = in_hash_order(keys, capacity_for(len(keys)))
-    assert [key.removeprefix("till-") for key in found] == expected
+    ordered = in_hash_order(keys, capacity_for(len(keys)))
+    assert [key.removeprefix("till-") for key in ordered] == expected

@@ -180,8 +180,11 @@ def test_a_timeline_is_its_coordinator_s_own_story(kind: str) -> None:
 
 def test_a_difference_is_found() -> None:
     story = play(0)
-    told = [event for event in timeline(story.world.entries) if not isinstance(event, MemberLeft)]
-    assert {one.what for one in story.compare(told).differences()} >= {"left left", "in at the end falsely"}
+    reported = [event for event in timeline(story.world.entries) if not isinstance(event, MemberLeft)]
+    assert {difference.problem for difference in story.compare(reported).differences()} >= {
+        "left left",
+        "in at the end falsely",
+    }
 
 
 @pytest.fixture(scope="module")
