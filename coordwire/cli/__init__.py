@@ -11,7 +11,7 @@
     coordinator_files.py the logs of coordinators among them
     standard_streams.py  standard input and output as they must be; termination.py: ending by a signal
     decode_formats.py    how decode shows entries: tree.py, line_format.py, annotated_hex.py and
-                         column_format.py; local_tables/: tables without Spark
+                         column_format.py; decode_tables.py: its tables of --out
     filters.py           selects entries; name_patterns.py: groups, members and clients by name
     selection.py         selects them by packet_ranges.py and by the expressions of filtering/
     survey.py            what a filter looked at; capture_notes.py: what a capture holds instead of Kafka

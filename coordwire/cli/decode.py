@@ -18,7 +18,7 @@ from typing import BinaryIO
 from coordwire.capture.detect import sniff
 from coordwire.capture.entries import Entry
 from coordwire.capture.reader import FORMATS, Capture, read_head
-from coordwire.cli import Failure, decode_formats, dialect_options, filters, live, local_tables, selection
+from coordwire.cli import Failure, decode_formats, decode_tables, dialect_options, filters, live, selection
 from coordwire.cli.capture_folders import captures_below
 from coordwire.cli.capture_notes import capture_notes, is_lone_response
 from coordwire.cli.decode_formats import DecodeFormat
@@ -64,10 +64,10 @@ def run(options: argparse.Namespace) -> int:
     inputs, status = _expanded(options)
     filters.absolute(options, _span(options))
     looking = _Looking(options)
-    if local_tables.wanted(options):
-        with local_tables.writing(options) as tables:
+    if decode_tables.wanted(options):
+        with decode_tables.writing(options) as tables:
             # The only return here: of two, PyPy 8.0 takes a wrong way when the files can't get their places.
-            return max(status, _read(local_tables.chains(options.files), options, tables, looking))
+            return max(status, _read(decode_tables.chains(options.files), options, tables, looking))
     output = decode_formats.choose_format(options, looking.topics)
     return max(status, _read(inputs, options, output, looking))
 
@@ -106,7 +106,7 @@ def _all(
     status = 0
     for names in inputs:
         try:
-            with opened(names[0]) if len(names) == 1 else local_tables.opened_chain(names) as stream:
+            with opened(names[0]) if len(names) == 1 else decode_tables.opened_chain(names) as stream:
                 status = max(status, _decode(names[0], stream, options, output, looking))
         except Failure as trouble:
             note(str(trouble))

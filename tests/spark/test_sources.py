@@ -12,7 +12,7 @@ import pytest
 
 from coordwire.cli.__main__ import main
 from coordwire.records import batches
-from tests.spark.data import partition, segment
+from tests.tables.made_segments import partition, segment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
