@@ -1,18 +1,38 @@
-"""UpdateFeatures: levels of features raised and lowered, all of a request or none (KIP-584, KIP-778).
+"""The controller: UpdateFeatures (KIP-584, KIP-778) and DescribeQuorum.
 
-Rules: of a feature that is named twice the last update counts. A level is announced by ApiVersions and has no
-other effect. metadata.version cannot be lowered: its newest level has records that older ones do not have.
+Rules: the quorum of a KRaft cluster is one node here, the controller. UpdateFeatures changes all levels of a
+request or none; of a feature that is named twice the last update counts. A level is announced by ApiVersions
+and has no other effect. metadata.version cannot be lowered: its newest level has records that older ones do
+not have.
 """
 
 from __future__ import annotations
 
-from coordwire.broker.features import FEATURES, METADATA_VERSION, FeatureLevels
+from uuid import UUID
+
+from coordwire.broker.cluster.features import FEATURES, METADATA_VERSION, FeatureLevels
 from coordwire.broker.handlers.api_call import ApiCall
 from coordwire.enums import ErrorCode, FeatureUpgradeType
-from coordwire.messages import UpdateFeaturesRequest, UpdateFeaturesResponse
+from coordwire.messages import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+from coordwire.messages.describe_quorum import (
+    DescribeQuorumRequestTopicData,
+    DescribeQuorumResponsePartitionData,
+    DescribeQuorumResponseTopicData,
+    Listener,
+    Node,
+    ReplicaState,
+)
 from coordwire.messages.update_features import FeatureUpdateKey, UpdatableFeatureResult
 
-__all__ = ["update_features"]
+__all__ = ["describe_quorum", "update_features"]
+
+# --- features ---
+
 
 _FAILED = "The update failed for all features since the following feature had an error: "
 _TYPES = frozenset(
@@ -73,3 +93,63 @@ def _refusal(update: FeatureUpdateKey, levels: FeatureLevels, controller: int) -
         reason = unsafe if kind == FeatureUpgradeType.UNSAFE_DOWNGRADE else lossy
         return f"Unsupported metadata.version downgrade from {current} to {level}. {reason}"
     return None
+
+
+# --- the quorum ---
+
+
+_TOPIC = "__cluster_metadata"
+_NO_DIRECTORY = UUID(int=0)
+_NOT_HOSTED = "This server does not host this topic-partition."
+
+
+def describe_quorum(call: ApiCall) -> DescribeQuorumResponse:
+    request: DescribeQuorumRequest = call.request
+    asked = [
+        (topic.topic_name, [one.partition_index for one in topic.partitions]) for topic in request.topics
+    ]
+    if asked != [(_TOPIC, [0])]:
+        return DescribeQuorumResponse(topics=[_refused(topic) for topic in request.topics])
+    cluster, now = call.cluster, call.cluster.clock()
+    controller = cluster.nodes[cluster.controller_id]
+    end = cluster.logs.metadata_end
+
+    def state(node: int) -> ReplicaState:
+        return ReplicaState(
+            replica_id=node,
+            replica_directory_id=_NO_DIRECTORY,
+            log_end_offset=end,
+            last_fetch_timestamp=now,
+            last_caught_up_timestamp=now,
+        )
+
+    data = DescribeQuorumResponsePartitionData(
+        partition_index=0,
+        error_message=None,
+        leader_id=controller.id,
+        leader_epoch=1,
+        high_watermark=end,
+        current_voters=[state(controller.id)],
+        observers=[state(node) for node in cluster.nodes if node != controller.id],
+    )
+    return DescribeQuorumResponse(
+        error_message=None,
+        topics=[DescribeQuorumResponseTopicData(topic_name=_TOPIC, partitions=[data])],
+        nodes=[
+            Node(
+                node_id=controller.id,
+                listeners=[Listener(name="PLAINTEXT", host=controller.host, port=controller.port)],
+            )
+        ],
+    )
+
+
+def _refused(topic: DescribeQuorumRequestTopicData) -> DescribeQuorumResponseTopicData:
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    partitions = [
+        DescribeQuorumResponsePartitionData(
+            partition_index=one.partition_index, error_code=int(error), error_message=_NOT_HOSTED
+        )
+        for one in topic.partitions
+    ]
+    return DescribeQuorumResponseTopicData(topic_name=topic.topic_name, partitions=partitions)

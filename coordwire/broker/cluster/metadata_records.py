@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from coordwire.broker.cluster_topics import ClusterPartition, ClusterTopic
+from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.codec import Message
 from coordwire.logs import LogRecord
 from coordwire.messages import (

@@ -11,8 +11,8 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from coordwire.broker.cluster_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, ClusterPartition
-from coordwire.broker.log.refused_records import RefusedRecords
+from coordwire.broker.cluster.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, ClusterPartition
+from coordwire.broker.log.validation import RefusedRecords
 from coordwire.coordinator.transactions import (
     MarkersToWrite,
     Place,
@@ -26,7 +26,7 @@ from coordwire.errors import CoordwireError
 from coordwire.records import Record, encode_batch
 
 if TYPE_CHECKING:
-    from coordwire.broker.cluster_state import ClusterState
+    from coordwire.broker.cluster.cluster_state import ClusterState
 
 __all__ = ["TransactionCoordinators"]
 

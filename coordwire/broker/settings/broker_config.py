@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from coordwire.broker.authorizer import Authorizer
-from coordwire.broker.released_versions import newest_versions
-from coordwire.broker.settings import TOPIC_SETTINGS, checked
+from coordwire.broker.security.authorizer import Authorizer
+from coordwire.broker.settings.released_versions import newest_versions
+from coordwire.broker.settings.settings import TOPIC_SETTINGS, checked
 from coordwire.coordinator import ConsumerGroupConfig, CoordinatorConfig
 from coordwire.coordinator.transactions import TransactionConfig
 
@@ -61,8 +61,8 @@ class BrokerConfig:
     topic_defaults: settings of topics that do not set them, by their names as a topic's. max_fetch_bytes:
     of one Fetch response, beyond which only its first batch goes. fetch_sessions: as many are kept.
     max_frame: the bytes of a client's request; a connection that announces more is closed. memory: the bytes
-    that all connections hold together (`coordwire.broker.connection_memory`); what exceeds it waits, or the
-    client that does not read is let go. max_connections: of one node, None for any number; others are closed.
+    that all connections hold together (see `ConnectionMemory`); what exceeds it waits, or the client that
+    does not read is closed. max_connections: of one node, None for any number; others are closed.
     retention_check_ms: how often topics lose what their retention and compaction remove; 0 for only when a
     test asks (`moves.clean`).
     racks: of the nodes in their order, as `broker.rack`; nodes without one have none. replica_selector_class:

@@ -14,8 +14,8 @@ import secrets
 from collections.abc import Callable, Mapping
 from hashlib import new
 
-from coordwire.broker.oauth_tokens import BadToken, read_token
-from coordwire.broker.scram_credentials import HASHES, ScramCredential, ScramCredentials
+from coordwire.broker.security.oauth_tokens import BadToken, read_token
+from coordwire.broker.security.scram_credentials import HASHES, ScramCredential, ScramCredentials
 from coordwire.codec import Message
 from coordwire.enums import ErrorCode
 from coordwire.messages import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coordwire.broker.settings import TOPIC_SETTINGS
+from coordwire.broker.settings.settings import TOPIC_SETTINGS
 
 __all__ = ["BROKER_DOCUMENTATION", "GROUP_DOCUMENTATION", "METRICS_DOCUMENTATION", "TOPIC_DOCUMENTATION"]
 

@@ -15,13 +15,13 @@ import logging
 import os
 from typing import TYPE_CHECKING
 
-from coordwire.broker.cluster_nodes import LogDirState
-from coordwire.broker.cluster_topics import ClusterPartition, ClusterTopic
-from coordwire.broker.log.refused_records import RefusedRecords
+from coordwire.broker.cluster.nodes import LogDirState
+from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
+from coordwire.broker.log.validation import RefusedRecords
 from coordwire.enums import ErrorCode
 
 if TYPE_CHECKING:
-    from coordwire.broker.cluster_state import ClusterState
+    from coordwire.broker.cluster.cluster_state import ClusterState
 
 __all__ = ["Replication"]
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from coordwire.broker.cluster_topics import OFFSETS_TOPIC, ClusterPartition
-from coordwire.broker.log.refused_records import RefusedRecords
+from coordwire.broker.cluster.topics import OFFSETS_TOPIC, ClusterPartition
+from coordwire.broker.log.validation import RefusedRecords
 from coordwire.codec import Message
 from coordwire.coordinator import Answer, Append, ConsumerGroupConfig, RequestContext, Shard
 from coordwire.coordinator.log_entries import log_entries
@@ -34,7 +34,7 @@ from coordwire.messages import (
 from coordwire.records import Record, encode_batch
 
 if TYPE_CHECKING:
-    from coordwire.broker.cluster_state import ClusterState
+    from coordwire.broker.cluster.cluster_state import ClusterState
 
 __all__ = ["GroupCoordinators"]
 

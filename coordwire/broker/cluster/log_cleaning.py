@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.cluster_topics import ClusterPartition, ClusterTopic
-from coordwire.broker.log.refused_records import RefusedRecords
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
+from coordwire.broker.log.validation import RefusedRecords
 
 __all__ = ["clean_all", "clean_topic", "schedule"]
 

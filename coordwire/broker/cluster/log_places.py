@@ -6,11 +6,11 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from coordwire.broker.cluster_topics import ClusterPartition, ClusterTopic
+from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.broker.log.partition_log import PartitionLog
 
 if TYPE_CHECKING:
-    from coordwire.broker.cluster_state import ClusterState
+    from coordwire.broker.cluster.cluster_state import ClusterState
 
 __all__ = ["LogDirectory", "LogPlace", "MemoryLogs"]
 

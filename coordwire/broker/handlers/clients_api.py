@@ -1,4 +1,8 @@
-"""DescribeClientQuotas and AlterClientQuotas (KIP-546): quotas are kept and described, and not enforced."""
+"""Clients: their quotas (DescribeClientQuotas and AlterClientQuotas, KIP-546) and their metrics (KIP-714).
+
+Rules: quotas are kept and described, and not enforced. The broker asks clients for no metric, so they push
+none.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,10 @@ from coordwire.messages import (
     AlterClientQuotasResponse,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+    PushTelemetryRequest,
+    PushTelemetryResponse,
 )
 from coordwire.messages.alter_client_quotas import (
     AlterClientQuotasResponseEntityData,
@@ -21,7 +29,10 @@ from coordwire.messages.alter_client_quotas import (
 )
 from coordwire.messages.describe_client_quotas import ComponentData, EntityData, EntryData, ValueData
 
-__all__ = ["alter_quotas", "describe_quotas"]
+__all__ = ["alter_quotas", "describe_quotas", "push_telemetry", "telemetry_subscriptions"]
+
+# --- quotas ---
+
 
 _EXACT, _DEFAULT, _ANY = 0, 1, 2
 _MATCHES = {_EXACT: "EXACT", _DEFAULT: "DEFAULT", _ANY: "SPECIFIED"}
@@ -162,3 +173,39 @@ def _bad_changes(keys: Iterable[str], changes: list[tuple[str, float]]) -> str |
         if key not in ("request_percentage", "controller_mutation_rate") and value != int(value):
             return f"{key} cannot be a fractional value."
     return None
+
+
+# --- metrics ---
+
+
+_SUBSCRIPTION = 1
+_PUSH_INTERVAL_MS = 300_000
+_LARGEST = 1 << 20
+_COMPRESSIONS = (4, 3, 1, 2)
+"""zstd, lz4, gzip, snappy."""
+
+
+def telemetry_subscriptions(call: ApiCall) -> GetTelemetrySubscriptionsResponse:
+    request: GetTelemetrySubscriptionsRequest = call.request
+    known = request.client_instance_id
+    return GetTelemetrySubscriptionsResponse(
+        client_instance_id=known if known.int else call.cluster.new_uuid(),
+        subscription_id=_SUBSCRIPTION,
+        accepted_compression_types=list(_COMPRESSIONS),
+        push_interval_ms=_PUSH_INTERVAL_MS,
+        telemetry_max_bytes=_LARGEST,
+        delta_temporality=True,
+        requested_metrics=[],
+    )
+
+
+def push_telemetry(call: ApiCall) -> PushTelemetryResponse:
+    request: PushTelemetryRequest = call.request
+    error = ErrorCode.NONE
+    if not request.client_instance_id.int:
+        error = ErrorCode.INVALID_REQUEST
+    elif request.subscription_id != _SUBSCRIPTION:
+        error = ErrorCode.UNKNOWN_SUBSCRIPTION_ID
+    elif len(request.metrics) > _LARGEST:
+        error = ErrorCode.TELEMETRY_TOO_LARGE
+    return PushTelemetryResponse(error_code=int(error))

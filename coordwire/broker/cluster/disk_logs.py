@@ -13,17 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from coordwire.broker.broker_config import BrokerConfig
-from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.cluster_topics import ClusterPartition, ClusterTopic
-from coordwire.broker.features import FEATURES
-from coordwire.broker.log.data_folder import DataFolder, DataFolderError, short_id
-from coordwire.broker.log.disk import DiskRules
-from coordwire.broker.log.disk_loading import create_log, load_log, read_topic_id
-from coordwire.broker.log.partition_log import PartitionLog
-from coordwire.broker.log.refused_records import RefusedRecords
-from coordwire.broker.log_places import LogDirectory
-from coordwire.broker.metadata_records import (
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.features import FEATURES
+from coordwire.broker.cluster.log_places import LogDirectory
+from coordwire.broker.cluster.metadata_records import (
     KnownPartition,
     KnownTopic,
     MetadataImage,
@@ -31,6 +24,13 @@ from coordwire.broker.metadata_records import (
     first_records,
     read,
 )
+from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
+from coordwire.broker.log.data_folder import DataFolder, DataFolderError, short_id
+from coordwire.broker.log.disk import DiskRules
+from coordwire.broker.log.disk_loading import create_log, load_log, read_topic_id
+from coordwire.broker.log.partition_log import PartitionLog
+from coordwire.broker.log.validation import RefusedRecords
+from coordwire.broker.settings.broker_config import BrokerConfig
 from coordwire.errors import CoordwireError
 from coordwire.logs import LogRecord, encode_log_record, open_log_record
 from coordwire.records import Record, encode_batch

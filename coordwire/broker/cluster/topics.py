@@ -13,7 +13,7 @@ from uuid import UUID
 from coordwire.broker.log.disk import DiskRules
 from coordwire.broker.log.partition_log import PartitionLog
 from coordwire.broker.log.validation import AppendRules
-from coordwire.broker.settings import Settings
+from coordwire.broker.settings.settings import Settings
 from coordwire.coordinator.hash_order import java_hash
 from coordwire.records.compression.codecs import Codec
 

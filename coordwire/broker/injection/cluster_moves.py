@@ -20,11 +20,11 @@ import concurrent.futures
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
-from coordwire.broker.cluster_nodes import ClusterNode, LogDirState
-from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.cluster_topics import ClusterPartition
-from coordwire.broker.injection.settled import Settled, Waits
-from coordwire.broker.log_cleaning import clean_all, clean_topic
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.cluster.log_cleaning import clean_all, clean_topic
+from coordwire.broker.cluster.nodes import ClusterNode, LogDirState
+from coordwire.broker.cluster.topics import ClusterPartition
+from coordwire.broker.injection.waits import Settled, Waits
 
 __all__ = ["ClusterMoves"]
 

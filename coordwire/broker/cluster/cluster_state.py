@@ -14,24 +14,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from uuid import UUID, uuid4
 
-from coordwire.broker.broker_config import BrokerConfig
-from coordwire.broker.cluster_nodes import ClusterNode
-from coordwire.broker.cluster_topics import (
+from coordwire.broker.cluster.features import FeatureLevels
+from coordwire.broker.cluster.fetch_sessions import FetchSessions
+from coordwire.broker.cluster.group_coordinators import GroupCoordinators
+from coordwire.broker.cluster.log_places import LogPlace, MemoryLogs
+from coordwire.broker.cluster.nodes import ClusterNode
+from coordwire.broker.cluster.replication import Replication
+from coordwire.broker.cluster.topics import (
     OFFSETS_TOPIC,
     TRANSACTIONS_TOPIC,
     ClusterPartition,
     ClusterTopic,
     metric_name,
 )
-from coordwire.broker.features import FeatureLevels
-from coordwire.broker.fetch_sessions import FetchSessions
-from coordwire.broker.group_coordinators import GroupCoordinators
+from coordwire.broker.cluster.transaction_coordinators import TransactionCoordinators
 from coordwire.broker.log.data_folder import short_id
-from coordwire.broker.log_places import LogPlace, MemoryLogs
-from coordwire.broker.replication import Replication
-from coordwire.broker.scram_credentials import ScramCredentials
-from coordwire.broker.settings import GROUP_SETTINGS, TOPIC_SETTINGS, Settings
-from coordwire.broker.transaction_coordinators import TransactionCoordinators
+from coordwire.broker.security.scram_credentials import ScramCredentials
+from coordwire.broker.settings.broker_config import BrokerConfig
+from coordwire.broker.settings.settings import GROUP_SETTINGS, TOPIC_SETTINGS, Settings
 from coordwire.coordinator import TopicImage, TopicsImage
 from coordwire.coordinator.timers import Timers
 

@@ -16,17 +16,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol, cast
 
-from coordwire.broker.authentication import AuthenticationFailed, SaslMechanisms, SaslSession
-from coordwire.broker.cluster_state import ClusterState
-from coordwire.broker.connection_memory import ConnectionMemory
-from coordwire.broker.fitting import fit
+from coordwire.broker.cluster.cluster_state import ClusterState
+from coordwire.broker.connections.connection_memory import ConnectionMemory
+from coordwire.broker.connections.link_state import LinkState
+from coordwire.broker.connections.turns import REQUEST, Turns
+from coordwire.broker.connections.version_fit import fit
 from coordwire.broker.handlers import ApiCall, Handler, InvalidRequest, offered, unsupported_versions_response
 from coordwire.broker.handlers.authorization import authorized
 from coordwire.broker.handlers.produce_api import has_error
 from coordwire.broker.injection.fault_registry import Faults
 from coordwire.broker.injection.faulted_call import Timer, faulted
-from coordwire.broker.link_state import LinkState
-from coordwire.broker.turns import REQUEST, Turns
+from coordwire.broker.security.authentication import AuthenticationFailed, SaslMechanisms, SaslSession
 from coordwire.codec import Message
 from coordwire.connection import Connection
 from coordwire.connection.events import ConnectionFailed, Event, FrameRefused, RequestReceived, TokenReceived

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coordwire.broker.cluster_state import ClusterState
+from coordwire.broker.cluster.cluster_state import ClusterState
 from coordwire.broker.handlers import ApiCall
 from coordwire.broker.handlers.topics_api import create_topics
-from coordwire.broker.settings import TOPIC_SETTINGS
+from coordwire.broker.settings.settings import TOPIC_SETTINGS
 from coordwire.codec.names import suggestion
 from coordwire.enums import ErrorCode
 from coordwire.messages import CreateTopicsRequest
