@@ -1,10 +1,11 @@
 """A folder that grows, as a stream: `spark.readStream.format("kafka-segment")` and the other sources.
 
-Strategy: `stream_offsets` decides which files are new and keeps that in the offset; here its decisions are turned
-into what the workers read, as in a batch job. Rules: nothing is kept but the offset, which Spark does; files
-are put there whole, by moving them in, whatever their times; segments may grow. Under `availableNow` what is
-there at the start is read, then the query ends; `maxFilesPerTrigger` bounds a micro-batch. Before PySpark
-4.2 Spark asks for the latest offset alone: `maxFilesPerTrigger` is refused, and `availableNow` is one batch.
+Strategy: `stream_offsets` decides which files are new and keeps that in the offset; here its decisions are
+turned into what the workers read, as in a batch job. Rules: nothing is kept but the offset, which Spark does;
+files are put there whole, by moving them in, whatever their times; segments may grow. Under `availableNow`
+what is there at the start is read, then the query ends; `maxFilesPerTrigger` bounds a micro-batch. Before
+PySpark 4.2 Spark asks for the latest offset alone: `maxFilesPerTrigger` is refused, and `availableNow` is one
+batch.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from coordwire.spark.sources.source_reader import arrow_rows, checked_columns
 from coordwire.tables.options import Options
 from coordwire.tables.readers.files import File, find_files
 from coordwire.tables.readers.rows import Bad, conform, quarantine_batch
-from coordwire.tables.readers.segment_positions import resume_position
+from coordwire.tables.readers.segment_reader import resume_position
 from coordwire.tables.readers.sources import SOURCES, plan_files
 from coordwire.tables.readers.splits import Part
 from coordwire.tables.readers.stream_offsets import (

@@ -101,9 +101,9 @@ class TablesFormat:
 
 def _writer(files: OwnedFiles, table: str, name: str, format: str) -> TableWriter:
     if format == "csv":
-        from coordwire.tables.local.csv_table import CsvTable
+        from coordwire.tables.local.table_writers import CsvTable
 
         return CsvTable(files.open(name), TABLES[table])
-    from coordwire.tables.local.parquet_table import ParquetTable
+    from coordwire.tables.local.table_writers import ParquetTable
 
     return ParquetTable(files.open(name), TABLES[table])

@@ -15,10 +15,10 @@ from functools import cache
 from coordwire.errors import CoordwireError
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.units import Unit, as_units, printable, story_units
+from coordwire.tables.readers.disk_lag import OFFSETS_TOPIC, lag_parts
 from coordwire.tables.readers.file_origins import Origins
 from coordwire.tables.readers.files import File, find_files
-from coordwire.tables.readers.log_copies import OFFSETS_TOPIC
-from coordwire.tables.readers.splits import Part, capture_parts, lag_parts, segment_parts
+from coordwire.tables.readers.splits import Part, capture_parts, segment_parts
 from coordwire.tables.storage.output import Output
 from coordwire.tables.stores import canonical, is_uri, local_path
 

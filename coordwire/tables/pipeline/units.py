@@ -23,19 +23,30 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from coordwire import __version__
+from coordwire.capture.body_text import body_text
+from coordwire.codec.entities import entity_values
+from coordwire.codec.transcriber import HAS_CODES
 from coordwire.errors import CoordwireError, DecodeError
+from coordwire.records import RecordBatch
 from coordwire.records.compression import missing_codecs
 from coordwire.tables.columns import TABLES, arrow_schema, default_columns
 from coordwire.tables.options import Options
+from coordwire.tables.readers.captures import read_frames, wanted
+from coordwire.tables.readers.disk_lag import read_lag
 from coordwire.tables.readers.file_origins import FileOrigin, segment_identity
 from coordwire.tables.readers.files import File
+from coordwire.tables.readers.frame_rows import ERROR_SIZE, ErrorRows
+from coordwire.tables.readers.group_rows import STORIES, EventRows, log_events
 from coordwire.tables.readers.rows import Bad, Builder, quarantine_batch
+from coordwire.tables.readers.segment_rows import BatchRows, read_records
 from coordwire.tables.readers.sources import guarded_call, reason_of
 from coordwire.tables.readers.splits import Part
 from coordwire.tables.storage.manifest_file import FORMAT
 from coordwire.tables.storage.names import NOTES
 from coordwire.tables.storage.output import Output
 from coordwire.tables.storage.parquet_files import UnitFiles
+from coordwire.timeline.from_wire.capture_timeline import Timeline
+from coordwire.versions import api_name
 
 if TYPE_CHECKING:
     import pyarrow
@@ -219,10 +230,6 @@ class _Work:
             self._bad.clear()
 
     def _segment(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-        from coordwire.records import RecordBatch
-        from coordwire.tables.readers.segment_batches import BatchRows
-        from coordwire.tables.readers.segment_records import read_records
-
         part = self.unit.part
         heads = BatchRows(part, [column.name for column in TABLES["batches"]])
         full: list[pyarrow.RecordBatch] = []
@@ -247,15 +254,6 @@ class _Work:
             yield "batches", rows
 
     def _capture(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-        from coordwire.capture.body_text import body_text
-        from coordwire.codec.entities import entity_values
-        from coordwire.codec.transcriber import HAS_CODES
-        from coordwire.tables.readers.captures import read_frames, wanted
-        from coordwire.tables.readers.frame_rows import ERROR_SIZE, ErrorRows
-        from coordwire.tables.readers.group_rows import STORIES, EventRows
-        from coordwire.timeline.from_wire.capture_timeline import Timeline
-        from coordwire.versions import api_name
-
         timeline = Timeline()
         stories = EventRows(self.tables, self.options.batch_size)
         tables: list[tuple[str, pyarrow.RecordBatch]] = []
@@ -312,8 +310,6 @@ class _Work:
             yield "errors", rows
 
     def _story(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-        from coordwire.tables.readers.group_rows import EventRows, log_events
-
         part = self.unit.part
         stories = EventRows(self.tables, self.options.batch_size)
         try:
@@ -325,8 +321,6 @@ class _Work:
         yield from stories.finish()
 
     def _lag(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-        from coordwire.tables.readers.disk_lag import read_lag
-
         part = self.unit.part
         try:
             for batch in read_lag(part, self.options, [column.name for column in TABLES["lag"]]):

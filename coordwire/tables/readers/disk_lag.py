@@ -1,19 +1,21 @@
 """Lag from disk: what groups have committed, by `__consumer_offsets`, against the ends of partitions' logs.
 
-Strategy: the driver picks the files by their names (`log_copies`); one task reads the commits, as a
+Strategy: the driver picks the files by their names (`lag_inputs`); one task reads the commits, as a
 coordinator that loads its log does (`latest`), and of each partition that has any the last segment's end,
-from its index on. Rules: of several brokers' copies of an offsets partition the one that reaches furthest
-counts; of a partition's copies the furthest end. What was removed (a tombstone, an offset of -1), and a
-commit whose transaction isn't committed, have no row; where a partition's log is not among the files, its end
-and lag are null. A lag below 0 is kept: what is committed there is beyond the end of every copy.
+from its index on. Rules: only files count that a broker still reads from: none that is deleted, being
+cleaned, or moved in. A folder without `meta.properties` counts to the cluster of the others where there is
+only one. Of several brokers' copies of an offsets partition the one that reaches furthest counts; of a
+partition's copies the furthest end. What was removed (a tombstone, an offset of -1), and a commit whose
+transaction isn't committed, have no row; where a partition's log is not among the files, its end and lag are
+null. A lag below 0 is kept: what is committed there is beyond the end of every copy.
 """
 
 from __future__ import annotations
 
-__all__ = ["lag_rows", "log_end", "read_lag"]
+__all__ = ["OFFSETS_TOPIC", "lag_inputs", "lag_parts", "lag_rows", "log_end", "read_lag"]
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coordwire.capture.jsonlines import text
@@ -21,17 +23,65 @@ from coordwire.codec import Message
 from coordwire.errors import CorruptBatch, UnreadableRange
 from coordwire.records import RecordBatch, batches
 from coordwire.segments.indexes import OffsetIndex
+from coordwire.segments.names import file_name
+from coordwire.segments.remote_names import remote_name
 from coordwire.tables.columns import LAG, arrow_schema
 from coordwire.tables.options import Options
-from coordwire.tables.readers.files import open_bytes
-from coordwire.tables.readers.log_copies import LagInputs, LogCopy
+from coordwire.tables.readers.file_origins import Origins
+from coordwire.tables.readers.files import File, open_bytes
 from coordwire.tables.readers.rows import Bad, Builder
-from coordwire.tables.readers.splits import Part
+from coordwire.tables.readers.splits import CopiedSegment, LagInputs, LogCopy, Part
 from coordwire.timeline.from_log.compaction import latest
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem, read_records
 
 if TYPE_CHECKING:
     import pyarrow
+
+# --- which files ---
+
+
+OFFSETS_TOPIC = "__consumer_offsets"
+STATES = ("live", "remote")
+
+
+def lag_inputs(files: Iterable[File], origins: Origins) -> LagInputs | None:
+    """What lag follows from; None without segments of the offsets topic."""
+    copies: dict[tuple[str | None, str | None, str, int], list[CopiedSegment]] = {}
+    for file in files:
+        if file.kind() != "segment" or file.trouble:
+            continue
+        origin = origins.of(file)
+        said = remote_name(file.name) or file_name(file.name)
+        if origin.topic is None or origin.partition is None or origin.state not in STATES:
+            continue
+        if said is not None and said.offset is not None:
+            key = origin.cluster_id, origin.broker, origin.topic, origin.partition
+            copies.setdefault(key, []).append(CopiedSegment(file.path, file.size, said.offset, file.index))
+    known = {cluster for cluster, *_ in copies if cluster is not None}
+    commits, ends = [], []
+    for (cluster, _, topic, partition), found in sorted(copies.items(), key=repr):
+        found.sort(key=lambda file: (file.offset, file.path))
+        if cluster is None and len(known) == 1:  # a folder without meta.properties, beside some with
+            (cluster,) = known
+        if topic == OFFSETS_TOPIC:
+            commits.append(LogCopy(cluster, topic, partition, tuple(found)))
+        else:
+            ends.append(LogCopy(cluster, topic, partition, (found[-1],)))
+    return LagInputs(tuple(commits), tuple(ends)) if commits else None
+
+
+def lag_parts(files: Iterable[File], origins: Origins) -> list[Part]:
+    """The one part that all lag is read by; none if there is nothing to read it from."""
+    inputs = lag_inputs(files, origins)
+    if inputs is None:
+        return []
+    size = sum(file.size for copy in inputs.commits for file in copy.files)
+    path, *rest = inputs.paths
+    return [Part("segment", path, size, 0, size, OFFSETS_TOPIC, rest=tuple(rest), lag=inputs)]
+
+
+# --- the rows ---
+
 
 COMMITS = ("OffsetCommit", "LegacyOffsetCommit")
 TAIL = 1 << 20

@@ -10,16 +10,16 @@ one owner, whatever the size.
 
 from __future__ import annotations
 
-__all__ = ["Part", "capture_parts", "grouped", "lag_parts", "segment_parts"]
+__all__ = ["CopiedSegment", "LagInputs", "LogCopy", "Part", "capture_parts", "grouped", "segment_parts"]
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from coordwire.capture.rotation import rotated
 from coordwire.tables.options import MEBI, Options
 from coordwire.tables.readers.file_origins import Origins
 from coordwire.tables.readers.files import File, Kind
-from coordwire.tables.readers.log_copies import OFFSETS_TOPIC, LagInputs, lag_inputs
 from coordwire.tables.stores import is_there, is_uri
 
 OPENING = MEBI
@@ -31,6 +31,35 @@ LEAST_GROUP, MOST_GROUPS = 4 * MEBI, 64
 
 MOST_SHARES = 16
 """Tasks that share one capture at most: each goes through all of its packets; more would do little else."""
+
+
+class CopiedSegment(NamedTuple):
+    """A segment. offset: of its name; offset_index: where its index would be."""
+
+    path: str
+    size: int
+    offset: int
+    offset_index: str | None
+
+
+class LogCopy(NamedTuple):
+    """A broker's copy of a partition: the segments of the offsets topic, of any other topic the last one."""
+
+    cluster_id: str | None
+    topic: str
+    partition: int
+    files: tuple[CopiedSegment, ...]
+
+
+class LagInputs(NamedTuple):
+    """commits: the copies of the offsets topic's partitions; ends: of all others."""
+
+    commits: tuple[LogCopy, ...]
+    ends: tuple[LogCopy, ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(file.path for copy in (*self.commits, *self.ends) for file in copy.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +161,6 @@ def shares_of(size: int, split_size: int, *, stories: bool = False) -> int:
     if stories:
         return 2 if size and size >= split_size // 2 else 1
     return min(MOST_SHARES, max(1, (size + split_size // 2) // split_size))
-
-
-def lag_parts(files: Iterable[File], origins: Origins) -> list[Part]:
-    """The one part that all lag is read by; none if there is nothing to read it from."""
-    inputs = lag_inputs(files, origins)
-    if inputs is None:
-        return []
-    size = sum(file.size for copy in inputs.commits for file in copy.files)
-    path, *rest = inputs.paths
-    return [Part("segment", path, size, 0, size, OFFSETS_TOPIC, rest=tuple(rest), lag=inputs)]
 
 
 def grouped(parts: Sequence[Part], options: Options) -> list[tuple[Part, ...]]:

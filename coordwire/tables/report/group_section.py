@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire._display import clock, counted, day, duration
 from coordwire.tables.report import plots
-from coordwire.tables.report.escaping import escaped
+from coordwire.tables.report.html import escaped
 from coordwire.tables.report.plots import TimeBar
 
 if TYPE_CHECKING:

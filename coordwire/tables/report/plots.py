@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from coordwire._display import clock, day, duration_range
-from coordwire.tables.report.escaping import escaped
+from coordwire.tables.report.html import escaped
 
 WIDTH, HEIGHT, BAR = 1000, 180, 14
 """Of drawings, before they are stretched."""

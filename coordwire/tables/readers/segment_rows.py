@@ -1,13 +1,13 @@
-"""A part of a segment as records: batches of Arrow columns, and what couldn't be read.
+"""A part of a segment as rows, of its batches' headers or of its records, and what couldn't be read.
 
-Strategy: sound batches that follow one another (`segment_reader`) go to Arrow in one piece. Rules: the rows
+Strategy: intact batches that follow one another (`segment_reader`) go to Arrow in one piece. Rules: the rows
 of all parts are those of the whole file; where no column of a record is asked for, records are counted, and
 none is decoded.
 """
 
 from __future__ import annotations
 
-__all__ = ["read_records"]
+__all__ = ["BatchRows", "read_batches", "read_records"]
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -15,14 +15,87 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CorruptBatch, LimitExceeded
 from coordwire.records import RecordBatch, UnreadableRange
-from coordwire.tables.columns import RECORDS, arrow_schema
+from coordwire.tables.columns import BATCHES, RECORDS, arrow_schema
 from coordwire.tables.options import Options
-from coordwire.tables.readers.rows import MOST_ROWS, Bad, conform, part_columns
+from coordwire.tables.readers.rows import MOST_ROWS, Bad, Builder, conform, part_columns
 from coordwire.tables.readers.segment_reader import SegmentReader, unwanted
 from coordwire.tables.readers.splits import Part
 
 if TYPE_CHECKING:
     import pyarrow
+
+# --- headers of batches ---
+
+
+def read_batches(part: Part, options: Options, columns: Sequence[str]) -> Iterator[pyarrow.RecordBatch | Bad]:
+    """The headers of the part's batches, and its bad ranges. Raises `OSError` where the
+    file can't be read, in failfast mode `CorruptBatch` for the first bad range.
+
+    A header counts if another follows it where its batch ends; bodies are read only where none does, or all
+    of them under `checksums`. Records aren't looked at: what is malformed inside a batch of a right checksum
+    doesn't show here.
+    """
+    header = BatchRows(part, columns)
+    with closing(SegmentReader(part, options)) as reader:
+        for item in reader.items() if options.checksums else reader.heads():
+            if isinstance(item, Bad):
+                yield item
+            elif not unwanted(item, options) and (batch := header.add(item)) is not None:
+                reader.file.confirm()
+                yield batch
+        if (batch := header.builder.take()) is not None:
+            reader.file.confirm()
+            yield batch
+
+
+class BatchRows:
+    """Batch headers as rows of the batches table."""
+
+    def __init__(self, part: Part, columns: Sequence[str]) -> None:
+        schema = arrow_schema([column for name in columns for column in BATCHES if column.name == name])
+        same = part_columns(part)
+        self.builder = Builder(schema, 8 << 20)
+        self._getters = [_getter(name, same) for name in columns]
+
+    def add(self, batch: RecordBatch) -> pyarrow.RecordBatch | None:
+        """One more; a batch of rows whenever enough has come together."""
+        return self.builder.add([get(batch) for get in self._getters], 200)
+
+
+def _getter(name: str, constants: dict[str, Any]) -> Callable[[RecordBatch], Any]:
+    if name in constants:
+        value = constants[name]
+        return lambda batch: value
+    special: dict[str, Callable[[RecordBatch], Any]] = {
+        "position": lambda batch: batch.position,
+        "time": _time,
+        "base_offset": _base_offset,
+        "codec": _codec,
+    }
+    return special.get(name) or (lambda batch: getattr(batch, name))
+
+
+def _time(batch: RecordBatch) -> int | None:
+    stamp = batch.max_timestamp
+    return stamp * 1000 if stamp != -1 and abs(stamp) < (1 << 63) // 1000 else None
+
+
+def _base_offset(batch: RecordBatch) -> int | None:
+    try:
+        return batch.base_offset
+    except (CorruptBatch, LimitExceeded):  # a compressed message set has it inside
+        return None
+
+
+def _codec(batch: RecordBatch) -> str | None:
+    try:
+        return batch.codec
+    except CorruptBatch:
+        return None
+
+
+# --- records ---
+
 
 RUN = 16 << 20
 """Bytes of sound batches that go to Arrow together."""
