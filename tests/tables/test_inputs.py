@@ -208,7 +208,10 @@ def test_rotated_captures_with_a_file_missing(tmp_path: Path) -> None:
 
     groups = plan(source, options)
     parts = [part for group in groups for part in group]
-    assert [(Path(part.path).name, len(part.rest)) for part in parts] == [("x.pcap", 2), ("x.pcap2", 0)]
+    assert [(Path(part.path).name, len(part.further_paths)) for part in parts] == [
+        ("x.pcap", 2),
+        ("x.pcap2", 0),
+    ]
     first = frames()
     assert first > 0
     files = [file for file in find_files([str(folder)]) if not file.trouble]

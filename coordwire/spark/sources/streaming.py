@@ -74,13 +74,13 @@ class _Reader(DataSourceStreamReader):
         )
         if changed and options.failfast:
             raise CoordwireError(str(changed[0]))
-        for bad in changed:
-            _LOG.warning("%s", bad)
-        whole = [arrival.file for arrival in arrivals if not arrival.read]
-        groups: list[tuple[Part, ...]] = plan_files(source, whole, options)
+        for change in changed:
+            _LOG.warning("%s", change)
+        new_files = [arrival.file for arrival in arrivals if not arrival.read]
+        groups: list[tuple[Part, ...]] = plan_files(source, new_files, options)
         for arrival in arrivals:
             if arrival.grown:
-                groups += _rest(plan_files(source, [arrival.file], options), arrival)
+                groups += _remaining(plan_files(source, [arrival.file], options), arrival)
         partitions = [InputPartition(group) for group in groups]
         return [*partitions, *([InputPartition(changed)] if changed else [])]
 
@@ -143,7 +143,7 @@ def stream_reader(name: str, options: Options, schema: StructType) -> DataSource
     return (FolderReader if BOUNDED_STREAMS else _EarlierFolderReader)(name, options, schema)
 
 
-def _rest(groups: Iterable[tuple[Part, ...]], arrival: Arrival) -> Iterator[tuple[Part, ...]]:
+def _remaining(groups: Iterable[tuple[Part, ...]], arrival: Arrival) -> Iterator[tuple[Part, ...]]:
     """The parts of a segment that grew, from the first batch that wasn't all there."""
     groups = list(groups)
     if not groups:

@@ -69,9 +69,9 @@ class TablesFormat:
             for row in self._errors.rows(entry):
                 self._add("errors", row, EVENT)
         else:
-            bad = bad_of(entry, entry.file, show_secrets=self._show_secrets)
-            row = quarantine_row(bad, self._columns["quarantine"])
-            self._add("quarantine", row, EVENT + len(bad.data or b""))
+            bad_range = bad_of(entry, entry.file, show_secrets=self._show_secrets)
+            row = quarantine_row(bad_range, self._columns["quarantine"])
+            self._add("quarantine", row, EVENT + len(bad_range.data or b""))
 
     def finish(self) -> None:
         """The capture is at its end."""

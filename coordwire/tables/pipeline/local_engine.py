@@ -88,9 +88,9 @@ class _Worker:
     """A process, its pipe, and the task that it has."""
 
     def __init__(self, work: Work) -> None:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            number = theirs.fileno()
+        own_end, worker_end = socket.socketpair()
+        with worker_end:
+            number = worker_end.fileno()
             before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # it keeps what it begins with
             try:
                 self.process = subprocess.Popen(
@@ -99,13 +99,13 @@ class _Worker:
                 )  # fmt: skip
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        self.pipe = Connection(ours.detach())
+        self.pipe = Connection(own_end.detach())
         self.task: int | None = None
         self._send(work)
 
-    def _send(self, what: object) -> None:
+    def _send(self, value: object) -> None:
         with suppress(OSError):  # it has ended, which the pipe is about to say
-            self.pipe.send(what)
+            self.pipe.send(value)
 
     def give(self, task: int, group: Sequence[Unit]) -> None:
         self.task = task
@@ -148,13 +148,13 @@ class _Job:
         self._progress = progress
         self._waiting = deque(range(len(tasks)))
         self._tries = [0] * len(tasks)
-        self._done = 0
+        self._done_count = 0
         self._workers: dict[Connection, _Worker] = {}
 
     def run(self, workers: int) -> None:
         while len(self._workers) < workers:
             self._add()
-        while self._done < len(self._tasks):
+        while self._done_count < len(self._tasks):
             for pipe in wait(list(self._workers)):
                 self._hear(self._workers[cast("Connection", pipe)])
 
@@ -182,16 +182,16 @@ class _Job:
                 self._add()
             return
         if failure is None:
-            self._done += 1
+            self._done_count += 1
             if self._progress is not None:
-                self._progress(self._done, len(self._tasks))
+                self._progress(self._done_count, len(self._tasks))
         elif task is not None:
             self._failed(task, failure)
         self._feed(worker)
 
-    def _failed(self, task: int, why: str) -> None:
+    def _failed(self, task: int, reason: str) -> None:
         if self._tries[task] >= TRIES:
-            raise CoordwireError(f"the job failed: {why} ({TRIES} attempts); a rerun goes on where it was")
+            raise CoordwireError(f"the job failed: {reason} ({TRIES} attempts); a rerun goes on where it was")
         self._waiting.append(task)
 
     def stop(self) -> None:
@@ -241,23 +241,25 @@ class LocalRows:
 
         if name not in self._tables:
             return []
-        wanted, first = columns.split(), _First(order.split(), most)
-        read = list(dict.fromkeys([*wanted, *order.split(), *known, *(among or {})]))
+        names, first = columns.split(), _First(order.split(), most)
+        read = list(dict.fromkeys([*names, *order.split(), *known, *(among or {})]))
         for file in named_files(self._output, name)[0]:
             with self._output.folder.open(file) as stream:
                 for batch in pyarrow.parquet.ParquetFile(stream).iter_batches(columns=read):
-                    first.add(_chosen(pa.table(batch), known, among or {}))
-        found = first.take()
-        if found is None:
+                    first.add(_filtered(pa.table(batch), known, among or {}))
+        rows = first.take()
+        if rows is None:
             return []
-        values = {column: _values(found.column(column)) for column in wanted}
+        values = {column: _values(rows.column(column)) for column in names}
         return [
-            SimpleNamespace(**dict(zip(wanted, row, strict=True)))
+            SimpleNamespace(**dict(zip(names, row, strict=True)))
             for row in zip(*values.values(), strict=True)
         ]
 
 
-def _chosen(table: pyarrow.Table, known: Sequence[str], among: Mapping[str, Sequence[str]]) -> pyarrow.Table:
+def _filtered(
+    table: pyarrow.Table, known: Sequence[str], among: Mapping[str, Sequence[str]]
+) -> pyarrow.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -272,8 +274,10 @@ def _values(column: pyarrow.ChunkedArray) -> list[Any]:
     """A datetime holds the years 1 to 9999 only, and a capture may say any time."""
     import pyarrow as pa
 
-    found: list[Any] = (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
-    return found
+    values: list[Any] = (
+        column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+    ).to_pylist()
+    return values
 
 
 class _First:
@@ -282,24 +286,24 @@ class _First:
     def __init__(self, order: Sequence[str], most: int) -> None:
         self._order = order
         self._most = most
-        self._kept: list[pyarrow.Table] = []
+        self._tables: list[pyarrow.Table] = []
         self._count = 0
 
     def add(self, table: pyarrow.Table) -> None:
-        self._kept.append(table)
+        self._tables.append(table)
         self._count += table.num_rows
-        if self._count > 4 * self._most and len(self._kept) > 1:
-            self._kept = [self._sorted()]
-            self._count = self._kept[0].num_rows
+        if self._count > 4 * self._most and len(self._tables) > 1:
+            self._tables = [self._sorted()]
+            self._count = self._tables[0].num_rows
 
     def take(self) -> pyarrow.Table | None:
-        return self._sorted() if self._kept else None
+        return self._sorted() if self._tables else None
 
     def _sorted(self) -> pyarrow.Table:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        table = pa.concat_tables(self._kept)
+        table = pa.concat_tables(self._tables)
         keys = {}
         for column in self._order:
             values = table.column(column)

@@ -51,22 +51,22 @@ def lag_inputs(files: Iterable[File], origins: Origins) -> LagInputs | None:
         if file.kind() != "segment" or file.trouble:
             continue
         origin = origins.of(file)
-        said = remote_name(file.name) or file_name(file.name)
+        name = remote_name(file.name) or file_name(file.name)
         if origin.topic is None or origin.partition is None or origin.state not in STATES:
             continue
-        if said is not None and said.offset is not None:
+        if name is not None and name.offset is not None:
             key = origin.cluster_id, origin.broker, origin.topic, origin.partition
-            copies.setdefault(key, []).append(CopiedSegment(file.path, file.size, said.offset, file.index))
+            copies.setdefault(key, []).append(CopiedSegment(file.path, file.size, name.offset, file.index))
     known = {cluster for cluster, *_ in copies if cluster is not None}
     commits, ends = [], []
-    for (cluster, _, topic, partition), found in sorted(copies.items(), key=repr):
-        found.sort(key=lambda file: (file.offset, file.path))
+    for (cluster, _, topic, partition), segments in sorted(copies.items(), key=repr):
+        segments.sort(key=lambda file: (file.offset, file.path))
         if cluster is None and len(known) == 1:  # a folder without meta.properties, beside some with
             (cluster,) = known
         if topic == OFFSETS_TOPIC:
-            commits.append(LogCopy(cluster, topic, partition, tuple(found)))
+            commits.append(LogCopy(cluster, topic, partition, tuple(segments)))
         else:
-            ends.append(LogCopy(cluster, topic, partition, (found[-1],)))
+            ends.append(LogCopy(cluster, topic, partition, (segments[-1],)))
     return LagInputs(tuple(commits), tuple(ends)) if commits else None
 
 
@@ -76,8 +76,8 @@ def lag_parts(files: Iterable[File], origins: Origins) -> list[Part]:
     if inputs is None:
         return []
     size = sum(file.size for copy in inputs.commits for file in copy.files)
-    path, *rest = inputs.paths
-    return [Part("segment", path, size, 0, size, OFFSETS_TOPIC, rest=tuple(rest), lag=inputs)]
+    path, *further = inputs.paths
+    return [Part("segment", path, size, 0, size, OFFSETS_TOPIC, further_paths=tuple(further), lag=inputs)]
 
 
 # --- the rows ---
@@ -121,19 +121,19 @@ def lag_rows(
 
     Raises in failfast mode what reading a file of commits raises.
     """
-    where: dict[tuple[str | None, str, int], list[LogCopy]] = {}
+    copies_of: dict[tuple[str | None, str, int], list[LogCopy]] = {}
     for copy in (*lag.ends, *lag.commits):
-        where.setdefault(copy[:3], []).append(copy)
+        copies_of.setdefault(copy[:3], []).append(copy)
     ends: dict[tuple[str | None, str, int], End | None] = {}
     for key in sorted({copy[:3] for copy in lag.commits}, key=repr):
-        copy = max(where[key], key=lambda copy: log_end(copy).offset)
+        copy = max(copies_of[key], key=lambda copy: log_end(copy).offset)
         for commit in latest(_items(copy, options, unread)).records:
             if not options.wants(commit.topic, commit.partition):
                 continue
             place = copy.cluster_id, commit.topic or "", commit.partition or 0
             if place not in ends:
-                found = [log_end(one) for one in where.get(place, ())]
-                ends[place] = max(found, default=None)
+                log_ends = [log_end(log_copy) for log_copy in copies_of.get(place, ())]
+                ends[place] = max(log_ends, default=None)
             row = _row(commit, ends[place])
             if row is not None:
                 yield row
@@ -207,8 +207,8 @@ def _lead(data: memoryview, index: str | None) -> int:
         return 0
     try:
         entries = OffsetIndex(open_bytes(index), 0)
-        found = bisect_right(entries, len(data) - 2 * TAIL, key=lambda entry: entry.position)
-        position = entries[found - 1].position if found else 0
+        number = bisect_right(entries, len(data) - 2 * TAIL, key=lambda entry: entry.position)
+        position = entries[number - 1].position if number else 0
         reader = batches(data)
         reader.position = position if 0 <= position < len(data) else 0
         batch = next(reader, None)

@@ -55,7 +55,7 @@ class LocalSegment:
     def __init__(self, path: str, size: int) -> None:
         self.view = open_bytes(path)[:size]
         self.limit = 0
-        self.whole = True
+        self.reads_bodies = True
 
     def batches(self, *, check_records: bool = False) -> Batches[Any]:
         return batches(self.view, on_error="report", check_records=check_records)
@@ -106,13 +106,13 @@ class SegmentPlaces:
         """The index beside the file; empty if there is none that can be read."""
         if self._index is None:
             name, data = self.part.path.rpartition("/")[2], None
-            said = file_name(name) or remote_name(name)
+            parsed = file_name(name) or remote_name(name)
             if self.part.index is not None:
                 try:
-                    data = _beside(self.part.index)
+                    data = _read_index(self.part.index)
                 except OSError:
                     data = None
-            base = said.offset if said is not None and said.offset is not None else 0
+            base = parsed.offset if parsed is not None and parsed.offset is not None else 0
             self._index = OffsetIndex(data or b"", base)
         return self._index
 
@@ -147,8 +147,8 @@ class SegmentPlaces:
         if start <= 0:
             return 0
         index = self.index()
-        found = bisect_right(index, start, key=lambda entry: entry.position)
-        position = index[found - 1].position if found else 0
+        number = bisect_right(index, start, key=lambda entry: entry.position)
+        position = index[number - 1].position if number else 0
         return 0 if self._batch_at(position) is None else position
 
     def _head_at(self, position: int) -> RecordBatch | None:
@@ -176,7 +176,7 @@ class SegmentPlaces:
         return batch
 
 
-def _beside(path: str) -> memoryview | bytes | None:
+def _read_index(path: str) -> memoryview | bytes | None:
     """A small file beside the segment; None for one that is too large. Raises `OSError`."""
     return read_small(path) if is_uri(path) else open_bytes(path)
 
@@ -189,10 +189,10 @@ def has_offsets(options: Options) -> bool:
 def resume_position(part: Part, read: int) -> int:
     """Where the first batch begins that wasn't all there when the file had `read` bytes. Raises `OSError`."""
     local = not is_uri(part.path)
-    seen = replace(part, start=read, size=read if local else part.size)  # an object is read at its own size
-    with closing(open_segment(seen)) as file:
+    tail = replace(part, start=read, size=read if local else part.size)  # an object is read at its own size
+    with closing(open_segment(tail)) as file:
         walk = file.batches()
-        walk.position = SegmentPlaces(seen, Options(), file).lead()
+        walk.position = SegmentPlaces(tail, Options(), file).lead()
         if local:
             walk.advance(read)
             return walk.position
@@ -229,9 +229,9 @@ class SegmentReader:
         Where offsets or times are asked for, batches that their headers exclude may be left out unseen.
         """
         if _is_ranged(self.options):
-            yield from self._wanted()
+            yield from self._items_in_ranges()
             return
-        reader, start, end = self._begin(whole=True)
+        reader, start, end = self._begin(reads_bodies=True)
         if reader is None:
             return
         while start <= reader.position < end:  # before the start: the file's last batch isn't all there
@@ -239,40 +239,40 @@ class SegmentReader:
             if item is None:
                 yield self._cut_short(reader)
                 return
-            yield self.bad(item) if isinstance(item, UnreadableRange) else item
+            yield self.quarantine(item) if isinstance(item, UnreadableRange) else item
 
     def heads(self) -> Iterator[RecordBatch | Bad]:
         """The part's batches by their headers, and its bad ranges as far as headers show them."""
-        reader, start, end = self._begin(whole=False)
+        reader, start, end = self._begin(reads_bodies=False)
         if reader is None or reader.position < start:
             return
         for item in reader.heads(end):
-            yield self.bad(item) if isinstance(item, UnreadableRange) else item
+            yield self.quarantine(item) if isinstance(item, UnreadableRange) else item
         if reader.position < end:
             yield self._cut_short(reader)
 
-    def _wanted(self) -> Iterator[RecordBatch | Bad]:
+    def _items_in_ranges(self) -> Iterator[RecordBatch | Bad]:
         """As `items`, but of batches that aren't wanted only headers are looked at."""
-        reader, start, end = self._begin(whole=False)
+        reader, start, end = self._begin(reads_bodies=False)
         if reader is None or reader.position < start:
             return
         for item in reader.heads(end):
             if isinstance(item, UnreadableRange):
-                yield self.bad(item)
+                yield self.quarantine(item)
             elif unwanted(item, self.options):
-                self.file.whole = False
+                self.file.reads_bodies = False
             else:
-                self.file.whole = True
+                self.file.reads_bodies = True
                 reader.position = item.position  # read it after all
-                found = next(reader)
-                yield self.bad(found) if isinstance(found, UnreadableRange) else found
+                batch = next(reader)
+                yield self.quarantine(batch) if isinstance(batch, UnreadableRange) else batch
         if reader.position < end:
             yield self._cut_short(reader)
 
-    def _begin(self, *, whole: bool) -> tuple[Batches[Any] | None, int, int]:
+    def _begin(self, *, reads_bodies: bool) -> tuple[Batches[Any] | None, int, int]:
         """The batches from the part's first on; where its own begin, and end at the latest.
 
-        whole: whether the bodies of all of them are wanted.
+        reads_bodies: whether the bodies of all of them are wanted.
         """
         part = self.part
         low, high = self._places.bounds()
@@ -280,34 +280,34 @@ class SegmentReader:
         if start >= end:
             return None, start, end
         self.file.limit = end
-        if not whole:
+        if not reads_bodies:
             self.file.expect(self._places.known())
-        self.file.whole = whole
+        self.file.reads_bodies = reads_bodies
         reader = self.file.batches()
         reader.position = max(low, self._places.lead())
         reader.advance(start)
         return reader, start, end
 
     def _cut_short(self, reader: Batches[Any]) -> Bad:
-        return self.bad(UnreadableRange(reader.position, len(reader.remainder), CUT_SHORT))
+        return self.quarantine(UnreadableRange(reader.position, len(reader.remainder), CUT_SHORT))
 
     def verdict(self, at: int) -> Bad:
         """Why the batch at `at` can't be read, whose checksum is right."""
         self._judge.position = at
-        found = next(self._judge)
-        assert isinstance(found, UnreadableRange)
-        return self.bad(found)
+        item = next(self._judge)
+        assert isinstance(item, UnreadableRange)
+        return self.quarantine(item)
 
-    def bad(self, found: UnreadableRange) -> Bad:
-        """It as a row of quarantine; raises it in failfast mode."""
-        start, end = found.position, found.position + found.length
-        kept = min(end, start + KEPT)
-        self.file.need(start, kept)
+    def quarantine(self, item: UnreadableRange) -> Bad:
+        """An unreadable range as a row of quarantine. Raises `CorruptBatch` in failfast mode."""
+        start, end = item.position, item.position + item.length
+        data_end = min(end, start + KEPT)
+        self.file.need(start, data_end)
         self.file.confirm()
-        bad = Bad(self.part.path, start, end, found.reason, bytes(self.view[start:kept]))
+        bad_range = Bad(self.part.path, start, end, item.reason, bytes(self.view[start:data_end]))
         if self.options.failfast:
-            raise CorruptBatch(str(bad), start)
-        return bad
+            raise CorruptBatch(str(bad_range), start)
+        return bad_range
 
 
 def _is_ranged(options: Options) -> bool:

@@ -53,9 +53,9 @@ class BatchRows:
 
     def __init__(self, part: Part, columns: Sequence[str]) -> None:
         schema = arrow_schema([column for name in columns for column in BATCHES if column.name == name])
-        same = part_columns(part)
+        constant_rows = part_columns(part)
         self.builder = Builder(schema, 8 << 20)
-        self._getters = [_getter(name, same) for name in columns]
+        self._getters = [_getter(name, constant_rows) for name in columns]
 
     def add(self, batch: RecordBatch) -> pyarrow.RecordBatch | None:
         """One more; a batch of rows whenever enough has come together."""
@@ -162,13 +162,13 @@ def _run(
     for table in tables:
         if (batch := finish(table, start)) is not None:
             yield batch
-    for bad in skipped:  # the checksum vouches for the length
-        yield reader.verdict(start + bad.position)
+    for item in skipped:  # the checksum vouches for the length
+        yield reader.verdict(start + item.position)
     if see is not None:
-        unread = {start + bad.position for bad in skipped}
-        for one in run:
-            if one.position not in unread:
-                see(one)
+        unread = {start + item.position for item in skipped}
+        for head in run:
+            if head.position not in unread:
+                see(head)
 
 
 def _counted(
@@ -190,10 +190,10 @@ def _counted(
         if see is not None:
             see(item)
         while rows >= MOST_ROWS:
-            yield finish.same(MOST_ROWS)
+            yield finish.constant_rows(MOST_ROWS)
             rows -= MOST_ROWS
     if rows:
-        yield finish.same(rows)
+        yield finish.constant_rows(rows)
 
 
 class _Finisher:
@@ -204,29 +204,29 @@ class _Finisher:
         self.options = options
         self.constants = part_columns(part)
         self._repeated: dict[str, pyarrow.Array] = {}
-        asked = [name for name in schema.names if name not in self.constants]
+        names = [name for name in schema.names if name not in self.constants]
         hidden = []
         if options.starting_offset is not None or options.ending_offset is not None:
             hidden.append("offset")
         if options.starting_timestamp is not None or options.ending_timestamp is not None:
             hidden.append("timestamp_ms")
         self.hidden = hidden
-        self.inner = asked + [name for name in hidden if name not in asked]
+        self.inner = names + [name for name in hidden if name not in names]
 
     def __call__(self, table: pyarrow.RecordBatch, origin: int) -> pyarrow.RecordBatch | None:
         """The table in the schema; None if none of its rows is in the ranges. origin: of its run."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        kept = self._kept(table)
-        if kept is not None:
-            table = table.filter(kept)
+        mask = self._range_mask(table)
+        if mask is not None:
+            table = table.filter(mask)
         if not table.num_rows:
             return None
         arrays: list[Any] = []
         for field in self.schema:
             if field.name in self.constants:
-                array = self._same(field, table.num_rows)
+                array = self._constant_column(field, table.num_rows)
             else:
                 array = table.column(field.name)
                 if field.name == "batch_position" and origin:
@@ -234,14 +234,14 @@ class _Finisher:
             arrays.append(array)
         return conform(pa.RecordBatch.from_arrays(arrays, names=self.schema.names), self.schema)
 
-    def same(self, rows: int) -> pyarrow.RecordBatch:
+    def constant_rows(self, rows: int) -> pyarrow.RecordBatch:
         """So many rows of columns that are the same in all."""
         import pyarrow as pa
 
-        arrays = [self._same(field, rows) for field in self.schema]
+        arrays = [self._constant_column(field, rows) for field in self.schema]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def _same(self, field: pyarrow.Field, rows: int) -> pyarrow.Array:
+    def _constant_column(self, field: pyarrow.Field, rows: int) -> pyarrow.Array:
         """A column with one value in all rows; its memory is shared by all tables."""
         import pyarrow as pa
 
@@ -252,7 +252,7 @@ class _Finisher:
             self._repeated[field.name] = array
         return array.slice(0, rows)
 
-    def _kept(self, table: pyarrow.RecordBatch) -> Any:
+    def _range_mask(self, table: pyarrow.RecordBatch) -> Any:
         """Which rows are in the ranges; None for all."""
         import pyarrow.compute as pc
 
@@ -264,7 +264,7 @@ class _Finisher:
             ("timestamp_ms", pc.not_equal, NO_TIME if "timestamp_ms" in self.hidden else None),
         ]
         masks = [compare(table.column(name), limit) for name, compare, limit in limits if limit is not None]
-        kept = masks[0] if masks else None
+        combined = masks[0] if masks else None
         for mask in masks[1:]:
-            kept = pc.and_(kept, mask)
-        return kept
+            combined = pc.and_(combined, mask)
+        return combined

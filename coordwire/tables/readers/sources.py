@@ -107,8 +107,8 @@ def read(
 ) -> Iterator[pyarrow.RecordBatch]:
     """One task's rows. Raises in failfast mode only: `OSError`, and `DecodeError` for the first bad range."""
     for part in parts:
-        wanted = columns if source.least is None else [source.least[part.kind]]
-        for item in guarded_call(source.readers[part.kind], part, options, wanted):
+        names = columns if source.least is None else [source.least[part.kind]]
+        for item in guarded_call(source.readers[part.kind], part, options, names):
             if isinstance(item, Bad) == (source.least is None):
                 continue
             yield quarantine_batch([item], columns) if isinstance(item, Bad) else item
@@ -161,12 +161,12 @@ def why_unreadable(part: Part) -> str | None:
         return None
     try:
         with open_stream(part.path.removesuffix(".log") + MANIFEST) as stream:
-            said = json.loads(stream.read(MOST))
+            form = json.loads(stream.read(MOST))
     except (OSError, CoordwireError, ValueError, RecursionError):
         return None
-    if not isinstance(said, dict):
+    if not isinstance(form, dict):
         return None
-    done = [word for name, word in TRANSFORMS.items() if said.get(name)]
-    if not done:
+    transforms = [word for name, word in TRANSFORMS.items() if form.get(name)]
+    if not transforms:
         return None
-    return f"the segment is {' and '.join(done)} in remote storage, as its {MANIFEST} says"
+    return f"the segment is {' and '.join(transforms)} in remote storage, as its {MANIFEST} says"

@@ -68,7 +68,7 @@ class Part:
 
     kind: segment or capture. start, end: bytes; what begins there is this part's; of a capture's share they
     only say how much work it is. size: the file's; of captures all files'.
-    rest: the rotated capture's further files, in order. broker, cluster_id, state: see `FileOrigin`.
+    further_paths: the rotated capture's further files, in order. broker, cluster_id, state: see `FileOrigin`.
     modified: the file's time, as it was listed.
     share: of the capture's frames, from 0; shares: how many there are.
     lag: what lag is read from, for a part that all of it is read by.
@@ -82,7 +82,7 @@ class Part:
     topic: str | None = None
     partition: int | None = None
     index: str | None = None
-    rest: tuple[str, ...] = ()
+    further_paths: tuple[str, ...] = ()
     trouble: str = ""
     broker: str | None = None
     cluster_id: str | None = None
@@ -135,19 +135,22 @@ def capture_parts(
     """
     parts = []
     files = list(files)
-    sound, others = [file for file in files if not file.trouble], [file for file in files if file.trouble]
-    joined = rotated(sound, lambda file: file.path)
-    chains = joined if options.join_rotated else [[file] for file in sound]
-    for chain in [*chains, *([file] for file in others)]:
+    readable, unreadable = (
+        [file for file in files if not file.trouble],
+        [file for file in files if file.trouble],
+    )
+    joined = rotated(readable, lambda file: file.path)
+    chains = joined if options.join_rotated else [[file] for file in readable]
+    for chain in [*chains, *([file] for file in unreadable)]:
         size = sum(file.size for file in chain)
-        rest = tuple(file.path for file in chain[1:])
+        further_paths = tuple(file.path for file in chain[1:])
         first = chain[0]
         count = shares_of(size, options.split_size, stories=stories) if shared and not first.trouble else 1
         for share in range(count):
             start, end = share * size // count, (share + 1) * size // count
             parts.append(
-                Part("capture", first.path, size, start, end, rest=rest, trouble=first.trouble, share=share,
-                     shares=count)
+                Part("capture", first.path, size, start, end, further_paths=further_paths,
+                     trouble=first.trouble, share=share, shares=count)
             )  # fmt: skip
     return parts
 

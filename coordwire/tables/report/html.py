@@ -85,8 +85,8 @@ figure { margin: .5rem 0; }
 def style_sheet() -> str:
     """All of it, with a class of each colour to fill (s), to draw lines (l) and for backgrounds (b)."""
     classes = "".join(
-        f".{kind}{n} {{ {what}: var(--c{n}); }}\n"
-        for kind, what in (("s", "fill"), ("l", "stroke"), ("b", "background"))
+        f".{kind}{n} {{ {css_property}: var(--c{n}); }}\n"
+        for kind, css_property in (("s", "fill"), ("l", "stroke"), ("b", "background"))
         for n in range(8)
     )
     dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {_variables(DARK)} }} }}"

@@ -42,9 +42,9 @@ def _numbers(summary: PipelineSummary) -> str:
         "refused frames": f"{summary.refused:,}", "unreadable ranges": f"{summary.bad_ranges:,}",
         "in quarantine": size(summary.quarantined_bytes), "to read it": duration(summary.seconds),
     }  # fmt: skip
-    bad = {"refused frames": summary.refused, "unreadable ranges": summary.bad_ranges}
-    inside = "".join(
-        f"<div{' class=bad' if bad.get(name) else ''}><b>{value}</b>{name}</div>"
+    problems = {"refused frames": summary.refused, "unreadable ranges": summary.bad_ranges}
+    items = "".join(
+        f"<div{' class=bad' if problems.get(name) else ''}><b>{value}</b>{name}</div>"
         for name, value in tiles.items()
     )
-    return f'<div class="tiles">{inside}</div>'
+    return f'<div class="tiles">{items}</div>'

@@ -46,32 +46,32 @@ def is_uri(path: str) -> bool:
 def local_path(path: str) -> str:
     """A path of the local disk without its scheme, if it has one. Raises `CoordwireError` for a URI that
     lacks a slash, unless there is such a file."""
-    if (found := _ONE_SLASH.match(path)) and not os.path.lexists(path):
-        raise CoordwireError(f"expected {found[1]}://…, got {path}")
+    if (match := _ONE_SLASH.match(path)) and not os.path.lexists(path):
+        raise CoordwireError(f"expected {match[1]}://…, got {path}")
     return _FILE.sub("", path, count=1) if _FILE.match(path) else path
 
 
 def canonical(uri: str) -> str:
     """A URI by the one name that its scheme has here, without a slash at the end."""
-    scheme, found, rest = uri.partition("://")
+    scheme, separator, path = uri.partition("://")
     scheme = scheme.lower()
-    return f"{_SAME.get(scheme, scheme)}{found}{rest}".rstrip("/")
+    return f"{_SAME.get(scheme, scheme)}{separator}{path}".rstrip("/")
 
 
 def parts_of(uri: str) -> tuple[str, str, str]:
     """A URI's scheme by its one name, its authority, and what follows. Raises `CoordwireError` for other
     text."""
-    found = _URI.fullmatch(uri)
-    if found is None:
+    match = _URI.fullmatch(uri)
+    if match is None:
         raise CoordwireError(f"expected a URI, got {uri!r}")
-    scheme = found[1].lower()
-    return _SAME.get(scheme, scheme), found[2], found[3]
+    scheme = match[1].lower()
+    return _SAME.get(scheme, scheme), match[2], match[3]
 
 
 def store_of(uri: str) -> tuple[Store, str]:
     """The store of a URI, and the path in it. Raises `CoordwireError` for a scheme that nothing here serves,
     `OSError` for a store that can't be used."""
-    scheme, authority, rest = parts_of(uri)
+    scheme, authority, path = parts_of(uri)
     if scheme in ("s3", "gs", "abfss") and not authority:
         raise CoordwireError(f"{uri} names no bucket: expected {scheme}://BUCKET/PATH")
     opener = {"s3": _s3, "gs": _gcs, "abfss": _azure, "hdfs": _hdfs, "viewfs": _hdfs}.get(scheme)
@@ -83,7 +83,7 @@ def store_of(uri: str) -> tuple[Store, str]:
         raise CoordwireError(
             f"{uri}: this pyarrow was built without {scheme}://; install the wheel from PyPI"
         ) from None
-    return store, (base + rest.rstrip("/")).strip("/") if base else rest.rstrip("/") or "/"
+    return store, (base + path.rstrip("/")).strip("/") if base else path.rstrip("/") or "/"
 
 
 def is_there(uri: str) -> bool:
@@ -144,9 +144,9 @@ def _gcs(scheme: str, bucket: str, environment: tuple[str | None, ...]) -> tuple
 def _azure(scheme: str, authority: str, environment: tuple[str | None, ...]) -> tuple[Store, str]:
     from pyarrow.fs import AzureFileSystem
 
-    container, found, host = authority.partition("@")
+    container, separator, host = authority.partition("@")
     account = host.partition(".")[0]
-    if not found or not account:
+    if not separator or not account:
         raise CoordwireError(
             f"abfss://{authority} names no account: expected abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"
         )
@@ -218,7 +218,7 @@ class RemoteStream(io.RawIOBase):
                 return 0
             self._block = memoryview(self._fetch(size))
             self._at += size
-        with memoryview(buffer) as whole, whole.cast("B") as target:
+        with memoryview(buffer) as memory, memory.cast("B") as target:
             count = min(len(target), len(self._block))
             target[:count] = self._block[:count]
         self._block = self._block[count:]

@@ -62,8 +62,8 @@ class StoreError(OSError):
 
 def as_store_error(error: BaseException, uri: str) -> StoreError:
     """An error of pyarrow's or fsspec's about this URI."""
-    said = _REQUEST_ID.sub("", " ".join(str(error).replace("\\n", " ").split()))
-    named = _NAMED.search(said)
+    sentence = _REQUEST_ID.sub("", " ".join(str(error).replace("\\n", " ").split()))
+    named = _NAMED.search(sentence)
     code = named[1] if named else ""
     if code == "NO_SUCH_BUCKET":
         return StoreError(errno.ENOENT, "the bucket does not exist", uri)
@@ -73,16 +73,16 @@ def as_store_error(error: BaseException, uri: str) -> StoreError:
         "SIGNATURE_DOES_NOT_MATCH",
         "MISSING_AUTHENTICATION",
     ):
-        why = "access was denied; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
-        return StoreError(errno.EACCES, f"{why} ({code})", uri)
+        reason = "access was denied; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+        return StoreError(errno.EACCES, f"{reason} ({code})", uri)
     if code == "NETWORK_CONNECTION":
-        why = "the store can't be reached; check the network, AWS_ENDPOINT_URL and AWS_REGION"
-        detail = said[said.index(code) + len(code) :].partition("curlCode: ")[2]
-        return StoreError(errno.EHOSTUNREACH, f"{why} ({detail or code})"[:500], uri)
-    for words, why in _NO_CREDENTIALS.items():
-        if words in said:
-            return StoreError(errno.EACCES, f"{why} ({said[:_DETAIL]} …)", uri)
-    return StoreError(getattr(error, "errno", None) or errno.EIO, said[:500] or type(error).__name__, uri)
+        reason = "the store can't be reached; check the network, AWS_ENDPOINT_URL and AWS_REGION"
+        detail = sentence[sentence.index(code) + len(code) :].partition("curlCode: ")[2]
+        return StoreError(errno.EHOSTUNREACH, f"{reason} ({detail or code})"[:500], uri)
+    for words, reason in _NO_CREDENTIALS.items():
+        if words in sentence:
+            return StoreError(errno.EACCES, f"{reason} ({sentence[:_DETAIL]} …)", uri)
+    return StoreError(getattr(error, "errno", None) or errno.EIO, sentence[:500] or type(error).__name__, uri)
 
 
 class Identity(NamedTuple):
@@ -172,15 +172,15 @@ class Store:
     def identity(self, path: str, file: Any = None) -> Identity:
         """What the object of this path is known by at present. file: it, if it was just opened."""
         with self._explained(path):
-            found = self.system.open_input_file(path) if file is None else file
-            size = found.size()
-            said = _metadata(found)
+            stream = self.system.open_input_file(path) if file is None else file
+            size = stream.size()
+            metadata = _metadata(stream)
             if file is None:
-                found.close()
-            changed = _seconds(said.get("last-modified"))
+                stream.close()
+            changed = _seconds(metadata.get("last-modified"))
             if changed is None:
                 changed = (self.system.get_file_info(path).mtime_ns or 0) // 1_000_000_000
-            return Identity(size, changed, said.get("etag") or said.get("generation"))
+            return Identity(size, changed, metadata.get("etag") or metadata.get("generation"))
 
     @contextmanager
     def _explained(self, path: str) -> Iterator[None]:
