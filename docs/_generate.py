@@ -36,7 +36,7 @@ MODULES = (
     "coordwire.records.compression",
     "coordwire.records.arrow",
     "coordwire.records.legacy.kafka_07",
-    "coordwire.dialects",
+    "coordwire.designs.dialects",
     "coordwire.designs.zookeeper",
     "coordwire.capture",
     "coordwire.segments",

@@ -20,7 +20,7 @@ from coordwire.cli.annotated_hex import HexFormat
 from coordwire.cli.capture_notes import is_lone_response
 from coordwire.cli.filters import api
 from coordwire.cli.inputs import failure, is_piped, note, opened, shown
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import read_response
 

@@ -21,7 +21,7 @@ from coordwire.cli.survey import Survey
 from coordwire.codec import Struct
 from coordwire.codec.entities import entity_values
 from coordwire.codec.names import suggestion
-from coordwire.dialects.grammar import CALLS
+from coordwire.designs.dialects.grammar import CALLS
 from coordwire.errors import UnreadableRange
 from coordwire.messages.keys import FACTS
 

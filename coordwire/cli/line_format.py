@@ -22,7 +22,7 @@ from coordwire.cli.inputs import shown
 from coordwire.cli.message_lines import Pieces
 from coordwire.cli.topic_names import TopicNames
 from coordwire.cli.tree import SLOW_NS, output
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import UnreadableRange, counted
 
 TOPICS = 2

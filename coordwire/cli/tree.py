@@ -21,7 +21,7 @@ from coordwire.cli import message_lines, recordsets
 from coordwire.cli.deep import sasl
 from coordwire.cli.inputs import shown
 from coordwire.cli.message_lines import Pieces
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
 from coordwire.embedded import open_embedded
 from coordwire.errors import UnreadableRange, counted
 

@@ -26,12 +26,6 @@ for name, value in OPTIONS.items():
     os.environ.setdefault(name, value)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker("spark")
-
-
 @pytest.fixture(scope="session")
 def store_socket() -> Iterator[socket.socket]:
     """Where `spark_s3` is going to listen: Spark's Java has the address from its start."""

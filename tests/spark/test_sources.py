@@ -78,6 +78,7 @@ def test_frames_are_those_of_the_command_line(
     assert sorted(rows, key=key) == sorted(wanted, key=key)
 
 
+@pytest.mark.smoke
 def test_records_whatever_the_split(spark: SparkSession, logs: Path) -> None:
     wanted = sorted(
         (int(path.parent.name[-1]), record.offset, record.key, record.value)

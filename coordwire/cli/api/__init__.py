@@ -134,8 +134,18 @@ def _fact(key: int) -> Form:
         "key": key, "name": facts.name, "versions": [facts.first, facts.last], "flexible": facts.flexible,
         "coordinator": facts.coordinator, "listeners": list(facts.listeners),
         "deprecated": [facts.deprecated[0], facts.deprecated[-1]] if facts.deprecated else None,
-        "unstable": facts.unstable, "about": facts.about,
+        "unstable": facts.unstable, "requestHeaders": _headers(facts.request_headers, facts.last),
+        "responseHeaders": _headers(facts.response_headers, facts.last), "about": facts.about,
     }  # fmt: skip
+
+
+def _headers(headers: dict[int, int], last: int) -> list[Form]:
+    """The header before a message, by its versions."""
+    ends = [*(first - 1 for first in list(headers)[1:]), last]
+    return [
+        {"version": number, "versions": [first, end]}
+        for (first, number), end in zip(headers.items(), ends, strict=True)
+    ]
 
 
 def _other(entry: PageEntry) -> Form:

@@ -57,6 +57,13 @@ def describe_text(form: Form, width: int) -> Iterator[str]:
     yield from wrap(form["about"], 2, width)
     if "listeners" in form:
         yield from wrap(" ".join(_service(form)), 2, width)
+        yield from wrap(
+            " ".join(
+                map(_headers, (form["requestHeaders"], form["responseHeaders"]), ("Request", "Response"))
+            ),
+            2,
+            width,
+        )
     if form.get("changes"):
         yield ""
         yield "Versions"
@@ -96,6 +103,14 @@ def _service(form: Form) -> Iterator[str]:
         yield f"Deprecated: versions {first}-{last}." if last > first else f"Deprecated: version {first}."
     if form["unstable"] is not None:
         yield f"Unstable: version {form['unstable']}."
+
+
+def _headers(headers: list[Form], what: str) -> str:
+    """Which header precedes which versions."""
+    if len(headers) == 1:
+        return f"{what} header: v{headers[0]['version']}."
+    parts = [f"v{header['version']} in {_span(header)}" for header in headers]
+    return f"{what} header: {', '.join(parts)}."
 
 
 def _fields(fields: list[Form], width: int) -> Iterator[str]:

@@ -38,7 +38,7 @@ from coordwire.cli.filtering.language import (
 from coordwire.cli.filtering.patterns import Pattern, PatternError
 from coordwire.cli.filters import DAY, Moment, api, moment
 from coordwire.codec.names import suggestion
-from coordwire.dialects.grammar import CALLS
+from coordwire.designs.dialects.grammar import CALLS
 from coordwire.enums import ErrorCode
 
 Condition = Callable[[EntryFields], bool]

@@ -17,7 +17,7 @@ from coordwire.cli import filters, live, name_patterns, progress
 from coordwire.cli.name_patterns import Find, Names
 from coordwire.cli.survey import Survey
 from coordwire.cli.timeline.timeline_inputs import TimelineInputs
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
 from coordwire.timeline.events import (
     ErrorMet,
     GroupEvent,

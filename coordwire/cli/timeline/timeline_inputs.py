@@ -33,7 +33,7 @@ from coordwire.cli.coordinator_files import read_log
 from coordwire.cli.filters import TimeSpan
 from coordwire.cli.inputs import failure, note, open_file, opened, shown
 from coordwire.cli.live import live
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem

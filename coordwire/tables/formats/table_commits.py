@@ -30,7 +30,8 @@ def next_log(
 ) -> tuple[Notes, TableLog]:
     """The notes and the log with which a run ends: one number more, if anything is new or goes.
 
-    notes: of all units that are complete; dropped: those of them that others replace; files: the table of files.
+    notes: of all units that are complete; dropped: those of them that others replace; files: the table of
+    files.
     """
     number = manifest.log.commit + 1
     retired = [name for unit in dropped for name in notes[unit]["proofs"]]
