@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     inputs, status = _expanded(options)
     filters.absolute(options, _span(options))
     looking = _Looking(options)
-    if decode_tables.wanted(options):
+    if decode_tables.writes_tables(options):
         with decode_tables.writing(options) as tables:
             # The only return here: of two, PyPy 8.0 takes a wrong way when the files can't get their places.
             return max(status, _read(decode_tables.chains(options.files), options, tables, looking))

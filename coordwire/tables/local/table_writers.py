@@ -1,12 +1,14 @@
-"""Rows to CSV (RFC 4180), UTF-8, with the columns' names in the first line.
+"""Rows to one file of a table, in CSV or in Parquet.
 
-Rules: null is an empty cell, an empty text is `""`; times are ISO 8601 in UTC, bytes hex, lists JSON,
-booleans true and false; texts are as they are, in quotes where they hold a comma, a quote or a line's end.
+CSV is that of RFC 4180 in UTF-8, with the columns' names in the first line: null is an empty cell, an empty
+text is `""`; times are ISO 8601 in UTC, bytes hex, lists JSON, booleans true and false; texts are as they
+are, in quotes where they hold a comma, a quote or a line's end. Parquet has the schema of the pipeline's
+table.
 """
 
 from __future__ import annotations
 
-__all__ = ["CsvTable"]
+__all__ = ["CsvTable", "ParquetTable"]
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,7 +16,10 @@ from typing import Any
 
 from coordwire.capture.jsonlines import encode
 from coordwire.capture.model import format_time
-from coordwire.tables.columns import Column
+from coordwire.tables.columns import Column, arrow_schema
+from coordwire.tables.options import MEBI
+from coordwire.tables.readers.rows import Builder
+from coordwire.tables.storage.parquet_files import parquet_writer
 from coordwire.tables.storage.unit_attempt import Sink
 
 BUFFER = 1 << 18
@@ -63,3 +68,24 @@ class CsvTable:
         self._sink.write("".join(f"{line}\r\n" for line in self._lines).encode("utf-8", "backslashreplace"))
         self._lines.clear()
         self._used = 0
+
+
+BATCH = 8 * MEBI
+"""Bytes of rows that are written together, about."""
+
+
+class ParquetTable:
+    """One table's file."""
+
+    def __init__(self, sink: Sink, columns: Sequence[Column]) -> None:
+        self._builder = Builder(arrow_schema(columns), BATCH)
+        self._writer = parquet_writer(sink, self._builder.schema)
+
+    def add(self, row: Sequence[Any], size: int) -> None:
+        if (batch := self._builder.add(row, size)) is not None:
+            self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        if (batch := self._builder.take()) is not None:
+            self._writer.write_batch(batch)
+        self._writer.close()

@@ -1,12 +1,24 @@
-"""The report's style sheet: light and dark, from a telephone's width to a wide screen's.
+"""The report's HTML: untrusted texts escaped, and the style sheet.
 
-Rules: nothing is fetched; colours are variables, so that dark mode changes them in one place; below 640
-pixels names go above their bars and every other tick is left out; wide tables scroll by themselves.
+Rules: neither markup nor a character that isn't printable gets through: such a character is shown as its
+escape, since browsers would drop or obey it. The style sheet fetches nothing; colours are variables, so that
+dark mode changes them in one place; below 640 pixels names go above their bars and every other tick is left
+out; wide tables scroll by themselves.
 """
 
 from __future__ import annotations
 
-__all__ = ["DARK", "LIGHT", "style_sheet"]
+__all__ = ["DARK", "LIGHT", "escaped", "style_sheet"]
+
+from html import escape
+
+from coordwire.capture.printable import shown
+
+
+def escaped(text: str) -> str:
+    """Text for an element or an attribute."""
+    return escape(shown(text))
+
 
 LIGHT = {
     "ink": "#1d2733", "soft": "#5a6470", "line": "#d5dae0", "grid": "#e8ebef", "paper": "#ffffff",
@@ -73,8 +85,8 @@ figure { margin: .5rem 0; }
 def style_sheet() -> str:
     """All of it, with a class of each colour to fill (s), to draw lines (l) and for backgrounds (b)."""
     classes = "".join(
-        f".{kind}{n} {{ {what}: var(--c{n}); }}\n"
-        for kind, what in (("s", "fill"), ("l", "stroke"), ("b", "background"))
+        f".{kind}{n} {{ {css_property}: var(--c{n}); }}\n"
+        for kind, css_property in (("s", "fill"), ("l", "stroke"), ("b", "background"))
         for n in range(8)
     )
     dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {_variables(DARK)} }} }}"

@@ -1,13 +1,13 @@
-"""A part of a segment as records: batches of Arrow columns, and what couldn't be read.
+"""A part of a segment as rows, of its batches' headers or of its records, and what couldn't be read.
 
-Strategy: sound batches that follow one another (`segment_reader`) go to Arrow in one piece. Rules: the rows
+Strategy: intact batches that follow one another (`segment_reader`) go to Arrow in one piece. Rules: the rows
 of all parts are those of the whole file; where no column of a record is asked for, records are counted, and
 none is decoded.
 """
 
 from __future__ import annotations
 
-__all__ = ["read_records"]
+__all__ = ["BatchRows", "read_batches", "read_records"]
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -15,14 +15,87 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CorruptBatch, LimitExceeded
 from coordwire.records import RecordBatch, UnreadableRange
-from coordwire.tables.columns import RECORDS, arrow_schema
+from coordwire.tables.columns import BATCHES, RECORDS, arrow_schema
 from coordwire.tables.options import Options
-from coordwire.tables.readers.rows import MOST_ROWS, Bad, conform, part_columns
+from coordwire.tables.readers.rows import MOST_ROWS, Bad, Builder, conform, part_columns
 from coordwire.tables.readers.segment_reader import SegmentReader, unwanted
 from coordwire.tables.readers.splits import Part
 
 if TYPE_CHECKING:
     import pyarrow
+
+# --- headers of batches ---
+
+
+def read_batches(part: Part, options: Options, columns: Sequence[str]) -> Iterator[pyarrow.RecordBatch | Bad]:
+    """The headers of the part's batches, and its bad ranges. Raises `OSError` where the
+    file can't be read, in failfast mode `CorruptBatch` for the first bad range.
+
+    A header counts if another follows it where its batch ends; bodies are read only where none does, or all
+    of them under `checksums`. Records aren't looked at: what is malformed inside a batch of a right checksum
+    doesn't show here.
+    """
+    header = BatchRows(part, columns)
+    with closing(SegmentReader(part, options)) as reader:
+        for item in reader.items() if options.checksums else reader.heads():
+            if isinstance(item, Bad):
+                yield item
+            elif not unwanted(item, options) and (batch := header.add(item)) is not None:
+                reader.file.confirm()
+                yield batch
+        if (batch := header.builder.take()) is not None:
+            reader.file.confirm()
+            yield batch
+
+
+class BatchRows:
+    """Batch headers as rows of the batches table."""
+
+    def __init__(self, part: Part, columns: Sequence[str]) -> None:
+        schema = arrow_schema([column for name in columns for column in BATCHES if column.name == name])
+        constant_rows = part_columns(part)
+        self.builder = Builder(schema, 8 << 20)
+        self._getters = [_getter(name, constant_rows) for name in columns]
+
+    def add(self, batch: RecordBatch) -> pyarrow.RecordBatch | None:
+        """One more; a batch of rows whenever enough has come together."""
+        return self.builder.add([get(batch) for get in self._getters], 200)
+
+
+def _getter(name: str, constants: dict[str, Any]) -> Callable[[RecordBatch], Any]:
+    if name in constants:
+        value = constants[name]
+        return lambda batch: value
+    special: dict[str, Callable[[RecordBatch], Any]] = {
+        "position": lambda batch: batch.position,
+        "time": _time,
+        "base_offset": _base_offset,
+        "codec": _codec,
+    }
+    return special.get(name) or (lambda batch: getattr(batch, name))
+
+
+def _time(batch: RecordBatch) -> int | None:
+    stamp = batch.max_timestamp
+    return stamp * 1000 if stamp != -1 and abs(stamp) < (1 << 63) // 1000 else None
+
+
+def _base_offset(batch: RecordBatch) -> int | None:
+    try:
+        return batch.base_offset
+    except (CorruptBatch, LimitExceeded):  # a compressed message set has it inside
+        return None
+
+
+def _codec(batch: RecordBatch) -> str | None:
+    try:
+        return batch.codec
+    except CorruptBatch:
+        return None
+
+
+# --- records ---
+
 
 RUN = 16 << 20
 """Bytes of sound batches that go to Arrow together."""
@@ -89,13 +162,13 @@ def _run(
     for table in tables:
         if (batch := finish(table, start)) is not None:
             yield batch
-    for bad in skipped:  # the checksum vouches for the length
-        yield reader.verdict(start + bad.position)
+    for item in skipped:  # the checksum vouches for the length
+        yield reader.verdict(start + item.position)
     if see is not None:
-        unread = {start + bad.position for bad in skipped}
-        for one in run:
-            if one.position not in unread:
-                see(one)
+        unread = {start + item.position for item in skipped}
+        for head in run:
+            if head.position not in unread:
+                see(head)
 
 
 def _counted(
@@ -117,10 +190,10 @@ def _counted(
         if see is not None:
             see(item)
         while rows >= MOST_ROWS:
-            yield finish.same(MOST_ROWS)
+            yield finish.constant_rows(MOST_ROWS)
             rows -= MOST_ROWS
     if rows:
-        yield finish.same(rows)
+        yield finish.constant_rows(rows)
 
 
 class _Finisher:
@@ -131,29 +204,29 @@ class _Finisher:
         self.options = options
         self.constants = part_columns(part)
         self._repeated: dict[str, pyarrow.Array] = {}
-        asked = [name for name in schema.names if name not in self.constants]
+        names = [name for name in schema.names if name not in self.constants]
         hidden = []
         if options.starting_offset is not None or options.ending_offset is not None:
             hidden.append("offset")
         if options.starting_timestamp is not None or options.ending_timestamp is not None:
             hidden.append("timestamp_ms")
         self.hidden = hidden
-        self.inner = asked + [name for name in hidden if name not in asked]
+        self.inner = names + [name for name in hidden if name not in names]
 
     def __call__(self, table: pyarrow.RecordBatch, origin: int) -> pyarrow.RecordBatch | None:
         """The table in the schema; None if none of its rows is in the ranges. origin: of its run."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        kept = self._kept(table)
-        if kept is not None:
-            table = table.filter(kept)
+        mask = self._range_mask(table)
+        if mask is not None:
+            table = table.filter(mask)
         if not table.num_rows:
             return None
         arrays: list[Any] = []
         for field in self.schema:
             if field.name in self.constants:
-                array = self._same(field, table.num_rows)
+                array = self._constant_column(field, table.num_rows)
             else:
                 array = table.column(field.name)
                 if field.name == "batch_position" and origin:
@@ -161,14 +234,14 @@ class _Finisher:
             arrays.append(array)
         return conform(pa.RecordBatch.from_arrays(arrays, names=self.schema.names), self.schema)
 
-    def same(self, rows: int) -> pyarrow.RecordBatch:
+    def constant_rows(self, rows: int) -> pyarrow.RecordBatch:
         """So many rows of columns that are the same in all."""
         import pyarrow as pa
 
-        arrays = [self._same(field, rows) for field in self.schema]
+        arrays = [self._constant_column(field, rows) for field in self.schema]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def _same(self, field: pyarrow.Field, rows: int) -> pyarrow.Array:
+    def _constant_column(self, field: pyarrow.Field, rows: int) -> pyarrow.Array:
         """A column with one value in all rows; its memory is shared by all tables."""
         import pyarrow as pa
 
@@ -179,7 +252,7 @@ class _Finisher:
             self._repeated[field.name] = array
         return array.slice(0, rows)
 
-    def _kept(self, table: pyarrow.RecordBatch) -> Any:
+    def _range_mask(self, table: pyarrow.RecordBatch) -> Any:
         """Which rows are in the ranges; None for all."""
         import pyarrow.compute as pc
 
@@ -191,7 +264,7 @@ class _Finisher:
             ("timestamp_ms", pc.not_equal, NO_TIME if "timestamp_ms" in self.hidden else None),
         ]
         masks = [compare(table.column(name), limit) for name, compare, limit in limits if limit is not None]
-        kept = masks[0] if masks else None
+        combined = masks[0] if masks else None
         for mask in masks[1:]:
-            kept = pc.and_(kept, mask)
-        return kept
+            combined = pc.and_(combined, mask)
+        return combined
