@@ -19,10 +19,10 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, BinaryIO
 
+from coordwire.capture.printable import shown
 from coordwire.capture.rotation import rotated
-from coordwire.cli import Failure, progress
-from coordwire.cli.inputs import opened, shown
-from coordwire.cli.termination import terminable
+from coordwire.cli import Failure, progress, terminable
+from coordwire.cli.inputs import opened
 from coordwire.errors import CoordwireError, DecodeError
 
 if TYPE_CHECKING:
