@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from coordwire.spark import options
-from coordwire.spark.columns import PARTITIONS, TABLES, Column
-from coordwire.spark.readers.dispatch import SOURCES
+from coordwire.tables import options
+from coordwire.tables.columns import PARTITIONS, TABLES, Column
+from coordwire.tables.readers.sources import SOURCES
 
 PAGE = Path(__file__).parent / "reference" / "columns.md"
 

@@ -36,7 +36,7 @@ MODULES = (
     "coordwire.records.compression",
     "coordwire.records.arrow",
     "coordwire.records.legacy.kafka_07",
-    "coordwire.dialects",
+    "coordwire.designs.dialects",
     "coordwire.designs.zookeeper",
     "coordwire.capture",
     "coordwire.segments",
@@ -52,9 +52,9 @@ MODULES = (
     "coordwire.spark",
     "coordwire.spark.session",
     "coordwire.spark.replicas",
-    "coordwire.spark.pipeline",
     "coordwire.spark.audits",
     "coordwire.spark.payloads",
+    "coordwire.tables.pipeline",
 )
 """The public modules; messages have pages of their own in the protocol's reference."""
 

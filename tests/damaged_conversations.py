@@ -94,9 +94,9 @@ from coordwire.messages.describe_delegation_token import DescribedDelegationToke
 from coordwire.messages.fetch import FetchableTopicResponse, FetchPartition, FetchTopic, PartitionData
 from coordwire.messages.metadata import MetadataResponseBroker
 from coordwire.records import Record, encode_batch
-from coordwire.spark.columns import ERRORS, FRAMES
-from coordwire.spark.readers.captures import bad_of
-from coordwire.spark.readers.frame_rows import ErrorRows, FrameRows
+from coordwire.tables.columns import ERRORS, FRAMES
+from coordwire.tables.readers.captures import bad_of
+from coordwire.tables.readers.frame_rows import ErrorRows, FrameRows
 from coordwire.timeline.from_wire.capture_timeline import timeline
 from tests.capture.build import ACK, FIN, PSH, SYN, packet, pcap
 

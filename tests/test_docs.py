@@ -26,7 +26,7 @@ from coordwire.cli.timeline import story
 from coordwire.cli.timeline.wording import CAUSES
 from coordwire.limits import DEFAULT
 from coordwire.records import arrow
-from coordwire.spark.options import Options
+from coordwire.tables.options import Options
 from coordwire.timeline.from_wire import group_table
 from coordwire.timeline.members import MOST_MEMBERS
 

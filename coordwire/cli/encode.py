@@ -23,7 +23,7 @@ from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.inputs import failure, is_piped, opened
 from coordwire.codec import Message
-from coordwire.dialects.grammar import CALLS, Dialect, Direction
+from coordwire.designs.dialects.grammar import CALLS, Dialect, Direction
 from coordwire.errors import EncodeError, OutOfRange, WrongType
 from coordwire.frames import encode_request, encode_response
 from coordwire.jsonform import from_json

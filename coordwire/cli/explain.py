@@ -21,7 +21,7 @@ from coordwire.cli.annotated_hex import HexFormat
 from coordwire.cli.capture_hints import is_lone_response
 from coordwire.cli.inputs import failure, is_piped, note, opened
 from coordwire.cli.selection.names import api
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import read_response
 

@@ -1,4 +1,8 @@
-"""What a shard wants done, as values: records to append, answers to send."""
+"""What goes into a shard's operations and what comes out of them: contexts, replies, appends and answers.
+
+A request may leave out its client's id; a record may not. Apache Kafka lets a client without one join, names
+the member "null-…", and fails when it writes a record that needs the client's id.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,16 @@ from coordwire.codec import Message
 from coordwire.coordinator.log_entries import TransactionMarker
 from coordwire.logs import LogRecord, encode_log_record
 
-__all__ = ["Answer", "Append", "Effect", "RequestContext", "TransactionCompleted"]
+__all__ = [
+    "NO_CLIENT_ID",
+    "Answer",
+    "Append",
+    "Effect",
+    "Reply",
+    "RequestContext",
+    "TransactionCompleted",
+    "client_id_of",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,3 +94,32 @@ class TransactionCompleted:
 
 
 Effect: TypeAlias = Append | Answer | TransactionCompleted
+
+
+class Reply:
+    """The one answer to a request; the first that is sent counts."""
+
+    __slots__ = ("_send", "sent")
+
+    def __init__(self, send: Callable[[Message], None]) -> None:
+        self._send = send
+        self.sent = False
+
+    def send(self, response: Message) -> None:
+        if not self.sent:
+            self.sent = True
+            self._send(response)
+
+
+class _Missing(str):
+    """A text of its own, which is not a client's."""
+
+    __slots__ = ()
+
+
+NO_CLIENT_ID = _Missing("null")
+"""Where a client has none. Compare with `is`: some client may call itself "null"."""
+
+
+def client_id_of(context: RequestContext) -> str:
+    return NO_CLIENT_ID if context.client_id is None else context.client_id

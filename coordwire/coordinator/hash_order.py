@@ -26,6 +26,7 @@ __all__ = [
     "in_timeline_order",
     "initial_capacity",
     "java_hash",
+    "ordered_names",
     "partitions_in_order",
     "spread_id",
     "topics_in_order",
@@ -49,6 +50,12 @@ def in_hash_order(keys: Iterable[str], capacity: int) -> list[str]:
     """Keys, given in the order of their arrival, as a HashMap of this capacity goes over them."""
     found, mask = list(keys), capacity - 1
     return _sorted(found, [hashed & mask for hashed in map(_spread_hash, found)])
+
+
+def ordered_names(names: Iterable[str]) -> list[str]:
+    """Names without their repetitions, as the HashSet that copies them goes over them."""
+    names = list(names)
+    return in_hash_order(dict.fromkeys(names), copied_set_capacity(len(names)))
 
 
 def initial_capacity(expected: int) -> int:

@@ -1,7 +1,7 @@
 """What a shard reports of its groups while it works, from which a timeline can be made.
 
 Strategy: consumer groups' changes are all in the records of an append; with it comes what the records don't
-have (`Because`). A classic group changes in place, so its operations report each change as it is made. A
+have (`AppendCause`). A classic group changes in place, so its operations report each change as it is made. A
 listener holds reports back until `settle` gives the end of the durable log, and drops what `revert` takes
 back. `coordwire.timeline.from_shard` makes events of them.
 Rules: `GroupListener` itself does nothing; a shard has it where no timeline is wanted. A listener changes
@@ -16,32 +16,31 @@ from typing import Literal, Protocol
 
 from coordwire.coordinator.effects import Append
 from coordwire.coordinator.log_entries import LogEntry
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
+from coordwire.coordinator.model.classic_group import ClassicGroupModel, ClassicMember, Protocols
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.topics import TopicsImage
 
-__all__ = ["BY_ITSELF", "NO_LISTENER", "Because", "GroupListener", "GroupsInLog", "Leaving"]
+__all__ = ["NO_CAUSE", "NO_LISTENER", "AppendCause", "GroupListener", "GroupsInLog", "Leaving"]
 
 Leaving = Literal["left", "session_timeout", "removed", "fenced", "not_rejoined"]
 
 
 @dataclass(frozen=True, slots=True)
-class Because:
+class AppendCause:
     """What records don't have of why they were written.
 
-    how: how the members left whose tombstones are among the records, and reason: the one that they gave.
+    leaving: how the members left whose tombstones are among the records; reason: the one that they gave.
     member_id, generation: who commits offsets, and in which; transactional_id: in which transaction.
     """
 
-    how: Leaving = "left"
+    leaving: Leaving = "left"
     reason: str | None = None
     member_id: str | None = None
     generation: int = -1
     transactional_id: str | None = None
 
 
-BY_ITSELF = Because()
+NO_CAUSE = AppendCause()
 
 
 class GroupsInLog(Protocol):
@@ -69,7 +68,7 @@ class GroupListener:
     def loaded(self, now: int) -> None:
         """The whole log was replayed."""
 
-    def appends(self, now: int, append: Append, because: Because) -> None:
+    def appends(self, now: int, append: Append, cause: AppendCause) -> None:
         """The operation that is running appends this."""
 
     def settle(self, written: int, committed: int, groups: GroupsInLog) -> None:
@@ -93,7 +92,7 @@ class GroupListener:
         now: int,
         group: ClassicGroupModel,
         member: ClassicMember,
-        how: Leaving,
+        leaving: Leaving,
         reason: str | None = None,
     ) -> None:
         """A member is out."""
@@ -116,7 +115,7 @@ class GroupListener:
         group: ClassicGroupModel,
         member_id: str | None,
         left: Sequence[ConsumerMember] = (),
-        how: Leaving = "left",
+        leaving: Leaving = "left",
     ) -> None:
         """A consumer group goes on as this one. member_id: whose doing it is. left: who left with that."""
 

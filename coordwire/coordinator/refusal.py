@@ -1,10 +1,15 @@
-"""Errors that a coordinator answers with, and what a failure of the log becomes on the way to a client."""
+"""Error codes that a coordinator answers with, and the longest text that an answer can carry.
+
+A member id made of a long client id, and a message that quotes a long name, are longer than any version of a
+response or record can carry. Apache Kafka finds that when it writes them, and answers UNKNOWN_SERVER_ERROR.
+"""
 
 from __future__ import annotations
 
 from coordwire.enums import ErrorCode
 
-__all__ = ["OperationRefused", "translated", "translated_for_fetch"]
+__all__ = ["OperationRefused", "fits", "translated", "translated_for_fetch"]
+
 
 _TRANSLATED: dict[int, ErrorCode] = {
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -39,3 +44,14 @@ def translated_for_fetch(error: int) -> int:
     found = translated(error)
     moved = found == ErrorCode.COORDINATOR_NOT_AVAILABLE and found != error
     return int(ErrorCode.NOT_COORDINATOR) if moved else found
+
+
+_MOST_BYTES = 32_767
+_BYTES_A_CHARACTER = 4
+
+
+def fits(text: str | None) -> bool:
+    """Whether a response or a record can carry this text."""
+    if text is None or len(text) * _BYTES_A_CHARACTER <= _MOST_BYTES:
+        return True
+    return len(text.encode("utf-8", "surrogatepass")) <= _MOST_BYTES

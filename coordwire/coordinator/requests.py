@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordwire.codec import Message
-from coordwire.coordinator.admin import delete_groups, describe_group, list_groups
-from coordwire.coordinator.classic.leave import leaving_members
-from coordwire.coordinator.client_ids import NO_CLIENT_ID
-from coordwire.coordinator.consumer.consumer_heartbeat import consumer_group_heartbeat, validate_heartbeat
-from coordwire.coordinator.consumer.describe import describe_consumer_group
-from coordwire.coordinator.effects import RequestContext
-from coordwire.coordinator.either_protocol import heartbeat_group, join_group, leave_group, sync_group
+from coordwire.coordinator.admin import delete_groups, describe_consumer_group, describe_group, list_groups
+from coordwire.coordinator.classic.requests import leaving_members
+from coordwire.coordinator.classic_protocol import heartbeat_group, join_group, leave_group, sync_group
+from coordwire.coordinator.consumer.heartbeat import consumer_group_heartbeat, validate_heartbeat
+from coordwire.coordinator.effects import NO_CLIENT_ID, Reply, RequestContext
 from coordwire.coordinator.offsets.commit import commit, refused_commit, resolve_commit
-from coordwire.coordinator.offsets.delete import delete_offsets, resolve_delete
+from coordwire.coordinator.offsets.deletion import delete_offsets, resolve_delete
 from coordwire.coordinator.offsets.fetch import (
     fetch,
     fetch_response,
@@ -28,15 +26,13 @@ from coordwire.coordinator.offsets.fetch import (
     refused_fetch,
     requested_groups,
 )
-from coordwire.coordinator.offsets.transactional import (
+from coordwire.coordinator.offsets.transactional_commit import (
     commit_transactional,
     refused_transactional,
     resolve_transactional,
 )
-from coordwire.coordinator.refusal import OperationRefused, translated, translated_for_fetch
-from coordwire.coordinator.reply import Reply
+from coordwire.coordinator.refusal import OperationRefused, fits, translated, translated_for_fetch
 from coordwire.coordinator.state import Outcome, Result, State
-from coordwire.coordinator.wire_limits import fits
 from coordwire.coordinator.writes import Writes
 from coordwire.enums import ErrorCode
 from coordwire.messages import (

@@ -19,20 +19,20 @@ from enum import Enum
 
 from coordwire.codec import Message
 from coordwire.coordinator.assignors import Assignor
-from coordwire.coordinator.classic.rebalancing import keep_alive, prepare_rebalance
+from coordwire.coordinator.classic.rebalance import keep_alive, prepare_rebalance
 from coordwire.coordinator.config import ConsumerGroupConfig, CoordinatorConfig
-from coordwire.coordinator.consumer.leaving import SESSIONS
-from coordwire.coordinator.effects import Answer, Effect, RequestContext, TransactionCompleted
+from coordwire.coordinator.consumer import sessions
+from coordwire.coordinator.consumer.patterns import end_resolution
+from coordwire.coordinator.effects import Answer, Effect, Reply, RequestContext, TransactionCompleted
 from coordwire.coordinator.hash_order import in_timeline_order
 from coordwire.coordinator.listener import NO_LISTENER, GroupListener
-from coordwire.coordinator.loading import replay_entry
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
-from coordwire.coordinator.model.classic_states import GroupState
+from coordwire.coordinator.model.classic_group import GroupState
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_states import MemberState
-from coordwire.coordinator.offsets.expiry import remove_topics, schedule_expiry
+from coordwire.coordinator.model.consumer_member import MemberState
+from coordwire.coordinator.offsets.deletion import remove_topics, schedule_expiry
 from coordwire.coordinator.refusal import OperationRefused, translated
-from coordwire.coordinator.reply import Reply
+from coordwire.coordinator.replay import replay_entry
 from coordwire.coordinator.requests import IMMEDIATE, IncomingRequest, route
 from coordwire.coordinator.state import GroupModel, Result, State
 from coordwire.coordinator.topics import TopicsImage
@@ -161,8 +161,8 @@ class Shard:
             return
         resolution = resolutions[group_id]
         resolution.advance(amount)
-        if resolution.done:
-            self._writes.run(resolution.end, _nobody_waits)
+        if resolution.is_complete:
+            self._writes.run(lambda: end_resolution(self._state, resolution), _nobody_waits)
         else:
             resolutions[group_id] = resolutions.pop(group_id)
 
@@ -332,9 +332,9 @@ def _replay_all(state: State, records: Iterable[LogRecord | LogEntry]) -> int:
 def _resume(state: State, group: ConsumerGroupModel) -> None:
     """Members' sessions begin anew, and the time that they have to give up partitions."""
     for member in group.members_in_order():
-        SESSIONS.keep_alive(state, group.group_id, member.member_id)
+        sessions.keep_alive(state, group.group_id, member.member_id)
         if member.state is MemberState.UNREVOKED_PARTITIONS:
-            SESSIONS.limit_revocation(state, group.group_id, member)
+            sessions.limit_revocation(state, group.group_id, member)
 
 
 def _nobody_waits(error: int, result: Result) -> None:

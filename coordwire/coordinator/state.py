@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from coordwire.codec import Message
 from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.config import CoordinatorConfig
-from coordwire.coordinator.listener import BY_ITSELF, NO_LISTENER, Because, GroupListener
+from coordwire.coordinator.effects import Reply
+from coordwire.coordinator.listener import NO_CAUSE, NO_LISTENER, AppendCause, GroupListener
 from coordwire.coordinator.log_entries import TransactionMarker
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.committed_offsets import OffsetStore
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.pending_offsets import PendingOffsets
+from coordwire.coordinator.model.offsets import OffsetStore, PendingOffsets
+from coordwire.coordinator.model.patterns import Resolution
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
 from coordwire.coordinator.timers import TimerKey, Timers
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
-
-if TYPE_CHECKING:
-    from coordwire.coordinator.consumer.regexes import Resolution
 
 __all__ = ["NOTHING", "NO_PRODUCER", "GroupModel", "Outcome", "Reply", "Result", "State"]
 
@@ -45,7 +42,7 @@ class Result:
     message: why the operation was refused, for responses that say so.
     producer: id and epoch of the transaction that the records are part of, or that the marker ends.
     marker: the end of a transaction, in place of records.
-    because: what the records don't say, for the shard's listener.
+    cause: what the records don't say, for the shard's listener.
     """
 
     records: Sequence[LogRecord] = ()
@@ -55,7 +52,7 @@ class Result:
     message: str | None = None
     producer: tuple[int, int] = NO_PRODUCER
     marker: TransactionMarker | None = None
-    because: Because = BY_ITSELF
+    cause: AppendCause = NO_CAUSE
 
 
 NOTHING = Result()

@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from coordwire.coordinator.client_ids import is_unwritable
 from coordwire.coordinator.effects import Append, Effect
-from coordwire.coordinator.loading import replay
-from coordwire.coordinator.offsets.offset_replay import replay_end
+from coordwire.coordinator.records import is_unwritable
 from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.replay import replay, replay_end
 from coordwire.coordinator.state import Outcome, Result, State
 from coordwire.enums import ErrorCode
 
@@ -122,7 +121,7 @@ class Writes:
         )  # fmt: skip
         self.appends += 1
         self._written = append.end_offset
-        self._state.listener.appends(self._state.now, append, result.because)
+        self._state.listener.appends(self._state.now, append, result.cause)
         self._state.snapshots.begin(self._written)
         self.pending.append(append)
         self._effects.append(append)

@@ -51,7 +51,7 @@ from coordwire.messages.produce import (
 )
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.records import Record, encode_batch
-from coordwire.spark.pipeline import plots
+from coordwire.tables.report import plots
 
 from ..capture import build
 from .conftest import Run

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from coordwire.codec import Message
-from coordwire.coordinator.model.classic_states import ENTERED_FROM
+from coordwire.coordinator.model.classic_group import ENTERED_FROM
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.enums import ErrorCode
 from coordwire.logs import decode_log_record

@@ -11,8 +11,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
-from coordwire.coordinator.model.classic_states import CLASSIC_TRANSITIONS, GroupState
-from coordwire.coordinator.model.consumer_states import CONSUMER_TRANSITIONS, MEMBER_TRANSITIONS
+from coordwire.coordinator.model.classic_group import CLASSIC_TRANSITIONS, GroupState
+from coordwire.coordinator.model.consumer_member import CONSUMER_TRANSITIONS, MEMBER_TRANSITIONS
 
 __all__ = ["DIAGRAMS", "PAGE", "drawn"]
 

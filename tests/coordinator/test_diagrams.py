@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.classic_states import CLASSIC_TRANSITIONS, GroupState
-from coordwire.coordinator.model.consumer_states import CONSUMER_TRANSITIONS
+from coordwire.coordinator.model.classic_group import CLASSIC_TRANSITIONS, ClassicGroupModel, GroupState
+from coordwire.coordinator.model.consumer_member import CONSUMER_TRANSITIONS
 from coordwire.coordinator.refusal import OperationRefused
 from tests.coordinator import reach
 from tests.coordinator.diagrams import PAGE, drawn

@@ -10,8 +10,8 @@ import pytest
 
 from coordwire.coordinator import GroupListener, Shard, TopicsImage
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
-from coordwire.coordinator.model.classic_states import GroupState
-from coordwire.coordinator.model.consumer_states import ConsumerGroupState
+from coordwire.coordinator.model.classic_group import GroupState
+from coordwire.coordinator.model.consumer_member import ConsumerGroupState
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,

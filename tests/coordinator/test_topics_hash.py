@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from coordwire.coordinator import TopicImage, TopicsImage
-from coordwire.coordinator.topics_hash import group_hash, topic_hash
+from coordwire.coordinator.topics import group_hash, topic_hash
 from coordwire.coordinator.xxh3 import xxh3_64
 
 REFERENCE = [

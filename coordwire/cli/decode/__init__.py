@@ -19,10 +19,10 @@ from coordwire.capture.detect import sniff
 from coordwire.capture.entries import Entry
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import FORMATS, Capture, read_head
-from coordwire.cli import Failure, dialect_options, live_capture, local_tables
+from coordwire.cli import Failure, dialect_options, live_capture
 from coordwire.cli.capture_folders import captures_below
 from coordwire.cli.capture_hints import capture_hints, is_lone_response
-from coordwire.cli.decode import formats
+from coordwire.cli.decode import formats, tables
 from coordwire.cli.decode.formats import DecodeFormat
 from coordwire.cli.inputs import failure, note, opened
 from coordwire.cli.selection import filters, times
@@ -66,12 +66,11 @@ def run(options: argparse.Namespace) -> int:
     inputs, status = _expanded(options)
     times.make_absolute(options, _span(options))
     looking = _Looking(options)
-    if local_tables.wanted(options):
-        with local_tables.writing(options) as tables:
+    if tables.wanted(options):
+        with tables.writing(options) as output:
             # The only return here: of two, PyPy 8.0 takes a wrong way when the files can't get their places.
-            return max(status, _read(local_tables.chains(options.files), options, tables, looking))
-    output = formats.choose_format(options, looking.topics)
-    return max(status, _read(inputs, options, output, looking))
+            return max(status, _read(tables.chains(options.files), options, output, looking))
+    return max(status, _read(inputs, options, formats.choose_format(options, looking.topics), looking))
 
 
 def _expanded(options: argparse.Namespace) -> tuple[list[list[str]], int]:
@@ -108,7 +107,7 @@ def _all(
     status = 0
     for names in inputs:
         try:
-            with opened(names[0]) if len(names) == 1 else local_tables.opened_chain(names) as stream:
+            with opened(names[0]) if len(names) == 1 else tables.opened_chain(names) as stream:
                 status = max(status, _decode(names[0], stream, options, output, looking))
         except Failure as trouble:
             note(str(trouble))

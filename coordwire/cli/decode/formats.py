@@ -13,7 +13,8 @@ import sys
 from typing import Any, Protocol
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.cli import Failure, local_tables
+from coordwire.cli import Failure
+from coordwire.cli.decode import tables
 from coordwire.cli.selection.topic_names import TopicNames
 
 
@@ -30,7 +31,7 @@ class DecodeFormat(Protocol):
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
-        choices=("tree", "line", "json", "hex", "tsv", *local_tables.FORMATS),
+        choices=("tree", "line", "json", "hex", "tsv", *tables.FORMATS),
         help="tree (the default, whether standard output is a terminal, a pipe or a file); line: one line a "
         "frame; json: one object a line; hex: annotated bytes; tsv (the default with --fields) and csv: "
         "columns; with --out, csv and parquet: tables",
@@ -40,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="A,B.C,…",
         help="the columns of tsv and csv: fields as in filter expressions",
     )
-    local_tables.configure(parser)
+    tables.configure(parser)
 
 
 def choose_format(options: argparse.Namespace, topics: TopicNames) -> DecodeFormat:

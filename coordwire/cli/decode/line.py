@@ -22,7 +22,7 @@ from coordwire.cli.decode.tree import SLOW_NS
 from coordwire.cli.selection.fields import FIELDS, EntryFields
 from coordwire.cli.selection.topic_names import TopicNames
 from coordwire.cli.terminal import Pieces, line_writer
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import UnreadableRange, counted
 
 TOPICS = 2

@@ -18,7 +18,7 @@ from coordwire.capture.redaction.withheld import NOTHING, Withheld, size_withhel
 from coordwire.cli import message_lines, record_sets
 from coordwire.cli.embedded_json import sasl
 from coordwire.cli.terminal import Pieces, columns, line_writer, packets
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
 from coordwire.embedded import open_embedded
 from coordwire.errors import UnreadableRange, counted
 

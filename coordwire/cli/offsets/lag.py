@@ -22,11 +22,11 @@ from coordwire.cli.selection.names import Names
 from coordwire.cli.selection.survey import Survey
 from coordwire.cli.terminal import chosen_format
 from coordwire.errors import UnreadableRange, counted
-from coordwire.spark.options import Options
-from coordwire.spark.readers.disk_lag import lag_rows
-from coordwire.spark.readers.files import find_files
-from coordwire.spark.readers.log_copies import lag_inputs
-from coordwire.spark.readers.origins import Origins
+from coordwire.tables.options import Options
+from coordwire.tables.readers.disk_lag import lag_rows
+from coordwire.tables.readers.file_origins import Origins
+from coordwire.tables.readers.files import find_files
+from coordwire.tables.readers.log_copies import lag_inputs
 
 LagRow = dict[str, Any]
 HEAD = ("group", "topic", "committed", "end", "lag")

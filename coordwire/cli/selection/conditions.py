@@ -39,7 +39,7 @@ from coordwire.cli.selection.fields import EntryFields, FieldPath, Sort, resolve
 from coordwire.cli.selection.names import api
 from coordwire.cli.selection.times import DAY, Moment, moment
 from coordwire.codec.names import suggestion
-from coordwire.dialects.grammar import CALLS
+from coordwire.designs.dialects.grammar import CALLS
 from coordwire.enums import ErrorCode
 from coordwire.patterns import InvalidPattern, RegularExpression
 

@@ -34,7 +34,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.codec import Struct
 from coordwire.codec.entities import entity_values
 from coordwire.codec.names import suggestion
-from coordwire.dialects.grammar import CALLS
+from coordwire.designs.dialects.grammar import CALLS
 from coordwire.messages.keys import FACTS
 
 HELP = "an exact value, the beginning of one where none equals it, or a glob as 'pay*'"

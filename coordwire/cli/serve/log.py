@@ -31,7 +31,7 @@ class Repeats(logging.Filter):
         self._kinds: dict[tuple[str, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno < logging.INFO:  # whoever asks for every connection gets every one
+        if record.levelno < logging.INFO:  # at DEBUG every connection is printed
             return True
         now = self._clock()
         reason = str(record.args[-1])[:_REASON] if isinstance(record.args, tuple) and record.args else ""

@@ -18,7 +18,7 @@ from coordwire.cli.selection.names import Find, Names
 from coordwire.cli.selection.survey import Survey
 from coordwire.cli.terminal import chosen_format
 from coordwire.cli.timeline.inputs import TimelineInputs
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
 from coordwire.timeline.events import (
     ErrorMet,
     GroupEvent,

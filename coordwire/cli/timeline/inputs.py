@@ -34,7 +34,7 @@ from coordwire.cli.coordinator_logs import read_log
 from coordwire.cli.inputs import failure, note, open_file, opened
 from coordwire.cli.live_capture import live
 from coordwire.cli.selection.times import TimeSpan
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from uuid import UUID
 
-from coordwire.coordinator.assignors.numbered import NumberedGroup
+from coordwire.coordinator.assignors.numbered_group import NumberedGroup
 from coordwire.coordinator.assignors.specification import GroupSpec
 from coordwire.coordinator.hash_order import capacity_for, initial_capacity, topics_in_order
 from coordwire.coordinator.model.assignment import Target

@@ -1,4 +1,4 @@
-"""What an assignor is asked, and the tables in which it builds its answer."""
+"""The input of an assignor, and the tables in which it builds its output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from coordwire.coordinator.hash_order import (
 )
 from coordwire.coordinator.model.assignment import NO_TARGET, Target
 
-__all__ = ["Assignor", "GroupSpec", "MemberSpec", "TargetTable"]
+__all__ = ["Assignor", "GroupSpec", "MemberSpec", "TargetTable", "fixed_targets"]
 
 
 @dataclass(slots=True)
@@ -123,3 +123,12 @@ class TargetTable:
             topic: partitions.in_order()
             for topic, partitions in topics_in_order(topics, self._capacity).items()
         }
+
+
+def fixed_targets(targets: Mapping[str, Target]) -> Assignor:
+    """Give each member its target out of a mapping by member id, which may change between calls."""
+
+    def assign(spec: GroupSpec) -> Mapping[str, Target]:
+        return {member_id: targets.get(member_id, NO_TARGET) for member_id in spec.members}
+
+    return assign

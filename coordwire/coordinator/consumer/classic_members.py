@@ -9,35 +9,34 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coordwire.coordinator.classic.leave import leaving_members
-from coordwire.coordinator.client_ids import client_id_of
-from coordwire.coordinator.consumer.consumer_heartbeat import new_member_id
+from coordwire.coordinator.classic.requests import leaving_members
+from coordwire.coordinator.consumer import sessions
 from coordwire.coordinator.consumer.downgrade import downgrade, downgrades_when_replaced
-from coordwire.coordinator.consumer.embedded_protocol import (
+from coordwire.coordinator.consumer.heartbeat import new_member_id
+from coordwire.coordinator.consumer.members import (
+    find_member,
+    find_static_member,
+    joining_static_member,
+    record_member,
+    refuse_if_full,
+)
+from coordwire.coordinator.consumer.patterns import PatternChange, update_pattern
+from coordwire.coordinator.consumer.reconciliation import reconcile
+from coordwire.coordinator.consumer.sessions import remove_members
+from coordwire.coordinator.consumer.target import current_target, refresh_epoch, update_target
+from coordwire.coordinator.effects import Reply, RequestContext, client_id_of
+from coordwire.coordinator.hash_order import capacity_for, partitions_in_order, topics_in_order
+from coordwire.coordinator.listener import AppendCause
+from coordwire.coordinator.model.classic_group import CONSUMER_PROTOCOL_TYPE
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.model.consumer_member import ClassicSide, ConsumerMember, MemberState
+from coordwire.coordinator.model.embedded_protocol import (
     MalformedProtocol,
     Subscription,
     read_subscription,
     written_assignment,
 )
-from coordwire.coordinator.consumer.joining_members import (
-    find_member,
-    find_static_member,
-    joining_static_member,
-    refuse_if_full,
-)
-from coordwire.coordinator.consumer.leaving import SESSIONS, remove_members
-from coordwire.coordinator.consumer.regexes import PatternChange, update_pattern
-from coordwire.coordinator.consumer.target import current_target, update_target
-from coordwire.coordinator.consumer.updating import reconcile, record_member, refresh_epoch
-from coordwire.coordinator.effects import RequestContext
-from coordwire.coordinator.hash_order import capacity_for, partitions_in_order, topics_in_order
-from coordwire.coordinator.listener import Because
-from coordwire.coordinator.model.classic_group import CONSUMER_PROTOCOL_TYPE
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import ClassicSide, ConsumerMember
-from coordwire.coordinator.model.consumer_states import MemberState
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.state import NOTHING, Outcome, Result, State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
@@ -110,11 +109,11 @@ def join_classic(
     def appended(error: int) -> None:
         if error:
             return
-        SESSIONS.unlimit_join(state, group.group_id, response.member_id)
+        sessions.unlimit_join(state, group.group_id, response.member_id)
         if not downgrades:
             # It has its rebalance time-out to fetch its assignment.
-            SESSIONS.keep_alive(state, group.group_id, response.member_id, request.session_timeout_ms)
-            SESSIONS.limit_sync(state, group.group_id, response.member_id, request.rebalance_timeout_ms)
+            sessions.keep_alive(state, group.group_id, response.member_id, request.session_timeout_ms)
+            sessions.limit_sync(state, group.group_id, response.member_id, request.rebalance_timeout_ms)
         reply.send(response)
 
     return Result(records, on_append=appended, replay=not downgrades)
@@ -172,15 +171,15 @@ def sync_classic(state: State, group: ConsumerGroupModel, request: SyncGroupRequ
         raise OperationRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if group.assignment_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
         # There is a new target. A member that gives up partitions joined for it already.
-        SESSIONS.limit_join(state, group.group_id, member)
+        sessions.limit_join(state, group.group_id, member)
         raise OperationRefused(ErrorCode.REBALANCE_IN_PROGRESS)
     session_timeout_ms = member.classic.session_timeout_ms
 
     def appended(error: int) -> None:
         if error:
             return
-        SESSIONS.unlimit_sync(state, group.group_id, member.member_id)
-        SESSIONS.keep_alive(state, group.group_id, member.member_id, session_timeout_ms)
+        sessions.unlimit_sync(state, group.group_id, member.member_id)
+        sessions.keep_alive(state, group.group_id, member.member_id, session_timeout_ms)
         owned = {
             topic: partitions_in_order(partitions, capacity_for(len(partitions)))
             for topic, partitions in member.owned.items()
@@ -204,14 +203,14 @@ def sync_classic(state: State, group: ConsumerGroupModel, request: SyncGroupRequ
 def heartbeat_classic(state: State, group: ConsumerGroupModel, request: HeartbeatRequest) -> Outcome:
     member = _validated(group, request.member_id, request.group_instance_id, request.generation_id)
     assert member.classic is not None
-    SESSIONS.keep_alive(state, group.group_id, member.member_id, member.classic.session_timeout_ms)
+    sessions.keep_alive(state, group.group_id, member.member_id, member.classic.session_timeout_ms)
     rejoins = (
         member.epoch < group.assignment_epoch
         or member.state is MemberState.UNREVOKED_PARTITIONS
         or (member.state is MemberState.UNRELEASED_PARTITIONS and not group.waits_for_partitions(member))
     )
     if rejoins:
-        SESSIONS.limit_join(state, group.group_id, member)
+        sessions.limit_join(state, group.group_id, member)
     error = int(ErrorCode.REBALANCE_IN_PROGRESS) if rejoins else 0
     return HeartbeatResponse(error_code=error)
 
@@ -235,7 +234,7 @@ def leave_classic(
             )
         )  # fmt: skip
     reason = next((one.reason for one in request.members if one.reason is not None), None)
-    return remove_members(state, group, list(gone.values()), response, Because(reason=reason))
+    return remove_members(state, group, list(gone.values()), response, AppendCause(reason=reason))
 
 
 def _leaving(group: ConsumerGroupModel, identity: MemberIdentity) -> ConsumerMember:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from coordwire.coordinator.classic.rebalancing import keep_alive, prepare_rebalance
-from coordwire.coordinator.classic.records import group_metadata
-from coordwire.coordinator.consumer.consumer_records import group_tombstones
-from coordwire.coordinator.consumer.embedded_protocol import MalformedProtocol, written_assignment
+from coordwire.coordinator.classic.rebalance import keep_alive, prepare_rebalance
 from coordwire.coordinator.listener import Leaving
-from coordwire.coordinator.model.classic_group import CONSUMER_PROTOCOL_TYPE, ClassicGroupModel
-from coordwire.coordinator.model.classic_member import ClassicMember
-from coordwire.coordinator.model.classic_states import GroupState
+from coordwire.coordinator.model.classic_group import (
+    CONSUMER_PROTOCOL_TYPE,
+    ClassicGroupModel,
+    ClassicMember,
+    GroupState,
+)
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.model.embedded_protocol import MalformedProtocol, written_assignment
+from coordwire.coordinator.records import classic_group_record, consumer_tombstones
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import State
 from coordwire.enums import ErrorCode
@@ -49,7 +51,7 @@ def downgrade(
     records: list[LogRecord],
     *,
     gone: Collection[str] = (),
-    how: Leaving = "left",
+    leaving: Leaving = "left",
     joining: ConsumerMember | None = None,
     rebalance: bool,
 ) -> None:
@@ -64,7 +66,7 @@ def downgrade(
         replaced = group.static_member(joining.instance_id)
         assert replaced is not None
         renamed = {replaced.member_id: joining.member_id}
-    records += group_tombstones(group, renamed)
+    records += consumer_tombstones(group, renamed)
     members = [
         member
         for member in group.members_in_order()
@@ -102,9 +104,9 @@ def downgrade(
                 f"Cannot downgrade the classic group {group.group_id}: {error.reason}.",
             ) from None
     assignments = {one.member_id: one.assignment for one in classic.members.values()}
-    records.append(group_metadata(classic, assignments))
+    records.append(classic_group_record(classic, assignments))
     state.groups[group.group_id] = classic
-    _report(state, group, classic, gone, how, joining, replaced)
+    _report(state, group, classic, gone, leaving, joining, replaced)
     for one in classic.members_in_order():
         keep_alive(state, classic, one)
     if rebalance:
@@ -116,14 +118,14 @@ def _report(
     group: ConsumerGroupModel,
     classic: ClassicGroupModel,
     gone: Collection[str],
-    how: Leaving,
+    leaving: Leaving,
     joining: ConsumerMember | None,
     replaced: ConsumerMember | None,
 ) -> None:
     """Report the conversion to the shard's listener."""
     cause = joining.member_id if joining is not None else next(iter(gone), None)
     left = [member for name in gone if (member := group.members.get(name)) is not None]
-    state.listener.became_classic(state.now, classic, cause, left, how)
+    state.listener.became_classic(state.now, classic, cause, left, leaving)
     if joining is not None and replaced is not None:
         taken = classic.members[joining.member_id]
         state.listener.member_joined(state.now, classic, taken, replaced.member_id)

@@ -22,6 +22,7 @@ __all__ = [
     "NOTHING_OWNED",
     "NO_TARGET",
     "Owned",
+    "Reported",
     "Target",
     "TopicPartitions",
     "owned_from_lists",
@@ -47,6 +48,10 @@ class TopicPartitions(Protocol):
     def topic_id(self) -> UUID: ...
     @property
     def partitions(self) -> list[int]: ...
+
+
+Reported: TypeAlias = Iterable[TopicPartitions] | None
+"""The partitions that a member reports as its own; None where it reports nothing."""
 
 
 def target_from_lists(topics: Iterable[TopicPartitions]) -> Target:

@@ -1,26 +1,111 @@
-"""A classic group: its members, state and generation; what follows from a change is decided elsewhere.
+"""A classic group: its states, its members and its generation, and the vote for a protocol.
 
-Rules: a group is mutated in place, as Kafka's is: when an append fails, the operation itself takes back
-what it did (see `sync` and `static_members`), and the shard only removes groups that the append would have
-created.
+Nothing here decides when something happens. Rules: a group is mutated in place, as Kafka's is: when an append
+fails, the operation itself takes back its changes (see `classic.requests`), and the shard only removes groups
+that the append would have created.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
 
+from coordwire.coordinator.effects import Reply
 from coordwire.coordinator.hash_order import MIN_CAPACITY, capacity_for, in_hash_order
-from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
-from coordwire.coordinator.model.classic_states import ENTERED_FROM, GroupState
-from coordwire.coordinator.model.subscription import subscribed_topics
-from coordwire.coordinator.model.vote import elected_protocol
+from coordwire.coordinator.model.embedded_protocol import subscribed_topics
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.reply import Reply
 from coordwire.enums import ErrorCode
 from coordwire.messages import JoinGroupResponse, SyncGroupResponse
 from coordwire.messages.join_group import JoinGroupResponseMember
 
-__all__ = ["CONSUMER_PROTOCOL_TYPE", "ClassicGroupModel"]
+__all__ = [
+    "CLASSIC_TRANSITIONS",
+    "CONSUMER_PROTOCOL_TYPE",
+    "ENTERED_FROM",
+    "ClassicGroupModel",
+    "ClassicMember",
+    "GroupState",
+    "Protocols",
+    "elected_protocol",
+]
+
+
+# --- states ---
+
+
+class GroupState(Enum):
+    """A state, by the name that DescribeGroups gives it."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+CLASSIC_TRANSITIONS: Mapping[tuple[GroupState, GroupState], str] = {
+    (GroupState.EMPTY, GroupState.PREPARING_REBALANCE): "a member joins",
+    (GroupState.PREPARING_REBALANCE, GroupState.EMPTY): "all members are gone",
+    (GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE): "all have joined, or time is up",
+    (GroupState.COMPLETING_REBALANCE, GroupState.STABLE): "the leader's SyncGroup is durable",
+    (GroupState.COMPLETING_REBALANCE, GroupState.PREPARING_REBALANCE): "a member joins, leaves or fails",
+    (GroupState.STABLE, GroupState.PREPARING_REBALANCE): "a member joins, changes, leaves or fails",
+} | {(state, GroupState.DEAD): "the partition moves away" for state in GroupState}
+"""What leads from one state to another; a group enters none in another way.
+
+Empty waits for members; PreparingRebalance for their JoinGroup; CompletingRebalance for the leader's
+SyncGroup; Stable has assignments; Dead is a group whose coordinator gave it up.
+"""
+
+ENTERED_FROM: Mapping[GroupState, frozenset[GroupState]] = {
+    state: frozenset(before for before, after in CLASSIC_TRANSITIONS if after is state)
+    for state in GroupState
+}
+
+
+# --- members ---
+
+Protocols = tuple[tuple[str, bytes], ...]
+"""Assignment protocols with the member's metadata for each, most preferred first."""
+
+
+@dataclass(slots=True, eq=False)
+class ClassicMember:
+    """A member and the requests of its that are parked.
+
+    instance_id: a static member's name, None for a dynamic one. new: it has not yet been through a completed
+    join phase, so that its client knows no member id to send heartbeats with.
+    """
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    protocol_type: str
+    protocols: Protocols
+    assignment: bytes = b""
+    parked_join: Reply | None = None
+    parked_sync: Reply | None = None
+    new: bool = False
+
+    @property
+    def satisfies_heartbeat(self) -> bool:
+        """Whether its silence is not a failure: it waits for an answer. A new member's patience has a
+        limit."""
+        return not self.new and (self.parked_join is not None or self.parked_sync is not None)
+
+    def metadata(self, protocol: str | None) -> bytes:
+        for name, metadata in self.protocols:
+            if name == protocol:
+                return metadata
+        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+# --- the group ---
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 
@@ -77,6 +162,14 @@ class ClassicGroupModel:
 
     def is_leader(self, member_id: str) -> bool:
         return self.leader is not None and self.leader == member_id
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state is GroupState.EMPTY
+
+    @property
+    def is_dead(self) -> bool:
+        return self.state is GroupState.DEAD
 
     @property
     def is_consumer(self) -> bool:
@@ -285,3 +378,24 @@ class ClassicGroupModel:
             )
             for member in self.members_in_order()
         ]
+
+
+# --- the vote ---
+
+
+def elected_protocol(members: Iterable[ClassicMember], supported: Mapping[str, int], size: int) -> str:
+    """The protocol with the most votes; a tie goes to the first in the order of Java's HashMap.
+
+    supported: by how many of the `size` members each protocol is supported.
+    """
+    votes: dict[str, int] = {}
+    for member in members:
+        for name, _ in member.protocols:
+            if supported.get(name) == size:
+                votes[name] = votes.get(name, 0) + 1
+                break
+        else:
+            raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+    most = max(votes.values())
+    ordered = in_hash_order(votes, capacity_for(len(votes), MIN_CAPACITY))
+    return next(name for name in ordered if votes[name] == most)

@@ -14,13 +14,13 @@ from uuid import UUID
 
 from coordwire.coordinator.hash_order import capacity_for, copied_capacity, in_hash_order, in_timeline_order
 from coordwire.coordinator.model.assignment import NO_TARGET, Owned, Target
-from coordwire.coordinator.model.consumer_member import ConsumerMember
-from coordwire.coordinator.model.consumer_states import ConsumerGroupState, MemberState
+from coordwire.coordinator.model.consumer_member import ConsumerGroupState, ConsumerMember, MemberState
+from coordwire.coordinator.model.patterns import ResolvedPattern
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots, SnapshotValue
 from coordwire.enums import ErrorCode
 
-__all__ = ["ConsumerGroupModel", "ResolvedPattern", "Subscribers"]
+__all__ = ["ConsumerGroupModel", "Subscribers"]
 
 K = TypeVar("K")
 
@@ -34,15 +34,6 @@ class Subscribers(NamedTuple):
 
     by_name: int = 0
     by_regex: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedPattern:
-    """The topics that match a pattern, sorted. version: of the topics' image that was searched."""
-
-    topics: tuple[str, ...] = ()
-    version: int = 0
-    timestamp: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +128,8 @@ class ConsumerGroupModel:
         self._set(has_partition_metadata=present)
 
     # --- what it is like ---
+
+    is_dead = False
 
     @property
     def is_empty(self) -> bool:

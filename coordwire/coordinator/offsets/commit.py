@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from coordwire.coordinator.classic.rebalancing import keep_alive
-from coordwire.coordinator.listener import Because
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.classic_states import GroupState
-from coordwire.coordinator.model.committed_offsets import CommittedOffset, offset_record
+from coordwire.coordinator.classic.rebalance import keep_alive
+from coordwire.coordinator.listener import AppendCause
+from coordwire.coordinator.model.classic_group import ClassicGroupModel, GroupState
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
-from coordwire.coordinator.offsets.answered_topics import AnsweredTopics
-from coordwire.coordinator.offsets.member_epochs import validate_consumer_commit, validate_older_epoch
+from coordwire.coordinator.model.offsets import CommittedOffset
+from coordwire.coordinator.offsets.response_topics import AnsweredTopics
+from coordwire.coordinator.offsets.validation import validate_consumer_commit, validate_older_epoch
+from coordwire.coordinator.records import offset_record
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import GroupModel, Result, State
 from coordwire.coordinator.topics import NO_TOPIC_ID
@@ -132,8 +132,8 @@ def commit(
             answered.partitions.append(
                 OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
             )
-    because = Because(member_id=request.member_id or None, generation=request.generation_id_or_member_epoch)
-    return Result(records, OffsetCommitResponse(topics=unknown.merged(found)), because=because)
+    cause = AppendCause(member_id=request.member_id or None, generation=request.generation_id_or_member_epoch)
+    return Result(records, OffsetCommitResponse(topics=unknown.merged(found)), cause=cause)
 
 
 def _as_long(number: int) -> int:

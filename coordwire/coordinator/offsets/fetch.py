@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable
 from operator import itemgetter
 from uuid import UUID
 
-from coordwire.coordinator.either_group import is_dead
-from coordwire.coordinator.model.committed_offsets import CommittedOffset, GroupOffsets
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.offsets.member_epochs import validate_consumer_fetch
+from coordwire.coordinator.model.offsets import CommittedOffset, GroupOffsets
+from coordwire.coordinator.offsets.validation import validate_consumer_fetch
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import State
 from coordwire.coordinator.topics import NO_TOPIC_ID
@@ -59,7 +58,7 @@ def fetch(
             validate_consumer_fetch(group, asked.member_id, asked.member_epoch, stable=stable)
         except OperationRefused as refusal:
             return refused_fetch(asked, refusal.code, version)
-    if group is not None and not is_dead(group):
+    if group is not None and not group.is_dead:
         of_group = offsets.get(asked.group_id) if stable else offsets.committed(asked.group_id)
 
     def is_unstable(topic: str, partition: int) -> bool:

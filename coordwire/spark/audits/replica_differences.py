@@ -211,7 +211,7 @@ class DifferingBytes(NamedTuple):
 
 def batch_bytes(row: Row) -> DifferingBytes:
     """The bytes that a row of `compare_replicas` is about, from the files; none for a side without it."""
-    from coordwire.spark.readers.files import open_bytes
+    from coordwire.tables.readers.files import open_bytes
 
     sides = []
     for side in ("left", "right"):

@@ -16,8 +16,8 @@ from typing import Any
 
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual
 
-from coordwire.spark.options import Options
 from coordwire.spark.sources.source_reader import BatchReader
+from coordwire.tables.options import Options
 
 OFFSETS = {"kafka-segment": "offset", "kafka-offsets": "log_offset"}
 TIMES = {

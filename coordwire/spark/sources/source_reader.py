@@ -15,10 +15,10 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from coordwire.errors import CoordwireError
-from coordwire.spark.options import Options
-from coordwire.spark.readers.dispatch import SOURCES, SourceDefinition, plan, read
-from coordwire.spark.readers.rows import conform
 from coordwire.spark.sources.compatibility import arrow_schema_of
+from coordwire.tables.options import Options
+from coordwire.tables.readers.rows import conform
+from coordwire.tables.readers.sources import SOURCES, SourceDefinition, plan, read
 
 if TYPE_CHECKING:
     import pyarrow

@@ -1,7 +1,7 @@
 """A folder that grows, as a stream: `spark.readStream.format("kafka-segment")` and the other sources.
 
-Strategy: `arrivals` decides which files are new and keeps that in the offset; here its decisions are turned
-into what the workers read, as in a batch job. Rules: nothing is kept but the offset, which Spark does; files
+Strategy: `stream_offsets` decides which files are new and keeps that in the offset; here its decisions
+become what the workers read, as in a batch job. Rules: nothing is kept but the offset, which Spark does; files
 are put there whole, by moving them in, whatever their times; segments may grow. Under `availableNow` what is
 there at the start is read, then the query ends; `maxFilesPerTrigger` bounds a micro-batch. Before PySpark
 4.2 Spark asks for the latest offset alone: `maxFilesPerTrigger` is refused, and `availableNow` is one batch.
@@ -21,20 +21,6 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from coordwire.errors import CoordwireError
-from coordwire.spark.options import Options
-from coordwire.spark.readers.dispatch import SOURCES, plan_files
-from coordwire.spark.readers.files import File, find_files
-from coordwire.spark.readers.parts import Part
-from coordwire.spark.readers.rows import Bad, conform, quarantine_batch
-from coordwire.spark.readers.segment_places import resume_position
-from coordwire.spark.sources.arrivals import (
-    Arrival,
-    ReadFiles,
-    arrivals_between,
-    initial_offset,
-    next_offset,
-    read_between,
-)
 from coordwire.spark.sources.compatibility import (
     BOUNDED_STREAMS,
     ReadAllAvailable,
@@ -43,6 +29,20 @@ from coordwire.spark.sources.compatibility import (
     arrow_schema_of,
 )
 from coordwire.spark.sources.source_reader import arrow_rows, checked_columns
+from coordwire.tables.options import Options
+from coordwire.tables.readers.files import File, find_files
+from coordwire.tables.readers.rows import Bad, conform, quarantine_batch
+from coordwire.tables.readers.segment_positions import resume_position
+from coordwire.tables.readers.sources import SOURCES, plan_files
+from coordwire.tables.readers.splits import Part
+from coordwire.tables.readers.stream_offsets import (
+    Arrival,
+    ReadFiles,
+    arrivals_between,
+    initial_offset,
+    next_offset,
+    read_between,
+)
 
 if TYPE_CHECKING:
     import pyarrow

@@ -13,7 +13,6 @@ modern.py           a group whose coordinator assigns, whose parts are
   modern_rebalances.py  rebalances by epochs; modern_epochs.py: whose doing an epoch is
   modern_silence.py   who is out without a word; reconciliation.py: how far the members are
 migrating_group.py  a consumer group that may have classic members too
-draft_groups.py     a group of the coordinator drafts
 member_death.py     which members are out without a word; connection_ends.py: how their connections ended
 rebalance_cost.py   what waited while partitions had no consumer
 commits.py          commits and transactions

@@ -18,12 +18,12 @@ from coordwire.capture.body_text import body_text, has_no_codes
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.capture.redaction.withheld import is_accounted_for
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
+from coordwire.designs.dialects.groups import DraftGroups
 from coordwire.timeline.events import ErrorMet, GroupEvent
 from coordwire.timeline.from_wire.classic import ClassicGroup
 from coordwire.timeline.from_wire.commits import Commits
 from coordwire.timeline.from_wire.connection_ends import ENDED, ConnectionEnds
-from coordwire.timeline.from_wire.draft_groups import DraftGroups
 from coordwire.timeline.from_wire.group_frames import (
     ABOUT_A_GROUP,
     BEATS,

@@ -124,7 +124,7 @@ class ModernEpochs(ModernSilence):
                 suspect = self._doubtful()
                 if suspect is not None:
                     self.died(suspect, place, sign, shown=asked)
-        else:  # whoever gets its partitions will show
+        else:  # the next owner of its partitions will show
             self.disturbed(Why("unknown", inferred=True, detail=sign), asked)
             self._risen = before, epoch
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.classic_states import GroupState
+from coordwire.coordinator.model.classic_group import ClassicGroupModel, GroupState
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     HeartbeatRequest,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.classic_states import GroupState
-from coordwire.coordinator.model.subscription import subscribed_topics
+from coordwire.coordinator.model.classic_group import ClassicGroupModel, GroupState
+from coordwire.coordinator.model.embedded_protocol import subscribed_topics
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode
 from coordwire.messages import (

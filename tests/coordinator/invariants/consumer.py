@@ -9,8 +9,12 @@ from uuid import UUID
 from coordwire.coordinator import Append
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import LEFT_FOR_NOW, ConsumerMember
-from coordwire.coordinator.model.consumer_states import ConsumerGroupState, MemberState
+from coordwire.coordinator.model.consumer_member import (
+    LEFT_FOR_NOW,
+    ConsumerGroupState,
+    ConsumerMember,
+    MemberState,
+)
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,

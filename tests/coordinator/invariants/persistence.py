@@ -7,10 +7,9 @@ from typing import Any
 
 from coordwire.coordinator import Append, Shard, ShardStatus
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.classic_states import GroupState
+from coordwire.coordinator.model.classic_group import ClassicGroupModel, GroupState
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.subscription import subscribed_topics
+from coordwire.coordinator.model.embedded_protocol import subscribed_topics
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord, decode_log_record, encode_log_record

@@ -18,7 +18,7 @@ from uuid import UUID
 from coordwire.cli.api.contents import PageEntry
 from coordwire.cli.api.html.markup import Html, join, table, tag
 from coordwire.codec import Field, Message, Struct
-from coordwire.dialects.grammar import CALLS, Call
+from coordwire.designs.dialects.grammar import CALLS, Call
 from coordwire.frames import PREFIX, encode_request, encode_response
 from coordwire.logs import LogRecord, encode_log_record
 from coordwire.messages.record_types import RECORD_TYPES
