@@ -12,7 +12,13 @@ from pathlib import Path
 
 try:
     from schemas._generate.emit import module_text
-    from schemas._generate.indexes import index_text, keys_text, record_types_text, secret_paths_text
+    from schemas._generate.indexes import (
+        error_conditions_text,
+        index_text,
+        keys_text,
+        record_types_text,
+        secret_paths_text,
+    )
     from schemas._generate.walk import modules
 except ModuleNotFoundError as error:
     if error.name != "construct":
@@ -28,6 +34,7 @@ def texts() -> dict[str, str]:
     rows = modules()
     files = {f"{module.name}.py": module_text(module) for module in rows}
     files["__init__.py"] = index_text(rows)
+    files["error_conditions.py"] = error_conditions_text(rows)
     files["keys.py"] = keys_text(rows)
     files["record_types.py"] = record_types_text(rows)
     files["secret_paths.py"] = secret_paths_text(rows)

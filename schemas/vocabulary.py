@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -173,6 +173,7 @@ class Api:
     brokers of a ZooKeeper cluster did). deprecated: the first and the last version that Kafka deprecated.
     unstable: the version whose layout may still change.
     errors: the codes that a response is known to carry, as Kafka names them; none where that is unknown.
+    A mapping also states the condition in which each error comes, "" where that is unknown.
     request_headers, response_headers: the header before a message, as {first version: header version}.
     Where they are not given, flexible versions have the first flexible header, and others the one before it.
     """
@@ -180,7 +181,7 @@ class Api:
     def __init__(self, key: int, name: str, *, versions: tuple[int, int], flexible: int | None,
                  coordinator: str | None = None, listeners: tuple[str, ...] = ("broker",),
                  deprecated: tuple[int, int] | None = None, unstable: int | None = None, about: str = "",
-                 changes: dict[int, str] | None = None, errors: tuple[str, ...] = (),
+                 changes: dict[int, str] | None = None, errors: tuple[str, ...] | Mapping[str, str] = (),
                  request_headers: dict[int, int] | None = None,
                  response_headers: dict[int, int] | None = None) -> None:  # fmt: skip
         self.key = key
@@ -193,7 +194,8 @@ class Api:
         self.unstable = unstable
         self.about = about
         self.changes = changes or {}
-        self.errors = errors
+        self.errors = tuple(errors)
+        self.error_conditions = dict(errors) if isinstance(errors, Mapping) else {}
         self.request_headers = request_headers or self._headers(1, 2)
         self.response_headers = response_headers or self._headers(0, 1)
 

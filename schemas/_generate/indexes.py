@@ -157,6 +157,27 @@ def keys_text(modules: list[ModuleRow]) -> str:
     return str(text)
 
 
+def error_conditions_text(modules: list[ModuleRow]) -> str:
+    """`coordwire/messages/error_conditions.py`: when an API's errors come, apart from what every import reads."""
+    text = Text()
+    text.add(
+        BANNER.format(source="all of schemas/"),
+        '"""When the errors of an API come, as far as the schemas state it: by api key and by the error\'s name."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "ERROR_CONDITIONS: dict[int, dict[str, str]] = {",
+    )
+    for api in sorted((module.api for module in modules if module.api), key=lambda api: api.key):
+        conditions = {error: condition for error, condition in api.error_conditions.items() if condition}
+        if conditions:
+            text.add(f"    {api.key}: {{")
+            text.add(*[f'        "{error}": {quoted(conditions[error])},' for error in conditions])
+            text.add("    },")
+    text.add("}")
+    return str(text)
+
+
 def _api_facts(api: Api) -> Iterable[str]:
     """The facts that differ from the defaults of `ApiFacts`."""
     if api.listeners != ("broker",):

@@ -144,6 +144,11 @@ def _check_facts(api: Api) -> None:
     _check_headers(api, "request", api.request_headers, RequestHeader)
     _check_headers(api, "response", api.response_headers, ResponseHeader)
     _unique(f"{api.name}: error", list(api.errors))
+    for error, condition in api.error_conditions.items():
+        if condition and not (condition.endswith(".") and condition[0] == condition[0].strip()):
+            raise SchemaError(
+                f"{api.name}: the condition of {error} is a sentence with a period, not {condition!r}"
+            )
     untold = [version for version in range(first + 1, last + 1) if version not in api.changes]
     if untold:
         raise SchemaError(f"{api.name}: changes= lacks what version {', '.join(map(str, untold))} brought")

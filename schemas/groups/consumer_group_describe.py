@@ -26,10 +26,14 @@ ConsumerGroupDescribe = Api(
     changes={
         1: "Members have a type: whether they use the classic or the new protocol (KIP-1099).",
     },
-    errors=(
-        *COORDINATOR, "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
-        "INVALID_REQUEST", "GROUP_ID_NOT_FOUND",
-    ),
+    errors={
+        **COORDINATOR,
+        "INVALID_GROUP_ID": "The group id is empty.",
+        "TOPIC_AUTHORIZATION_FAILED": "The client may not describe a topic of the group.",
+        "GROUP_AUTHORIZATION_FAILED": "The client may not describe the group.",
+        "INVALID_REQUEST": "",
+        "GROUP_ID_NOT_FOUND": "The group does not exist, or is not a consumer group.",
+    },
 )
 
 ConsumerGroupDescribeRequest = ConsumerGroupDescribe.request(

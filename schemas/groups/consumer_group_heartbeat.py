@@ -28,12 +28,21 @@ ConsumerGroupHeartbeat = Api(
     changes={
         1: "Topics by pattern (KIP-848); the member chooses its own id before it joins (KIP-1082).",
     },
-    errors=(
-        *COORDINATOR, "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
-        "UNSUPPORTED_VERSION", "INVALID_REQUEST", "GROUP_ID_NOT_FOUND", "GROUP_MAX_SIZE_REACHED",
-        "FENCED_INSTANCE_ID", "FENCED_MEMBER_EPOCH", "UNRELEASED_INSTANCE_ID", "UNSUPPORTED_ASSIGNOR",
-        "INVALID_REGULAR_EXPRESSION",
-    ),
+    errors={
+        **COORDINATOR,
+        "UNKNOWN_MEMBER_ID": "The group does not have the member.",
+        "TOPIC_AUTHORIZATION_FAILED": "The client may not describe a topic that it subscribes to by name.",
+        "GROUP_AUTHORIZATION_FAILED": "The client may not read the group.",
+        "UNSUPPORTED_VERSION": "The consumer protocol is not enabled at the broker.",
+        "INVALID_REQUEST": "A field is missing or out of range, such as an empty group id, or no subscription on joining.",
+        "GROUP_ID_NOT_FOUND": "A member that has joined names a group that does not exist, or the group has another type and can't be converted.",
+        "GROUP_MAX_SIZE_REACHED": "The group already has group.consumer.max.size members.",
+        "FENCED_INSTANCE_ID": "Another member id has taken over the group instance id.",
+        "FENCED_MEMBER_EPOCH": "The member epoch is not the member's current one, nor the previous one with the same partitions.",
+        "UNRELEASED_INSTANCE_ID": "Another member has the group instance id and has not left.",
+        "UNSUPPORTED_ASSIGNOR": "The broker does not have the server assignor.",
+        "INVALID_REGULAR_EXPRESSION": "The topic pattern is not valid in RE2's syntax.",
+    },
 )
 
 ConsumerGroupHeartbeatRequestTopicPartitions = Struct(

@@ -11,10 +11,14 @@ DeleteGroups = Api(
         2: "Flexible lengths and tagged fields (KIP-482).",
         3: "The response explains each error.",
     },
-    errors=(
-        *COORDINATOR, "INVALID_GROUP_ID", "GROUP_AUTHORIZATION_FAILED", "NON_EMPTY_GROUP",
-        "GROUP_ID_NOT_FOUND", "GROUP_DELETION_FAILED",
-    ),
+    errors={
+        **COORDINATOR,
+        "INVALID_GROUP_ID": "",
+        "GROUP_AUTHORIZATION_FAILED": "The client may not delete the group.",
+        "NON_EMPTY_GROUP": "The group has members.",
+        "GROUP_ID_NOT_FOUND": "The group does not exist.",
+        "GROUP_DELETION_FAILED": "",
+    },
 )
 
 DeleteGroupsRequest = DeleteGroups.request(

@@ -32,7 +32,12 @@ DescribeGroups = Api(
         5: "Flexible lengths and tagged fields (KIP-482).",
         6: 'An error message; a missing group gets GROUP_ID_NOT_FOUND, no longer only the state "Dead" (KIP-1043).',
     },
-    errors=(*COORDINATOR, "INVALID_GROUP_ID", "GROUP_AUTHORIZATION_FAILED", "GROUP_ID_NOT_FOUND"),
+    errors={
+        **COORDINATOR,
+        "INVALID_GROUP_ID": "",
+        "GROUP_AUTHORIZATION_FAILED": "The client may not describe the group.",
+        "GROUP_ID_NOT_FOUND": "The group does not exist, or is not a classic group (from version 6 on).",
+    },
 )
 
 DescribeGroupsRequest = DescribeGroups.request(

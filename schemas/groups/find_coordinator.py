@@ -30,10 +30,14 @@ FindCoordinator = Api(
         5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
         6: "Coordinators of share partitions, key_type 2 (KIP-932).",
     },
-    errors=(
-        "COORDINATOR_NOT_AVAILABLE", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED",
-        "INVALID_REQUEST", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "TRANSACTION_ABORTABLE",
-    ),
+    errors={
+        "COORDINATOR_NOT_AVAILABLE": "The coordinators' topic is being created, or its partition has no leader.",
+        "GROUP_AUTHORIZATION_FAILED": "The client may not describe the group.",
+        "CLUSTER_AUTHORIZATION_FAILED": "The key is that of a share partition, and the client may not act as a broker.",
+        "INVALID_REQUEST": "The key type is unknown, or the key of a share partition is malformed.",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "The client may not describe the transactional id.",
+        "TRANSACTION_ABORTABLE": "",
+    },
 )
 
 FindCoordinatorRequest = FindCoordinator.request(

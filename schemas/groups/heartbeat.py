@@ -11,11 +11,17 @@ Heartbeat = Api(
         3: "Static members: group_instance_id (KIP-345).",
         4: "Flexible lengths and tagged fields (KIP-482).",
     },
-    errors=(
-        "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "ILLEGAL_GENERATION", "INVALID_GROUP_ID",
-        "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "GROUP_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION",
-        "FENCED_INSTANCE_ID",
-    ),
+    errors={
+        "COORDINATOR_NOT_AVAILABLE": "The coordinator is not active, or can't write its log.",
+        "NOT_COORDINATOR": "Another broker is the coordinator.",
+        "ILLEGAL_GENERATION": "The generation is not the group's current one.",
+        "INVALID_GROUP_ID": "The group id is empty.",
+        "UNKNOWN_MEMBER_ID": "The group does not have the member.",
+        "REBALANCE_IN_PROGRESS": "A rebalance has begun: the member must join again.",
+        "GROUP_AUTHORIZATION_FAILED": "The client may not read the group.",
+        "UNSUPPORTED_VERSION": "",
+        "FENCED_INSTANCE_ID": "Another member id has taken over the group instance id.",
+    },
 )
 
 HeartbeatRequest = Heartbeat.request(

@@ -36,11 +36,19 @@ JoinGroup = Api(
         8: "The member may say why it joins (KIP-800).",
         9: "A returning static leader may be instructed to skip the assignment (KIP-814).",
     },
-    errors=(
-        *COORDINATOR, "INCONSISTENT_GROUP_PROTOCOL", "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID",
-        "INVALID_SESSION_TIMEOUT", "REBALANCE_IN_PROGRESS", "GROUP_AUTHORIZATION_FAILED",
-        "UNSUPPORTED_VERSION", "MEMBER_ID_REQUIRED", "GROUP_MAX_SIZE_REACHED", "FENCED_INSTANCE_ID",
-    ),
+    errors={
+        **COORDINATOR,
+        "INCONSISTENT_GROUP_PROTOCOL": "The protocol type differs from the group's, or no protocol is common to all members.",
+        "INVALID_GROUP_ID": "The group id is empty.",
+        "UNKNOWN_MEMBER_ID": "The group does not have the member.",
+        "INVALID_SESSION_TIMEOUT": "The session timeout is below group.min.session.timeout.ms or above group.max.session.timeout.ms.",
+        "REBALANCE_IN_PROGRESS": "The group was converted to a consumer group while the request waited.",
+        "GROUP_AUTHORIZATION_FAILED": "The client may not read the group.",
+        "UNSUPPORTED_VERSION": "",
+        "MEMBER_ID_REQUIRED": "A dynamic member joins without a member id; the response has the id to join with (from version 4 on).",
+        "GROUP_MAX_SIZE_REACHED": "The group already has group.max.size members.",
+        "FENCED_INSTANCE_ID": "Another member id has taken over the group instance id.",
+    },
 )
 
 JoinGroupRequestProtocol = Struct(

@@ -30,10 +30,13 @@ LeaveGroup = Api(
         4: "Flexible lengths and tagged fields (KIP-482).",
         5: "Each member may have a reason (KIP-800).",
     },
-    errors=(
-        *COORDINATOR, "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "GROUP_AUTHORIZATION_FAILED",
-        "FENCED_INSTANCE_ID",
-    ),
+    errors={
+        **COORDINATOR,
+        "INVALID_GROUP_ID": "The group id is empty.",
+        "UNKNOWN_MEMBER_ID": "The group does not have the member.",
+        "GROUP_AUTHORIZATION_FAILED": "The client may not read the group.",
+        "FENCED_INSTANCE_ID": "Another member id has taken over the group instance id.",
+    },
 )
 
 MemberIdentity = Struct(

@@ -12,7 +12,10 @@ ListGroups = Api(
         4: "States: as a filter, and of each group (KIP-518).",
         5: "Types: as a filter, and of each group (KIP-848).",
     },
-    errors=("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE"),
+    errors={
+        "COORDINATOR_LOAD_IN_PROGRESS": "The broker is still loading a coordinator's log.",
+        "COORDINATOR_NOT_AVAILABLE": "The broker's coordinator is not active.",
+    },
 )
 
 ListGroupsRequest = ListGroups.request(

@@ -28,11 +28,18 @@ SyncGroup = Api(
         4: "Flexible lengths and tagged fields (KIP-482).",
         5: "Both sides name protocol type and protocol, to be checked (KIP-559).",
     },
-    errors=(
-        "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "ILLEGAL_GENERATION", "INCONSISTENT_GROUP_PROTOCOL",
-        "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "GROUP_AUTHORIZATION_FAILED",
-        "UNSUPPORTED_VERSION", "FENCED_INSTANCE_ID",
-    ),
+    errors={
+        "COORDINATOR_NOT_AVAILABLE": "The coordinator is not active, or can't write its log.",
+        "NOT_COORDINATOR": "Another broker is the coordinator.",
+        "ILLEGAL_GENERATION": "The generation is not the group's current one.",
+        "INCONSISTENT_GROUP_PROTOCOL": "The protocol type or name differs from the group's.",
+        "INVALID_GROUP_ID": "The group id is empty.",
+        "UNKNOWN_MEMBER_ID": "The group does not have the member.",
+        "REBALANCE_IN_PROGRESS": "Another rebalance has begun, or the coordinator is still loading its log: the member must join again.",
+        "GROUP_AUTHORIZATION_FAILED": "The client may not read the group.",
+        "UNSUPPORTED_VERSION": "",
+        "FENCED_INSTANCE_ID": "Another member id has taken over the group instance id.",
+    },
 )
 
 SyncGroupRequestAssignment = Struct(

@@ -34,12 +34,19 @@ ListOffsets = Api(
         10: "A timeout for answers that need tiered storage (KIP-1075).",
         11: "Timestamp -6: the earliest offset not yet in tiered storage (KIP-1023).",
     },
-    errors=(
-        "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER",
-        "REPLICA_NOT_AVAILABLE", "TOPIC_AUTHORIZATION_FAILED", "INVALID_REQUEST",
-        "UNSUPPORTED_FOR_MESSAGE_FORMAT", "KAFKA_STORAGE_ERROR", "FENCED_LEADER_EPOCH",
-        "UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE",
-    ),
+    errors={
+        "UNKNOWN_TOPIC_OR_PARTITION": "The topic or partition does not exist.",
+        "LEADER_NOT_AVAILABLE": "The same as OFFSET_NOT_AVAILABLE, in versions before 5.",
+        "NOT_LEADER_OR_FOLLOWER": "The broker does not lead the partition.",
+        "REPLICA_NOT_AVAILABLE": "",
+        "TOPIC_AUTHORIZATION_FAILED": "The client may not describe the topic.",
+        "INVALID_REQUEST": "The request names the partition twice.",
+        "UNSUPPORTED_FOR_MESSAGE_FORMAT": "",
+        "KAFKA_STORAGE_ERROR": "The partition's log directory is offline.",
+        "FENCED_LEADER_EPOCH": "The client's leader epoch is older than the partition's.",
+        "UNKNOWN_LEADER_EPOCH": "The client's leader epoch is newer than the broker's.",
+        "OFFSET_NOT_AVAILABLE": "A new leader's high watermark has not yet reached its epoch's start (from version 5 on).",
+    },
 )
 
 ListOffsetsPartition = Struct(

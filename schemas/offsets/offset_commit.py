@@ -40,13 +40,24 @@ OffsetCommit = Api(
         9: "Same layout; groups of the consumer protocol commit with their member epoch (KIP-848).",
         10: "Topics by id instead of name (KIP-848).",
     },
-    errors=(
-        *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "OFFSET_METADATA_TOO_LARGE", "ILLEGAL_GENERATION",
-        "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "INVALID_COMMIT_OFFSET_SIZE",
-        "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION",
-        "GROUP_ID_NOT_FOUND", "FENCED_INSTANCE_ID", "UNKNOWN_TOPIC_ID", "FENCED_MEMBER_EPOCH",
-        "STALE_MEMBER_EPOCH",
-    ),
+    errors={
+        **COORDINATOR,
+        "UNKNOWN_TOPIC_OR_PARTITION": "The topic or partition does not exist.",
+        "OFFSET_METADATA_TOO_LARGE": "The metadata is longer than offset.metadata.max.bytes.",
+        "ILLEGAL_GENERATION": "The generation is not the classic group's current one, or, before version 9, the group does not exist.",
+        "INVALID_GROUP_ID": "",
+        "UNKNOWN_MEMBER_ID": "The group does not have the member.",
+        "REBALANCE_IN_PROGRESS": "The classic group waits for its leader's assignment.",
+        "INVALID_COMMIT_OFFSET_SIZE": "The commit does not fit into a batch of the coordinator's log.",
+        "TOPIC_AUTHORIZATION_FAILED": "The client may not read the topic.",
+        "GROUP_AUTHORIZATION_FAILED": "The client may not read the group.",
+        "UNSUPPORTED_VERSION": "A member of a consumer group commits (before version 9).",
+        "GROUP_ID_NOT_FOUND": "The request names a generation or member epoch, and the group does not exist (from version 9 on).",
+        "FENCED_INSTANCE_ID": "Another member id has taken over the group instance id.",
+        "UNKNOWN_TOPIC_ID": "No topic has the id (from version 10 on).",
+        "FENCED_MEMBER_EPOCH": "",
+        "STALE_MEMBER_EPOCH": "The member epoch is newer than the member's current one, or older than its ownership of the partition.",
+    },
 )
 
 OffsetCommitRequestPartition = Struct(

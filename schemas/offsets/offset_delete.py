@@ -7,10 +7,16 @@ OffsetDelete = Api(
     47, "OffsetDelete", versions=(0, 0), flexible=None, coordinator="group",
     about="For operators: deletes committed offsets of single partitions. Topics that a live group is subscribed to are refused.",
     changes={},
-    errors=(
-        *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED",
-        "GROUP_AUTHORIZATION_FAILED", "NON_EMPTY_GROUP", "GROUP_ID_NOT_FOUND", "GROUP_SUBSCRIBED_TO_TOPIC",
-    ),
+    errors={
+        **COORDINATOR,
+        "UNKNOWN_TOPIC_OR_PARTITION": "The topic or partition does not exist.",
+        "INVALID_GROUP_ID": "The group id is empty.",
+        "TOPIC_AUTHORIZATION_FAILED": "The client may not read the topic.",
+        "GROUP_AUTHORIZATION_FAILED": "The client may not delete the group.",
+        "NON_EMPTY_GROUP": "The classic group has members, and its protocol type is not \"consumer\".",
+        "GROUP_ID_NOT_FOUND": "The group does not exist.",
+        "GROUP_SUBSCRIBED_TO_TOPIC": "A member of the group subscribes to the topic.",
+    },
 )
 
 OffsetDeleteRequestPartition = Struct(

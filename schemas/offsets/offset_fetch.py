@@ -40,11 +40,18 @@ OffsetFetch = Api(
         9: "The asking member and its epoch, checked in consumer groups (KIP-848).",
         10: "Topics by id instead of name (KIP-848).",
     },
-    errors=(
-        *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID",
-        "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "GROUP_ID_NOT_FOUND",
-        "UNSTABLE_OFFSET_COMMIT", "UNKNOWN_TOPIC_ID", "STALE_MEMBER_EPOCH",
-    ),
+    errors={
+        **COORDINATOR,
+        "UNKNOWN_TOPIC_OR_PARTITION": "",
+        "INVALID_GROUP_ID": "",
+        "UNKNOWN_MEMBER_ID": "The group does not have the member.",
+        "TOPIC_AUTHORIZATION_FAILED": "The client may not describe the topic.",
+        "GROUP_AUTHORIZATION_FAILED": "The client may not describe the group.",
+        "GROUP_ID_NOT_FOUND": "",
+        "UNSTABLE_OFFSET_COMMIT": "The request asks for stable offsets, and an open transaction has a commit for the partition.",
+        "UNKNOWN_TOPIC_ID": "No topic has the id (from version 10 on).",
+        "STALE_MEMBER_EPOCH": "The member epoch is not the member's current one.",
+    },
 )
 
 OffsetFetchRequestTopic = Struct(

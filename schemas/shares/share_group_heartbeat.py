@@ -24,11 +24,17 @@ ShareGroupHeartbeat = Api(
     changes={
         1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
     },
-    errors=(
-        *COORDINATOR, "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
-        "UNSUPPORTED_VERSION", "INVALID_REQUEST", "GROUP_ID_NOT_FOUND", "GROUP_MAX_SIZE_REACHED",
-        "FENCED_MEMBER_EPOCH",
-    ),
+    errors={
+        **COORDINATOR,
+        "UNKNOWN_MEMBER_ID": "The group does not have the member.",
+        "TOPIC_AUTHORIZATION_FAILED": "The client may not describe a topic that it subscribes to.",
+        "GROUP_AUTHORIZATION_FAILED": "The client may not read the group.",
+        "UNSUPPORTED_VERSION": "Share groups are not enabled at the broker.",
+        "INVALID_REQUEST": "A field is missing or out of range, such as an empty group id, or no subscription on joining.",
+        "GROUP_ID_NOT_FOUND": "A member that has joined names a group that does not exist, or the group is not a share group.",
+        "GROUP_MAX_SIZE_REACHED": "The group already has group.share.max.size members.",
+        "FENCED_MEMBER_EPOCH": "The member epoch is neither the member's current one nor the previous one.",
+    },
 )
 
 ShareGroupHeartbeatRequest = ShareGroupHeartbeat.request(

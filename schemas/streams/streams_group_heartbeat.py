@@ -32,12 +32,23 @@ StreamsGroupHeartbeat = Api(
     changes={
         1: "The coordinator may ask for the topology's description (KIP-1331) and report MISSING_CLIENT_TAGS; a recovery lag of 64 bits.",
     },
-    errors=(
-        *COORDINATOR, "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
-        "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "INVALID_REQUEST", "GROUP_ID_NOT_FOUND",
-        "GROUP_MAX_SIZE_REACHED", "FENCED_INSTANCE_ID", "FENCED_MEMBER_EPOCH", "UNRELEASED_INSTANCE_ID",
-        "STREAMS_INVALID_TOPOLOGY", "STREAMS_INVALID_TOPOLOGY_EPOCH", "STREAMS_TOPOLOGY_FENCED",
-    ),
+    errors={
+        **COORDINATOR,
+        "UNKNOWN_MEMBER_ID": "The group does not have the member.",
+        "TOPIC_AUTHORIZATION_FAILED": "The client may not describe a topic of the topology.",
+        "GROUP_AUTHORIZATION_FAILED": "The client may not read the group.",
+        "CLUSTER_AUTHORIZATION_FAILED": "",
+        "UNSUPPORTED_VERSION": "The streams protocol is not enabled at the broker.",
+        "INVALID_REQUEST": "A field is missing or out of range, such as an empty group id, or no topology on joining.",
+        "GROUP_ID_NOT_FOUND": "A member that has joined names a group that does not exist, or the group is not a streams group.",
+        "GROUP_MAX_SIZE_REACHED": "The group already has group.streams.max.size members.",
+        "FENCED_INSTANCE_ID": "",
+        "FENCED_MEMBER_EPOCH": "The member epoch is not the member's current one, nor the previous one with the same tasks.",
+        "UNRELEASED_INSTANCE_ID": "",
+        "STREAMS_INVALID_TOPOLOGY": "The topology that the member sends is not valid.",
+        "STREAMS_INVALID_TOPOLOGY_EPOCH": "",
+        "STREAMS_TOPOLOGY_FENCED": "",
+    },
 )
 
 KeyValue = Struct(

@@ -32,12 +32,20 @@ CreateTopics = Api(
         6: "Same layout; the client understands THROTTLING_QUOTA_EXCEEDED (KIP-599).",
         7: "The id of the new topic (KIP-516).",
     },
-    errors=(
-        "REQUEST_TIMED_OUT", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED",
-        "TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS", "INVALID_REPLICATION_FACTOR",
-        "INVALID_REPLICA_ASSIGNMENT", "INVALID_CONFIG", "NOT_CONTROLLER", "INVALID_REQUEST",
-        "POLICY_VIOLATION", "THROTTLING_QUOTA_EXCEEDED",
-    ),
+    errors={
+        "REQUEST_TIMED_OUT": "The controller did not create the topic within timeout_ms.",
+        "INVALID_TOPIC_EXCEPTION": "The name is not valid, or differs from another topic's only in periods and underscores.",
+        "TOPIC_AUTHORIZATION_FAILED": "The client may not create the topic.",
+        "TOPIC_ALREADY_EXISTS": "A topic has the name.",
+        "INVALID_PARTITIONS": "The number of partitions is 0 or below -1.",
+        "INVALID_REPLICATION_FACTOR": "The replication factor is 0 or below -1, or there are fewer brokers.",
+        "INVALID_REPLICA_ASSIGNMENT": "The assignment has gaps between partitions, unknown brokers, or a broker twice for one partition.",
+        "INVALID_CONFIG": "A setting is unknown or has an invalid value.",
+        "NOT_CONTROLLER": "The controller has changed.",
+        "INVALID_REQUEST": "The request names the topic twice, or gives an assignment and a number of partitions or replicas.",
+        "POLICY_VIOLATION": "The broker's create.topic.policy.class.name refuses the topic.",
+        "THROTTLING_QUOTA_EXCEEDED": "The client exceeds its quota controller_mutation_rate (from version 6 on).",
+    },
 )
 
 CreatableReplicaAssignment = Struct(

@@ -38,11 +38,17 @@ Metadata = Api(
         12: "Topics can be asked for by id (KIP-516).",
         13: "A top-level error, after which the client may have to bootstrap again (KIP-1102).",
     },
-    errors=(
-        "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE",
-        "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED", "INVALID_REPLICATION_FACTOR",
-        "LISTENER_NOT_FOUND", "UNKNOWN_TOPIC_ID", "REBOOTSTRAP_REQUIRED",
-    ),
+    errors={
+        "UNKNOWN_TOPIC_OR_PARTITION": "The topic does not exist, or is being created.",
+        "LEADER_NOT_AVAILABLE": "The partition has no leader.",
+        "REPLICA_NOT_AVAILABLE": "The broker of a replica is not available (version 0).",
+        "INVALID_TOPIC_EXCEPTION": "The topic's name is not valid.",
+        "TOPIC_AUTHORIZATION_FAILED": "The client may not describe the topic.",
+        "INVALID_REPLICATION_FACTOR": "",
+        "LISTENER_NOT_FOUND": "The partition's leader does not have the listener that the client uses (from version 6 on).",
+        "UNKNOWN_TOPIC_ID": "No topic has the id.",
+        "REBOOTSTRAP_REQUIRED": "",
+    },
 )
 
 MetadataRequestTopic = Struct(

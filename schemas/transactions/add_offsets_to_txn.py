@@ -12,11 +12,18 @@ AddOffsetsToTxn = Api(
         3: "Flexible lengths and tagged fields (KIP-482).",
         4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
     },
-    errors=(
-        *COORDINATOR, "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST", "INVALID_PRODUCER_EPOCH",
-        "INVALID_TXN_STATE", "INVALID_PRODUCER_ID_MAPPING", "CONCURRENT_TRANSACTIONS",
-        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "PRODUCER_FENCED", "TRANSACTION_ABORTABLE",
-    ),
+    errors={
+        **COORDINATOR,
+        "GROUP_AUTHORIZATION_FAILED": "The client may not read the group.",
+        "INVALID_REQUEST": "The transactional id is empty.",
+        "INVALID_PRODUCER_EPOCH": "The same as PRODUCER_FENCED, in versions before 2.",
+        "INVALID_TXN_STATE": "",
+        "INVALID_PRODUCER_ID_MAPPING": "The transactional id is unknown, or has another producer id.",
+        "CONCURRENT_TRANSACTIONS": "The coordinator is still completing the producer's previous transaction.",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "The client may not write to the transactional id.",
+        "PRODUCER_FENCED": "A newer producer has the transactional id.",
+        "TRANSACTION_ABORTABLE": "",
+    },
 )
 
 AddOffsetsToTxnRequest = AddOffsetsToTxn.request(

@@ -30,12 +30,21 @@ AddPartitionsToTxn = Api(
         4: "Many transactions at once, and checking without adding, for brokers (KIP-890).",
         5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
     },
-    errors=(
-        *COORDINATOR, "UNKNOWN_TOPIC_OR_PARTITION", "TOPIC_AUTHORIZATION_FAILED",
-        "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE",
-        "INVALID_PRODUCER_ID_MAPPING", "CONCURRENT_TRANSACTIONS", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
-        "OPERATION_NOT_ATTEMPTED", "PRODUCER_FENCED", "TRANSACTION_ABORTABLE",
-    ),
+    errors={
+        **COORDINATOR,
+        "UNKNOWN_TOPIC_OR_PARTITION": "The topic or partition does not exist.",
+        "TOPIC_AUTHORIZATION_FAILED": "The client may not write to the topic.",
+        "CLUSTER_AUTHORIZATION_FAILED": "The client may not act as a broker (from version 4 on).",
+        "INVALID_REQUEST": "The transactional id is empty.",
+        "INVALID_PRODUCER_EPOCH": "The same as PRODUCER_FENCED, in versions before 2.",
+        "INVALID_TXN_STATE": "",
+        "INVALID_PRODUCER_ID_MAPPING": "The transactional id is unknown, or has another producer id.",
+        "CONCURRENT_TRANSACTIONS": "The coordinator is still completing the producer's previous transaction.",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "The client may not write to the transactional id.",
+        "OPERATION_NOT_ATTEMPTED": "Another partition of the request was refused.",
+        "PRODUCER_FENCED": "A newer producer has the transactional id.",
+        "TRANSACTION_ABORTABLE": "A broker asks whether the partition is in the transaction, and it is not.",
+    },
 )
 
 AddPartitionsToTxnTopic = Struct(

@@ -23,11 +23,17 @@ EndTxn = Api(
         4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
         5: "Each end raises the epoch; the response has the producer's new identity (KIP-890).",
     },
-    errors=(
-        *COORDINATOR, "INVALID_REQUEST", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE",
-        "INVALID_PRODUCER_ID_MAPPING", "CONCURRENT_TRANSACTIONS", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
-        "PRODUCER_FENCED", "TRANSACTION_ABORTABLE",
-    ),
+    errors={
+        **COORDINATOR,
+        "INVALID_REQUEST": "The transactional id is empty.",
+        "INVALID_PRODUCER_EPOCH": "The same as PRODUCER_FENCED, in versions before 2.",
+        "INVALID_TXN_STATE": "The producer has no open transaction, or it has ended with the other result.",
+        "INVALID_PRODUCER_ID_MAPPING": "The transactional id is unknown, or has another producer id.",
+        "CONCURRENT_TRANSACTIONS": "The coordinator is still completing the transaction.",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "The client may not write to the transactional id.",
+        "PRODUCER_FENCED": "A newer producer has the transactional id.",
+        "TRANSACTION_ABORTABLE": "",
+    },
 )
 
 EndTxnRequest = EndTxn.request(

@@ -28,11 +28,17 @@ InitProducerId = Api(
         5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
         6: "Two-phase commit: a prepared transaction may be kept (KIP-939).",
     },
-    errors=(
-        *COORDINATOR, "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "INVALID_PRODUCER_EPOCH",
-        "INVALID_TRANSACTION_TIMEOUT", "CONCURRENT_TRANSACTIONS", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
-        "PRODUCER_FENCED", "TRANSACTION_ABORTABLE",
-    ),
+    errors={
+        **COORDINATOR,
+        "CLUSTER_AUTHORIZATION_FAILED": "The request has no transactional id, and the client may not write to any topic.",
+        "INVALID_REQUEST": "The transactional id is empty, or only one of producer id and epoch is set.",
+        "INVALID_PRODUCER_EPOCH": "The same as PRODUCER_FENCED, in versions before 4.",
+        "INVALID_TRANSACTION_TIMEOUT": "The timeout is below 1 ms or above transaction.max.timeout.ms.",
+        "CONCURRENT_TRANSACTIONS": "The coordinator is still completing the producer's previous transaction.",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "The client may not write to the transactional id.",
+        "PRODUCER_FENCED": "A newer producer has the transactional id.",
+        "TRANSACTION_ABORTABLE": "",
+    },
 )
 
 InitProducerIdRequest = InitProducerId.request(

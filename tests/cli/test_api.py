@@ -62,7 +62,9 @@ def test_an_api_as_json(run: Run) -> None:
     assert fields["protocols.metadata"]["embedded"] == "ConsumerProtocolSubscription"
     assert fields["group_id"]["doc"] == "The group to join."
     assert response["name"] == "JoinGroupResponse"
-    assert {"code": 25, "name": "UNKNOWN_MEMBER_ID"} in form["errors"]
+    condition = "The group does not have the member."
+    assert {"code": 25, "name": "UNKNOWN_MEMBER_ID", "condition": condition} in form["errors"]
+    assert {"code": 35, "name": "UNSUPPORTED_VERSION", "condition": None} in form["errors"]
     assert {path: field["entity"] for path, field in fields.items() if field["entity"]} == {
         "group_id": "group_id", "member_id": "member_id", "group_instance_id": "instance_id",
     }  # fmt: skip
@@ -110,7 +112,11 @@ def test_defaults_are_those_of_the_classes() -> None:
 def test_where_an_api_is_served_and_what_it_may_answer(run: Run) -> None:
     text = run("api", "CreateTopics").text
     assert "\n  Listeners: broker, controller. Deprecated: versions 0-1.\n" in text
-    assert "\nErrors\n  7 REQUEST_TIMED_OUT, 17 INVALID_TOPIC_EXCEPTION," in text
+    assert (
+        "\nErrors\n  7    REQUEST_TIMED_OUT: The controller did not create the topic within timeout_ms.\n"
+        in text
+    )
+    assert "\nErrors\n  29 TOPIC_AUTHORIZATION_FAILED, 37" in run("api", "CreatePartitions").text
     assert "[topic name] The topic" in text  # its field is called "name"
     assert "[group id]" not in run("api", "JoinGroup").text
     assert "Unstable: version 6." in run("api", "InitProducerId").text

@@ -14,10 +14,11 @@ from coordwire.codec.entities import entity_field, entity_values
 from coordwire.enums import ErrorCode, enum_of
 from coordwire.messages import __all__ as names
 from coordwire.messages import find_message
+from coordwire.messages.error_conditions import ERROR_CONDITIONS
 from coordwire.messages.keys import FACTS, ApiKey
 from coordwire.messages.secret_paths import SECRET_PATHS
 from schemas._generate.emit import module_text
-from schemas._generate.indexes import keys_text, secret_paths_text
+from schemas._generate.indexes import error_conditions_text, keys_text, secret_paths_text
 from schemas._generate.walk import ModuleRow, SchemaError, _check_facts, _Walk
 from schemas.vocabulary import Api, Array, Bytes, GroupId, Message, Nullable, Secret, String
 from schemas.vocabulary import Struct as Declared
@@ -170,6 +171,19 @@ def test_every_error_is_a_kafka_error() -> None:
             assert ErrorCode[name] != ErrorCode.NONE
 
 
+def test_conditions_are_those_of_errors_that_the_api_has() -> None:
+    for key, conditions in ERROR_CONDITIONS.items():
+        assert conditions
+        assert set(conditions) <= set(FACTS[key].errors), FACTS[key].name
+
+
+@pytest.mark.parametrize(
+    "key", [ApiKey.JOIN_GROUP, ApiKey.OFFSET_COMMIT, ApiKey.END_TXN, ApiKey.PRODUCE, ApiKey.FETCH]
+)
+def test_most_errors_of_much_used_apis_have_conditions(key: ApiKey) -> None:
+    assert len(ERROR_CONDITIONS[key]) >= 0.7 * len(FACTS[key].errors)
+
+
 def test_what_carries_errors_has_a_field_for_them() -> None:
     for facts in FACTS.values():
         if facts.errors:
@@ -287,6 +301,16 @@ def test_facts_reach_the_generated_text() -> None:
     ast.parse(keys)
 
 
+def test_conditions_of_errors_reach_a_module_of_their_own() -> None:
+    made_up = api(errors={"NOT_CONTROLLER": "The controller has changed.", "INVALID_REQUEST": ""})
+    row = walked(MadeUpRequest=made_up.request(), MadeUpResponse=made_up.response())
+    assert '"NOT_CONTROLLER", "INVALID_REQUEST",' in keys_text([row])
+    assert (
+        '999: {\n        "NOT_CONTROLLER": "The controller has changed.",\n    },'
+        in error_conditions_text([row])
+    )
+
+
 @pytest.mark.parametrize(
     ("facts", "complaint"),
     [
@@ -300,6 +324,7 @@ def test_facts_reach_the_generated_text() -> None:
         ({"request_headers": {0: 2, 2: 1}}, "headers of requests do not fall"),
         ({"response_headers": {0: 0, 2: 2}}, "headers of responses are 0 to 1"),
         ({"errors": ("NOT_CONTROLLER", "NOT_CONTROLLER")}, "NOT_CONTROLLER is declared twice"),
+        ({"errors": {"NOT_CONTROLLER": "moved"}}, "the condition of NOT_CONTROLLER is a sentence"),
         ({"changes": {1: "A.", 3: "C."}}, "MadeUp: changes= lacks what version 2 brought"),
         ({}, "changes= lacks what version 1, 2, 3 brought"),
         ({"changes": {1: "A.", 2: "B.", 3: "C.", 4: "D."}}, "versions 0 to 3, changes= of 4"),

@@ -27,6 +27,7 @@ from coordwire.cli.inputs import failure
 from coordwire.cli.terminal import columns
 from coordwire.codec import Message
 from coordwire.codec.names import suggestion
+from coordwire.messages.error_conditions import ERROR_CONDITIONS
 from coordwire.messages.keys import FACTS
 
 Form = dict[str, Any]
@@ -164,7 +165,11 @@ def _describe(entry: PageEntry) -> Form:
         form = _other(entry) | {"place": entry.place}
     else:
         facts = FACTS[entry.api_key]
-        codes = [{"code": code.value, "name": code.name} for code in possible_errors(facts)]
+        conditions = ERROR_CONDITIONS.get(entry.api_key, {})
+        codes = [
+            {"code": code.value, "name": code.name, "condition": conditions.get(code.name)}
+            for code in possible_errors(facts)
+        ]
         form = _fact(entry.api_key) | {"changes": facts.changes, "errors": codes}
     return form | {"messages": [_message(cls) for cls in entry.classes]}
 

@@ -72,13 +72,23 @@ def describe_text(form: Form, width: int) -> Iterator[str]:
     if form.get("errors"):
         yield ""
         yield "Errors"
-        codes = (f"{one['code']}{_TOGETHER}{one['name']}" for one in form["errors"])
-        for line in wrap(", ".join(codes), 2, width):
-            yield line.replace(_TOGETHER, " ")
+        yield from _errors(form["errors"], width)
     for message in form["messages"]:
         yield ""
         yield f"{message['name']}, in {message['module']}"
         yield from _fields(message["fields"], width)
+
+
+def _errors(errors: list[Form], width: int) -> Iterator[str]:
+    """One error a line, with its condition; one list where no condition is known."""
+    if any(error["condition"] for error in errors):
+        for error in errors:
+            condition = f": {error['condition']}" if error["condition"] else ""
+            yield from wrap(f"{error['name']}{condition}", 7, width, f"  {error['code']:<5}")
+        return
+    codes = (f"{error['code']}{_TOGETHER}{error['name']}" for error in errors)
+    for line in wrap(", ".join(codes), 2, width):
+        yield line.replace(_TOGETHER, " ")
 
 
 def _title(form: Form) -> Iterator[str]:

@@ -18,6 +18,7 @@ from coordwire.cli.api.html.fields import field_table, layouts
 from coordwire.cli.api.html.frames import annotated_frame, samples
 from coordwire.cli.api.html.markup import Html, document, join, table, tag
 from coordwire.codec import Message
+from coordwire.messages.error_conditions import ERROR_CONDITIONS
 from coordwire.messages.keys import FACTS, ApiFacts
 
 __all__ = ["FOOTER", "page_of", "trail"]
@@ -41,7 +42,7 @@ def page_of(page: PageEntry, catalog: Catalog) -> str:
         tag("p", catalog.prose(purpose)) if purpose else "",
         *_changes(page, catalog),
         *(_message(cls, purpose, catalog) for cls in page.classes),
-        *(_errors(facts, catalog) if facts and facts.errors else ()),
+        *(_errors(page, facts, catalog) if facts and facts.errors else ()),
         *_frames(page),
     ]
     return document(f"{page.name} – Kafka protocol", *sections, trail=trail(catalog, page), footer=FOOTER)
@@ -150,19 +151,20 @@ def _message(cls: type[Message], summary: str, catalog: Catalog) -> Html:
     )
 
 
-def _errors(facts: ApiFacts, catalog: Catalog) -> Iterator[Html]:
-    """The error codes that a response may carry."""
+def _errors(page: PageEntry, facts: ApiFacts, catalog: Catalog) -> Iterator[Html]:
+    """The error codes that a response may carry, with when they come, or else what they mean."""
+    conditions = {} if page.api_key is None else ERROR_CONDITIONS.get(page.api_key, {})
     entries = (
         tag(
             "tr",
             tag("td", str(code.value), class_="number"),
             tag("th", tag("code", catalog.link(code.name)), scope="row"),
-            tag("td", catalog.prose(code.about), class_="doc"),
+            tag("td", catalog.prose(conditions.get(code.name) or code.about), class_="doc"),
         )
         for code in possible_errors(facts)
     )
     yield tag("h2", "Errors", id="errors")
-    yield table(["code", "name", "what it means"], entries)
+    yield table(["code", "name", "when it comes" if conditions else "what it means"], entries)
 
 
 def _frames(page: PageEntry) -> Iterator[Html]:
