@@ -5,4 +5,4 @@ COORDINATOR = {
     "COORDINATOR_NOT_AVAILABLE": "The coordinator is not active, or can't write its log.",
     "NOT_COORDINATOR": "Another broker is the coordinator.",
 }
-"""Errors of a broker that does not coordinate the group or the transaction, or not yet; `*COORDINATOR` has the names."""
+"""Errors of a broker that does not, or not yet, coordinate the group; `*COORDINATOR` has the names alone."""

@@ -158,11 +158,11 @@ def keys_text(modules: list[ModuleRow]) -> str:
 
 
 def error_conditions_text(modules: list[ModuleRow]) -> str:
-    """`coordwire/messages/error_conditions.py`: when an API's errors come, apart from what every import reads."""
+    """`coordwire/messages/error_conditions.py`: when errors come; only `api` reads it."""
     text = Text()
     text.add(
         BANNER.format(source="all of schemas/"),
-        '"""When the errors of an API come, as far as the schemas state it: by api key and by the error\'s name."""',
+        '"""When the errors of an API come, as far as it is known, by api key and name."""',
         "",
         "from __future__ import annotations",
         "",

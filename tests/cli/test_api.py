@@ -116,7 +116,7 @@ def test_where_an_api_is_served_and_what_it_may_answer(run: Run) -> None:
         "\nErrors\n  7    REQUEST_TIMED_OUT: The controller did not create the topic within timeout_ms.\n"
         in text
     )
-    assert "\nErrors\n  29 TOPIC_AUTHORIZATION_FAILED, 37" in run("api", "CreatePartitions").text
+    assert "\nErrors\n  3 UNKNOWN_TOPIC_OR_PARTITION, " in run("api", "CreatePartitions").text
     assert "[topic name] The topic" in text  # its field is called "name"
     assert "[group id]" not in run("api", "JoinGroup").text
     assert "Unstable: version 6." in run("api", "InitProducerId").text
