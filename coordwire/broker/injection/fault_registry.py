@@ -1,6 +1,6 @@
 """`Faults`: the rules of a broker, and a handle for each, from any thread.
 
-    fault = broker.faults.add("Heartbeat", group="g", nth=3, error="REBALANCE_IN_PROGRESS")
+    fault = broker.faults.add(FaultRule("Heartbeat", group="g", nth=3, error="REBALANCE_IN_PROGRESS"))
     fault.wait()                         until it has fired; `await fault.wait()` in a coroutine
     assert fault.hits == 1
 
@@ -15,21 +15,13 @@ import asyncio
 import concurrent.futures
 import random
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
-from coordwire.broker.injection.fault_rule import FaultRule, Incoming
-from coordwire.broker.injection.fault_text import api_keys, error_of, parse_fault
-from coordwire.broker.injection.subjects import Level
+from coordwire.broker.injection.fault_rule import FaultRule, Incoming, parse_fault
 from coordwire.broker.injection.waits import Settled, Waits
-from coordwire.codec import Message
-from coordwire.enums import ErrorCode
 
-__all__ = ["AnyApi", "FaultHandle", "FaultNotReached", "Faults"]
-
-AnyApi = str | int | type[Message]
-"""An API by its name, its key, or the class of its requests or responses."""
+__all__ = ["FaultHandle", "FaultNotReached", "Faults"]
 
 _KEPT = 1_000
 _TIMEOUT = 10.0
@@ -140,71 +132,9 @@ class Faults:
         self.active: list[FaultHandle] = []
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def add(
-        self,
-        api: AnyApi | Iterable[AnyApi] = "*",
-        *,
-        node: int | None = None,
-        topic: str | None = None,
-        partition: int | None = None,
-        group: str | None = None,
-        member: str | None = None,
-        client: str | None = None,
-        transactional_id: str | None = None,
-        when: Callable[[Incoming], Any] | None = None,
-        nth: int = 1,
-        times: int | None = 1,
-        probability: float = 1.0,
-        seed: int = 0,
-        error: ErrorCode | int | str | None = None,
-        at: Level | None = None,
-        delay: float = 0.0,
-        hold: bool = False,
-        disconnect: bool = False,
-        lose: bool = False,
-        half: bool = False,
-        throttle: float = 0.0,
-        after: bool = False,
-        optional: bool = False,
-    ) -> FaultHandle:
-        """Add a rule; its parts are described with `FaultRule`. Raises `FaultyRule`."""
-        if isinstance(error, str):
-            error = error_of(error)
-        return self.add_rule(
-            FaultRule(
-                apis=_keys(api),
-                node=node,
-                topic=topic,
-                partition=partition,
-                group=group,
-                member=member,
-                client=client,
-                transactional_id=transactional_id,
-                when=when,
-                nth=nth,
-                times=times,
-                probability=probability,
-                seed=seed,
-                error=None if error is None else ErrorCode(error),
-                at=at,
-                delay=delay,
-                hold=hold,
-                disconnect=disconnect,
-                lose=lose,
-                half=half,
-                throttle=throttle,
-                after=after,
-                optional=optional,
-            )
-        )
-
-    def add_text(self, text: str) -> FaultHandle:
-        """Add a rule as text, as `coordwire serve --fault` takes it. Raises `FaultyRule`."""
-        return self.add_rule(parse_fault(text))
-
-    def add_rule(self, rule: FaultRule) -> FaultHandle:
-        """Add a rule."""
-        handle = FaultHandle(self, rule)
+    def add(self, rule: FaultRule | str) -> FaultHandle:
+        """Add a rule, which may be a text. Raises `FaultyRule`."""
+        handle = FaultHandle(self, parse_fault(rule) if isinstance(rule, str) else rule)
         with self.lock:
             self.all.append(handle)
             self.active = [*self.active, handle]
@@ -256,16 +186,3 @@ class Faults:
             self.active = [one for one in self.active if one is not handle]
             if not handle.hits:
                 self.all = [one for one in self.all if one is not handle]
-
-
-def _keys(api: AnyApi | Iterable[AnyApi]) -> frozenset[int]:
-    if isinstance(api, str):
-        return api_keys(api)
-    if isinstance(api, int):
-        return frozenset({int(api)})
-    if isinstance(api, type):
-        key = api.api_key
-        if key is None:
-            raise TypeError(f"expected a request or a response, got {api.__name__}")
-        return frozenset({key})
-    return frozenset(key for one in api for key in _keys(one))

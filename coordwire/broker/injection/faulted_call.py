@@ -124,7 +124,7 @@ class _FaultedCall:
         if any(one.rule.disconnect for one in self.before):
             self.link.hang_up()
             return
-        response = self._refuse([one.rule for one in self.before if one.rule.error is not None])
+        response = self._refuse([one.rule for one in self.before if one.rule.code is not None])
         if response is None:
             response = self.handler(self.call)
         if response is not None:
@@ -137,7 +137,7 @@ class _FaultedCall:
         for place, rule in self.matching:
             self._overwrite(response, place, rule)
         for one in self.after:
-            if one.rule.error is not None:
+            if one.rule.code is not None:
                 response = self._overwritten(response, one.rule)
         throttle = max(rule.throttle for rule in self.rules)
         if throttle and any(
@@ -200,13 +200,13 @@ class _FaultedCall:
 
     def _place(self, rule: FaultRule) -> CodePlace | None:
         """Where a rule's error goes."""
-        assert rule.error is not None
+        assert rule.code is not None
         version = self.call.version
         places = code_places(self.response_class, version)
         condition = rule.condition
         if condition is None and rule.topic is not None and self.api_key not in _OF_TOPICS:
             condition = "partition"
-        level = level_of(self.api_key, (place.level for place in places), rule.error, condition)
+        level = level_of(self.api_key, (place.level for place in places), rule.code, condition)
         return place_of(self.response_class, version, level) if places else None
 
     def _refuse(self, rules: list[FaultRule]) -> Message | None:
@@ -214,14 +214,12 @@ class _FaultedCall:
         call, version = self.call, self.call.version
         asked = subjects(call.request, self.response_class, version, _names(call))
         for rule in rules:
-            assert rule.error is not None
+            assert rule.code is not None
             place = self._place(rule)
             if place is None or not place.path:
-                return refused_response(call.request, self.response_class, version, rule.error)
+                return refused_response(call.request, self.response_class, version, rule.code)
             if self.api_key == ApiKey.FETCH:
-                places = {
-                    (one.topic, one.partition): rule.error for one in _about(call) if rule.is_about(one)
-                }
+                places = {(one.topic, one.partition): rule.code for one in _about(call) if rule.is_about(one)}
                 call.refused = {**places, **(call.refused or {})}
                 continue
             kinds = _needed(place)
@@ -231,7 +229,7 @@ class _FaultedCall:
             if not gone or (self.api_key == ApiKey.METADATA and not version):  # it asks for all there are
                 self.matching.append((place, rule))
                 continue
-            self.refused.extend((place, one, rule.error) for one in gone)
+            self.refused.extend((place, one, rule.code) for one in gone)
             left = pruned(call.request, self.response_class, version, _names(call), gone.__contains__)
             asked = [one for one in asked if one not in gone]
             if left is None and self.api_key == ApiKey.METADATA:
@@ -245,7 +243,7 @@ class _FaultedCall:
 
     def _overwrite(self, response: Message, place: CodePlace, rule: FaultRule) -> None:
         """Let what a rule is about have its error in an answer."""
-        assert rule.error is not None
+        assert rule.code is not None
         name_of, asked = _names(self.call), self.call.request
         group = getattr(asked, "group_id", None)
 
@@ -257,13 +255,13 @@ class _FaultedCall:
             subject = subject.with_(topic=subject.resource, transactional_id=subject.key)
             return _without(rule, place).is_about(subject)
 
-        refuse_matching(response, self.call.version, place, rule.error, wanted)
+        refuse_matching(response, self.call.version, place, rule.code, wanted)
 
     def _overwritten(self, response: Message, rule: FaultRule) -> Message:
-        assert rule.error is not None
+        assert rule.code is not None
         place = self._place(rule)
         if place is None or not place.path:
-            return refused_response(self.call.request, self.response_class, self.call.version, rule.error)
+            return refused_response(self.call.request, self.response_class, self.call.version, rule.code)
         self._overwrite(response, place, rule)
         return response
 
