@@ -9,7 +9,7 @@ kept by the node that leads it. Rule: a folder that says something else than wha
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -202,12 +202,13 @@ class DiskLogs:
 
     # --- at the end ---
 
-    def close(self, cluster: ClusterState) -> None:
+    def close(self, topics: Iterable[ClusterTopic]) -> None:
+        known = list(topics)
         self._metadata.close()
         for node, folder in self.folders.items():
             ends = {
                 (one.topic, one.index): one.log.end_offset
-                for topic in cluster.topics.values()
+                for topic in known
                 for one in topic.partitions
                 if one.leader == node
             }

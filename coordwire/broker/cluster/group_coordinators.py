@@ -11,9 +11,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from coordwire.broker.cluster.topics import OFFSETS_TOPIC, ClusterPartition
+from coordwire.broker.cluster.facts import ClusterFacts
+from coordwire.broker.cluster.replication import Replication
+from coordwire.broker.cluster.topics import OFFSETS_TOPIC, ClusterPartition, ClusterTopic
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.codec import Message
 from coordwire.coordinator import Answer, Append, ConsumerGroupConfig, RequestContext, Shard
@@ -32,9 +34,6 @@ from coordwire.messages import (
     OffsetFetchResponse,
 )
 from coordwire.records import Record, encode_batch
-
-if TYPE_CHECKING:
-    from coordwire.broker.cluster.cluster_state import ClusterState
 
 __all__ = ["GroupCoordinators"]
 
@@ -73,10 +72,17 @@ class _Slot:
 
 
 class GroupCoordinators:
-    """The shards that have been needed so far."""
+    """The shards that have been needed so far. offsets_topic: makes or finds their topic."""
 
-    def __init__(self, cluster: ClusterState) -> None:
-        self._cluster = cluster
+    def __init__(
+        self,
+        facts: ClusterFacts,
+        replication: Replication,
+        offsets_topic: Callable[[], ClusterTopic],
+    ) -> None:
+        self._facts = facts
+        self._replication = replication
+        self._topic = offsets_topic
         self._slots: dict[int, _Slot] = {}
         self._elsewhere: Shard | None = None
         self._working: dict[_Slot, None] = {}
@@ -91,7 +97,7 @@ class GroupCoordinators:
         if found is None:
             if len(self._places) >= _KEPT:
                 self._places.clear()
-            found = self._places[group_id] = self._cluster.offsets_topic().partition_for(group_id)
+            found = self._places[group_id] = self._topic().partition_for(group_id)
         return found
 
     def context_of(self, client_id: str | None, client_host: str) -> RequestContext:
@@ -100,31 +106,31 @@ class GroupCoordinators:
         if found is None:
             if len(self._contexts) >= _KEPT:
                 self._contexts.clear()
-            cluster = self._cluster
+            facts = self._facts
             found = self._contexts[client_id, client_host] = RequestContext(
-                client_id=client_id, client_host=client_host, new_id=lambda: str(cluster.new_uuid())
+                client_id=client_id, client_host=client_host, new_id=lambda: str(facts.new_uuid())
             )
         return found
 
     def coordinator_of(self, group_id: str) -> int:
         """The id of the node that coordinates a group."""
-        return self._cluster.offsets_topic().partitions[self.partition_of(group_id)].leader
+        return self._topic().partitions[self.partition_of(group_id)].leader
 
     def _slot(self, index: int) -> _Slot:
         slot = self._slots.get(index)
         if slot is None:
-            cluster = self._cluster
-            partition = cluster.offsets_topic().partitions[index]
-            shard = Shard(now=cluster.clock(), config=cluster.config.coordinator, resolves_in_turns=True)
+            facts = self._facts
+            partition = self._topic().partitions[index]
+            shard = Shard(now=facts.clock(), config=facts.config.coordinator, resolves_in_turns=True)
             slot = self._slots[index] = _Slot(shard, partition)
-            shard.set_topics(cluster.image())
+            shard.set_topics(facts.image())
             shard.begin_loading()
             try:
                 shard.load(log_entries(partition.log.batches()), end_offset=partition.log.end_offset)
             except CoordwireError as error:
                 log.error("%s-%d cannot be loaded: %s", partition.topic, index, error)
                 shard.unload()
-            for group_id in cluster.group_settings:
+            for group_id in facts.group_settings:
                 if self.partition_of(group_id) == index:
                     self._configure(shard, group_id)
             self._pump(slot)
@@ -184,7 +190,7 @@ class GroupCoordinators:
                 if isinstance(effect, Answer) and effect.ticket == ticket:
                     done(effect.response)
             return
-        self._advance(slot, self._cluster.clock())
+        self._advance(slot, self._facts.clock())
         ticket = slot.shard.handle(request, version=version, context=context)
         slot.waiting[ticket] = done
         self._pump(slot)
@@ -194,7 +200,7 @@ class GroupCoordinators:
         there before it is refused by NOT_COORDINATOR."""
         if self._elsewhere is None:
             self._elsewhere = Shard()
-            self._elsewhere.set_topics(self._cluster.image())
+            self._elsewhere.set_topics(self._facts.image())
         return self._elsewhere
 
     def _list(
@@ -203,7 +209,7 @@ class GroupCoordinators:
         """The groups of all shards that a node leads."""
         merged = ListGroupsResponse()
         found: list[Any] = []
-        topic = self._cluster.topics.get(OFFSETS_TOPIC)
+        topic = self._facts.topics.get(OFFSETS_TOPIC)
         for index, partition in enumerate(topic.partitions if topic is not None else ()):
             if partition.leader == node and (index in self._slots or partition.log.end_offset):
                 self._submit_to(
@@ -220,7 +226,7 @@ class GroupCoordinators:
         for effect in shard.effects():
             if isinstance(effect, Append):
                 try:
-                    self._cluster.replication.check_in_sync(slot.partition)
+                    self._replication.check_in_sync(slot.partition)
                     slot.partition.log.append_own(self._encoded(effect))
                 except RefusedRecords as refusal:
                     shard.failed(effect.number, refusal.code)
@@ -241,7 +247,7 @@ class GroupCoordinators:
             self._working.pop(slot, None)
 
     def _encoded(self, append: Append) -> bytes:
-        now = self._cluster.clock()
+        now = self._facts.clock()
         return encode_batch(
             [Record(timestamp=now, key=key, value=value) for key, value in append.encoded()],
             base_offset=0,
@@ -281,7 +287,7 @@ class GroupCoordinators:
     def next_deadline(self) -> int | None:
         """When a shard has something to do next: at once while there is work."""
         if self._working:
-            return self._cluster.clock()
+            return self._facts.clock()
         return min(
             (slot.deadline for slot in self._slots.values() if slot.deadline is not None), default=None
         )
@@ -308,7 +314,7 @@ class GroupCoordinators:
         self._places.clear()
         if self._elsewhere is None and not self._slots:
             return  # the image is made when the first shard is
-        image = self._cluster.image()
+        image = self._facts.image()
         if self._elsewhere is not None:
             self._elsewhere.set_topics(image)
         for slot in list(self._slots.values()):
@@ -323,11 +329,11 @@ class GroupCoordinators:
                 self._configure(slot.shard, group_id)
 
     def _configure(self, shard: Shard, group_id: str) -> None:
-        settings = self._cluster.group_settings.get(group_id)
+        settings = self._facts.group_settings.get(group_id)
         config: ConsumerGroupConfig | None = None
         if settings is not None:
             config = replace(
-                self._cluster.config.coordinator.consumer,
+                self._facts.config.coordinator.consumer,
                 session_timeout_ms=settings.number("consumer.session.timeout.ms"),
                 heartbeat_interval_ms=settings.number("consumer.heartbeat.interval.ms"),
                 assignment_interval_ms=settings.number("consumer.assignment.interval.ms"),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from coordwire.broker.cluster.topics import ClusterPartition, ClusterTopic
 from coordwire.broker.log.partition_log import PartitionLog
-
-if TYPE_CHECKING:
-    from coordwire.broker.cluster.cluster_state import ClusterState
 
 __all__ = ["LogDirectory", "LogPlace", "MemoryLogs"]
 
@@ -46,8 +44,8 @@ class LogPlace(Protocol):
     def metadata_end(self) -> int:
         """The end of the log of the cluster's metadata."""
 
-    def close(self, cluster: ClusterState) -> None:
-        """The cluster ends."""
+    def close(self, topics: Iterable[ClusterTopic]) -> None:
+        """The cluster ends, with these topics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,5 +94,5 @@ class MemoryLogs:
     def metadata_end(self) -> int:
         return 0
 
-    def close(self, cluster: ClusterState) -> None:
+    def close(self, topics: Iterable[ClusterTopic]) -> None:
         pass

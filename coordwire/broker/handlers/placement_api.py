@@ -110,7 +110,7 @@ def _uncleanly(call: ApiCall, partition: ClusterPartition) -> tuple[ErrorCode, s
 
 def _moved(call: ApiCall, partition: ClusterPartition, node: int) -> tuple[ErrorCode, str]:
     try:
-        call.cluster.move_leader(partition, node)
+        call.cluster.replication.move_leader(partition, node)
     except OSError as error:
         return ErrorCode.KAFKA_STORAGE_ERROR, str(error)
     call.cluster.replication.topic_changed(call.cluster.topics[partition.topic])

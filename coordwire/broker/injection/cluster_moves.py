@@ -101,7 +101,7 @@ class ClusterMoves:
             raise LookupError(f"expected a node that is up ({known}), got {node}")
         if node not in partition.replicas:
             partition.replicas = [node if one == partition.leader else one for one in partition.replicas]
-        cluster.move_leader(partition, node)
+        cluster.replication.move_leader(partition, node)
         cluster.replication.topic_changed(cluster.topics[partition.topic])
 
     def _partition(self, topic: str, index: int) -> ClusterPartition:
@@ -124,7 +124,7 @@ class ClusterMoves:
             found.log.truncate(offset)
             if found.log.start_offset != start:
                 self._broker.cluster.logs.started(found)
-            self._broker.cluster.begin_epoch(found)
+            self._broker.cluster.replication.begin_epoch(found)
             return found.log.end_offset
 
         return self._run(cut)
