@@ -205,7 +205,7 @@ class ClusterState(ClusterFacts):
         return topic
 
     def _reload(self, partition: ClusterPartition) -> None:
-        """Coordinators of the partition are loaded anew."""
+        """Coordinators of the partition are loaded again."""
         if partition.topic == OFFSETS_TOPIC:
             self.groups.unload(partition.index)
         elif partition.topic == TRANSACTIONS_TOPIC:

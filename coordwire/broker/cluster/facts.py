@@ -93,8 +93,8 @@ class ClusterFacts:
     # --- topics ---
 
     def partition(self, topic: str, index: int) -> ClusterPartition | None:
-        found = self.topics.get(topic)
-        return None if found is None else found.partition(index)
+        entry = self.topics.get(topic)
+        return None if entry is None else entry.partition(index)
 
     def topic_settings(self, own: Mapping[str, str] | None = None) -> Settings:
         """Settings of a topic that has these of its own."""
@@ -137,7 +137,7 @@ class ClusterFacts:
 
     def new_producer_id(self) -> int:
         """An id that no producer has had."""
-        found = self.next_producer_id
+        producer_id = self.next_producer_id
         self.next_producer_id += 1
         self.logs.producer_ids(self.next_producer_id)
-        return found
+        return producer_id

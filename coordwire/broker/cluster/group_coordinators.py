@@ -93,24 +93,24 @@ class GroupCoordinators:
 
     def partition_of(self, group_id: str) -> int:
         """The number of the partition that a group is in."""
-        found = self._places.get(group_id)
-        if found is None:
+        index = self._places.get(group_id)
+        if index is None:
             if len(self._places) >= _KEPT:
                 self._places.clear()
-            found = self._places[group_id] = self._topic().partition_for(group_id)
-        return found
+            index = self._places[group_id] = self._topic().partition_for(group_id)
+        return index
 
     def context_of(self, client_id: str | None, client_host: str) -> RequestContext:
         """Who sends a request."""
-        found = self._contexts.get((client_id, client_host))
-        if found is None:
+        context = self._contexts.get((client_id, client_host))
+        if context is None:
             if len(self._contexts) >= _KEPT:
                 self._contexts.clear()
             facts = self._facts
-            found = self._contexts[client_id, client_host] = RequestContext(
+            context = self._contexts[client_id, client_host] = RequestContext(
                 client_id=client_id, client_host=client_host, new_id=lambda: str(facts.new_uuid())
             )
-        return found
+        return context
 
     def coordinator_of(self, group_id: str) -> int:
         """The id of the node that coordinates a group."""
@@ -138,49 +138,49 @@ class GroupCoordinators:
 
     # --- requests ---
 
-    def handle(self, node: int, request: Any, version: int, context: RequestContext, done: Done) -> None:
-        """Take a request about groups; `done` gets the answer, now or later."""
+    def handle(self, node: int, request: Any, version: int, context: RequestContext, reply: Done) -> None:
+        """Take a request about groups; `reply` gets the answer, now or later."""
         split = _SPLIT.get(type(request))
         if split is None:
             if isinstance(request, ListGroupsRequest):
-                self._list(node, request, version, context, done)
+                self._list(node, request, version, context, reply)
             else:
-                self._submit_to(node, self.partition_of(request.group_id), request, version, context, done)
+                self._submit_to(node, self.partition_of(request.group_id), request, version, context, reply)
             return
         field, name, response_type, answers = split
         elements = list(getattr(request, field))
         if not elements and isinstance(request, OffsetFetchRequest):  # of a version that names one group
             index = self.partition_of(request.group_id)
-            self._submit_to(node, index, request, version, context, done)
+            self._submit_to(node, index, request, version, context, reply)
             return
         places: dict[int, list[Any]] = {}
         for element in elements:
             group_id = getattr(element, name) if name else element
             places.setdefault(self.partition_of(group_id), []).append(element)
         if not places:
-            done(response_type())
+            reply(response_type())
             return
         gathered: list[Any] = []
-        left = len(places)
+        remaining = len(places)
 
         def take(response: Any) -> None:
-            nonlocal left
+            nonlocal remaining
             gathered.append(response)
-            left -= 1
-            if left == 0:
+            remaining -= 1
+            if remaining == 0:
                 if len(gathered) == 1:
-                    done(gathered[0])
+                    reply(gathered[0])
                     return
                 merged = response_type()
-                setattr(merged, answers, [one for part in gathered for one in getattr(part, answers)])
-                done(merged)
+                setattr(merged, answers, [element for part in gathered for element in getattr(part, answers)])
+                reply(merged)
 
         for index, part in places.items():
-            asked = request if len(places) == 1 else type(request)(**_fields(request) | {field: part})
-            self._submit_to(node, index, asked, version, context, take)
+            subrequest = request if len(places) == 1 else type(request)(**_fields(request) | {field: part})
+            self._submit_to(node, index, subrequest, version, context, take)
 
     def _submit_to(
-        self, node: int, index: int, request: Any, version: int, context: RequestContext, done: Done
+        self, node: int, index: int, request: Any, version: int, context: RequestContext, reply: Done
     ) -> None:
         slot = self._slot(index)
         if slot.partition.leader != node:
@@ -188,11 +188,11 @@ class GroupCoordinators:
             ticket = shard.handle(request, version=version, context=context)
             for effect in shard.effects():
                 if isinstance(effect, Answer) and effect.ticket == ticket:
-                    done(effect.response)
+                    reply(effect.response)
             return
         self._advance(slot, self._facts.clock())
         ticket = slot.shard.handle(request, version=version, context=context)
-        slot.waiting[ticket] = done
+        slot.waiting[ticket] = reply
         self._pump(slot)
 
     def _of_another_node(self) -> Shard:
@@ -204,19 +204,19 @@ class GroupCoordinators:
         return self._elsewhere
 
     def _list(
-        self, node: int, request: ListGroupsRequest, version: int, context: RequestContext, done: Done
+        self, node: int, request: ListGroupsRequest, version: int, context: RequestContext, reply: Done
     ) -> None:
         """The groups of all shards that a node leads."""
         merged = ListGroupsResponse()
-        found: list[Any] = []
+        groups: list[Any] = []
         topic = self._facts.topics.get(OFFSETS_TOPIC)
         for index, partition in enumerate(topic.partitions if topic is not None else ()):
             if partition.leader == node and (index in self._slots or partition.log.end_offset):
                 self._submit_to(
-                    node, index, request, version, context, lambda part: found.extend(_listed(part))
+                    node, index, request, version, context, lambda part: groups.extend(_groups_of(part))
                 )
-        merged.groups = found
-        done(merged)
+        merged.groups = groups
+        reply(merged)
 
     # --- what a shard wants ---
 
@@ -233,9 +233,9 @@ class GroupCoordinators:
                 else:
                     shard.appended(effect.number)
             elif isinstance(effect, Answer):
-                done = slot.waiting.pop(effect.ticket, None)
-                if done is not None:
-                    done(effect.response)
+                reply = slot.waiting.pop(effect.ticket, None)
+                if reply is not None:
+                    reply(effect.response)
             else:
                 ended = slot.ending.pop(effect.ticket, None)
                 if ended is not None:
@@ -262,17 +262,17 @@ class GroupCoordinators:
         index: int,
         producer_id: int,
         producer_epoch: int,
-        done: Callable[[int], None],
+        reply: Callable[[int], None],
         *,
         committed: bool,
         coordinator_epoch: int,
     ) -> None:
-        """A transaction ends in a partition of `__consumer_offsets`; `done` gets 0 or an error code."""
+        """A transaction ends in a partition of `__consumer_offsets`; `reply` gets 0 or an error code."""
         slot = self._slot(index)
         ticket = slot.shard.complete_transaction(
             producer_id, producer_epoch, committed=committed, coordinator_epoch=coordinator_epoch
         )
-        slot.ending[ticket] = done
+        slot.ending[ticket] = reply
         self._pump(slot)
 
     def unload(self, index: int) -> None:
@@ -348,7 +348,7 @@ class GroupCoordinators:
         self._working.clear()
 
 
-def _listed(response: Message) -> list[Any]:
+def _groups_of(response: Message) -> list[Any]:
     return list(response.groups) if isinstance(response, ListGroupsResponse) else []
 
 

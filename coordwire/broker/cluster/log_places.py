@@ -29,7 +29,7 @@ class LogPlace(Protocol):
         """A partition that was there has other replicas, another leader or a new epoch."""
 
     def topic_removed(self, topic: ClusterTopic) -> None:
-        """A topic is gone."""
+        """A topic was deleted."""
 
     def producer_ids(self, following: int) -> None:
         """Ids below this one are used up."""
@@ -59,8 +59,8 @@ class LogDirectory:
         """The bytes of its file system, and those that are free; -1 if there is none. Raises `OSError`."""
         if not self.exists:
             return -1, -1
-        found = shutil.disk_usage(self.name)
-        return found.total, found.free
+        usage = shutil.disk_usage(self.name)
+        return usage.total, usage.free
 
 
 class MemoryLogs:

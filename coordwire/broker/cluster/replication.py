@@ -49,12 +49,12 @@ class Replication:
 
     def check_in_sync(self, partition: ClusterPartition) -> None:
         """Raise `RefusedRecords` if too few replicas are in sync for records that all of them confirm."""
-        wanted = self._facts.topics[partition.topic].min_in_sync(partition)
-        if len(partition.isr) < wanted:
+        minimum = self._facts.topics[partition.topic].min_in_sync(partition)
+        if len(partition.isr) < minimum:
             raise RefusedRecords(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
                 f"{partition.topic}-{partition.index} has {len(partition.isr)} replicas in sync"
-                f" ({', '.join(map(str, partition.isr))}), and min.insync.replicas asks for {wanted}",
+                f" ({', '.join(map(str, partition.isr))}), and min.insync.replicas asks for {minimum}",
             )
 
     # --- what has changed ---
@@ -104,7 +104,7 @@ class Replication:
     def move_leader(self, partition: ClusterPartition, node: int) -> None:
         """Another node leads a partition from now on, in a new epoch. Raises `OSError`.
 
-        What is parked there is answered; coordinators of the partition are loaded anew by the new leader.
+        What is parked there is answered; coordinators of the partition are loaded again by the new leader.
         """
         old = partition.leader
         if node == old:

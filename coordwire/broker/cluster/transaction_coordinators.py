@@ -126,8 +126,8 @@ class TransactionCoordinators:
         if slot is not None:
             slot.shard.unload()
             self._pump(slot)
-            for done in list(slot.waiting.values()):
-                done(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
+            for reply in list(slot.waiting.values()):
+                reply(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
         if self._topic().partitions[index].log.end_offset:
             self._slot(index)
 
@@ -137,24 +137,24 @@ class TransactionCoordinators:
         self,
         transactional_id: str,
         operation: Callable[[TransactionShard], int],
-        done: Callable[[TransactionOutcome], None],
+        reply: Callable[[TransactionOutcome], None],
         *,
         node: int | None = None,
     ) -> None:
-        """Run an operation that gives a ticket; `done` gets its outcome.
+        """Run an operation that gives a ticket; `reply` gets its outcome.
 
         node: where the request came to; None for a request of the cluster's own, which goes to the right one.
         """
         try:
             slot = self._slot(self.partition_of(transactional_id))
         except OSError:
-            done(TransactionOutcome(ticket=0, error_code=int(ErrorCode.COORDINATOR_NOT_AVAILABLE)))
+            reply(TransactionOutcome(ticket=0, error_code=int(ErrorCode.COORDINATOR_NOT_AVAILABLE)))
             return
         if node is not None and slot.partition.leader != node:
-            done(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
+            reply(TransactionOutcome(ticket=0, error_code=int(ErrorCode.NOT_COORDINATOR)))
             return
         self._at_now(slot)
-        slot.waiting[operation(slot.shard)] = done
+        slot.waiting[operation(slot.shard)] = reply
         self._pump(slot)
 
     def join(
@@ -172,13 +172,15 @@ class TransactionCoordinators:
         add: let the partitions be in the transaction; else they must be. abortable: the client knows
         TRANSACTION_ABORTABLE.
         """
-        who = (transactional_id, producer_id, producer_epoch, places)
-        found: list[TransactionOutcome] = []
+        arguments = (transactional_id, producer_id, producer_epoch, places)
+        outcomes: list[TransactionOutcome] = []
         if add:
-            self.submit(transactional_id, lambda shard: shard.add_partitions(*who, version=2), found.append)
+            self.submit(
+                transactional_id, lambda shard: shard.add_partitions(*arguments, version=2), outcomes.append
+            )
         else:
-            self.submit(transactional_id, lambda shard: shard.verify_partitions(*who), found.append)
-        outcome = found[0]  # appends are confirmed at once
+            self.submit(transactional_id, lambda shard: shard.verify_partitions(*arguments), outcomes.append)
+        outcome = outcomes[0]  # appends are confirmed at once
         return {
             place: _for_producers(outcome.error_code or outcome.places.get(place, 0), abortable)
             for place in places
@@ -201,9 +203,9 @@ class TransactionCoordinators:
                 else:
                     shard.appended(effect.number)
             elif isinstance(effect, TransactionOutcome):
-                done = slot.waiting.pop(effect.ticket, None)
-                if done is not None:
-                    done(effect)
+                reply = slot.waiting.pop(effect.ticket, None)
+                if reply is not None:
+                    reply(effect)
             elif facts.config.marker_delay_ms:
                 self._write_later(slot, effect)
             else:
@@ -263,16 +265,16 @@ class TransactionCoordinators:
             partition.log.producers.check_marker(producer_id, producer_epoch, coordinator_epoch, version)
         except RefusedRecords as refusal:
             return refusal.code
-        found: list[int] = []
+        errors: list[int] = []
         self._groups.complete_transaction(
             place[1],
             producer_id,
             producer_epoch,
-            found.append,
+            errors.append,
             committed=committed,
             coordinator_epoch=coordinator_epoch,
         )
-        error = found[0] if found else int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        error = errors[0] if errors else int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return int(ErrorCode.NOT_LEADER_OR_FOLLOWER) if error in _LOADING else error
 
     # --- time ---

@@ -44,7 +44,7 @@ class FaultHandle:
         self._faults = faults
         self._random = random.Random(rule.seed)
         self._waiting: list[tuple[int, concurrent.futures.Future[int]]] = []
-        self._held: list[Callable[[], None]] = []
+        self._holds: list[Callable[[], None]] = []
 
     @property
     def is_spent(self) -> bool:
@@ -54,7 +54,7 @@ class FaultHandle:
     @property
     def held(self) -> int:
         """How many requests wait for `release`."""
-        return len(self._held)
+        return len(self._holds)
 
     def wait(self, hits: int = 1, *, timeout: float = _TIMEOUT) -> Settled[int]:
         """Until it has fired so often: blocks, or is awaited in a coroutine. Raises `TimeoutError`."""
@@ -64,8 +64,8 @@ class FaultHandle:
                 reached.set_result(self.hits)
             else:
                 self._waiting.append((hits, reached))
-        what = f"{hits} hit{'s' * (hits != 1)} of the fault {self.rule}"
-        return self._faults.waits.settle(reached, timeout, what, self._so_far)
+        condition = f"{hits} hit{'s' * (hits != 1)} of the fault {self.rule}"
+        return self._faults.waits.settle(reached, timeout, condition, self._so_far)
 
     def _so_far(self) -> str:
         return f"it had {self.hits}, of {self.matches} requests that matched"
@@ -73,8 +73,8 @@ class FaultHandle:
     def release(self) -> None:
         """Let the requests go on that wait now."""
         with self._faults.lock:
-            held, self._held = self._held, []
-        for resume in held:
+            waiting, self._holds = self._holds, []
+        for resume in waiting:
             self._faults.run_soon(resume)
 
     def remove(self) -> None:
@@ -104,18 +104,18 @@ class FaultHandle:
         for hits, reached in self._waiting:
             if self.hits >= hits and reached.set_running_or_notify_cancel():
                 reached.set_result(self.hits)
-        self._waiting = [one for one in self._waiting if self.hits < one[0]]
+        self._waiting = [waiter for waiter in self._waiting if self.hits < waiter[0]]
         return True
 
     def hold(self, resume: Callable[[], None]) -> None:
         """A request waits."""
         with self._faults.lock:
-            self._held.append(resume)
+            self._holds.append(resume)
 
     def let_go(self, resume: Callable[[], None]) -> None:
-        """A request waits no more, since its client is gone."""
+        """A request waits no more, since its client has left."""
         with self._faults.lock, suppress(ValueError):
-            self._held.remove(resume)
+            self._holds.remove(resume)
 
     def __repr__(self) -> str:
         return f"<fault {self.rule}: {self._so_far()}>"
@@ -172,17 +172,17 @@ class Faults:
             with suppress(RuntimeError):  # it has been closed meanwhile
                 loop.call_soon_threadsafe(action)
 
-    def taken(self, request: Incoming) -> list[FaultHandle]:
+    def matching(self, request: Incoming) -> list[FaultHandle]:
         """The rules that take a request."""
         with self.lock:
-            found = [handle for handle in self.active if handle.take(request)]
-            if any(handle.is_spent for handle in found):
+            handles = [handle for handle in self.active if handle.take(request)]
+            if any(handle.is_spent for handle in handles):
                 self.active = [handle for handle in self.active if not handle.is_spent]
-            return found
+            return handles
 
     def removed(self, handle: FaultHandle) -> None:
         """A rule is to take no more requests; one that has not fired need not."""
         with self.lock:
-            self.active = [one for one in self.active if one is not handle]
+            self.active = [element for element in self.active if element is not handle]
             if not handle.hits:
-                self.all = [one for one in self.all if one is not handle]
+                self.all = [element for element in self.all if element is not handle]

@@ -221,23 +221,23 @@ def parse_fault(text: str) -> FaultRule:
     words = list(_words(text))
     if not words:
         raise FaultyRule("expected an API and what becomes of its requests, got an empty text")
-    found: dict[str, Any] = {"apis": _apis(words[0])}
-    seen: set[str] = set()
+    parameters: dict[str, Any] = {"apis": _apis(words[0])}
+    names: set[str] = set()
     for word in words[1:]:
         name, equals, raw = word.text.partition("=")
-        if name in seen:
+        if name in names:
             raise FaultyRule(f"expected {name} once, got it again", word.position)
-        seen.add(name)
+        names.add(name)
         if name in _FLAGS and not equals:
-            found[name] = True
+            parameters[name] = True
             continue
         read = _VALUES.get(name)
         if read is None or not equals:
             raise FaultyRule(f"expected {_expected(name, bool(equals))}, got {word.text!r}", word.position)
         at = word.position + len(name) + 1
-        found[name] = read(name, _Word(at, _unquoted(raw)))
+        parameters[name] = read(name, _Word(at, _unquoted(raw)))
     try:
-        return FaultRule(**found)
+        return FaultRule(**parameters)
     except FaultyRule as error:
         raise FaultyRule(f"{error.reason} in {text!r}") from None
 
@@ -248,20 +248,20 @@ def _words(text: str) -> Iterator[_Word]:
         if text[at].isspace():
             at += 1
             continue
-        found = _WORD.match(text, at)
-        end = found.end() if found else at
-        if found is None or (end < len(text) and not text[end].isspace()):
+        match = _WORD.match(text, at)
+        end = match.end() if match else at
+        if match is None or (end < len(text) and not text[end].isspace()):
             raise FaultyRule(f"expected the quote {text[end]} to be closed", end)
-        yield _Word(at, found[0])
+        yield _Word(at, match[0])
         at = end
 
 
 def _unquoted(raw: str) -> str:
-    def inside(found: re.Match[str]) -> str:
-        double: str | None = found[1]
-        return found[2] if double is None else re.sub(r"\\(.)", r"\1", double)
+    def unescaped(match: re.Match[str]) -> str:
+        double: str | None = match[1]
+        return match[2] if double is None else re.sub(r"\\(.)", r"\1", double)
 
-    return _QUOTED.sub(inside, raw)
+    return _QUOTED.sub(unescaped, raw)
 
 
 def _expected(name: str, has_value: bool) -> str:
@@ -295,16 +295,16 @@ def _keys(api: AnyApi | Iterable[AnyApi]) -> frozenset[int]:
 def _apis(word: _Word) -> frozenset[int]:
     if word.text == "*":
         return frozenset()
-    found, at = set(), word.position
+    keys, at = set(), word.position
     for name in word.text.split(","):
         key = _APIS.get(name.lower().replace("_", "").removesuffix("request"))
         if key is None:
             close = get_close_matches(name.lower(), _APIS, 1)
             meant = f", as {api_name(_APIS[close[0]])}" if close else ""
             raise FaultyRule(f"expected the name of an API{meant}, got {name!r}", at)
-        found.add(key)
+        keys.add(key)
         at += len(name) + 1
-    return frozenset(found)
+    return frozenset(keys)
 
 
 def _code(error: ErrorCode | int | str | None) -> ErrorCode | None:
@@ -317,12 +317,12 @@ def _error(name: str, word: _Word) -> ErrorCode:
     text = word.text.upper()
     if re.fullmatch(r"-?\d{1,5}", text) and -(1 << 15) <= int(text) < 1 << 15:
         return ErrorCode(int(text))
-    found = ErrorCode.__members__.get(text)
-    if found is None:
+    code = ErrorCode.__members__.get(text)
+    if code is None:
         close = get_close_matches(text, ErrorCode.__members__, 1)
         meant = f", as {close[0]}" if close else ""
         raise FaultyRule(f"expected Kafka's name of an error{meant}, got {word.text!r}", word.position)
-    return found
+    return code
 
 
 # --- values ---
@@ -353,10 +353,10 @@ def _probability(name: str, word: _Word) -> float:
 
 
 def _time(name: str, word: _Word) -> float:
-    found = _TIME.fullmatch(word.text)
-    if found is None:
+    match = _TIME.fullmatch(word.text)
+    if match is None:
         raise FaultyRule(f"expected a time such as 200ms or 1.5s, got {word.text!r}", word.position)
-    return float(found[1]) / (1000 if found[2] == "ms" else 1)
+    return float(match[1]) / (1000 if match[2] == "ms" else 1)
 
 
 def _level(name: str, word: _Word) -> str:
