@@ -172,6 +172,7 @@ def test_some_resource(acls: list[Acl], expected: bool) -> None:
     assert Authorizer([ANN]).allows_some(ANN, HOST, WRITE.value, TOPIC)
 
 
+@pytest.mark.growth
 def test_decisions_do_not_cost_more_with_more_acls() -> None:
     """As many decisions as ACLs: were one linear in the ACLs, all would be quadratic. The steps along the
     prefixes are a logarithm, as these names are numbers; the length of a name bounds them."""

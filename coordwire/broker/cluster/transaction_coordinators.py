@@ -22,7 +22,7 @@ from coordwire.coordinator.transactions import (
     TransactionOutcome,
     TransactionShard,
 )
-from coordwire.coordinator.transactions.transaction_records import transaction_records
+from coordwire.coordinator.transactions.records import transaction_records
 from coordwire.enums import ErrorCode
 from coordwire.errors import CoordwireError
 from coordwire.records import Record, encode_batch

@@ -185,7 +185,7 @@ def pytest_runtest_makereport(
 
 def _story(item: pytest.Item, running: Kafka) -> str:
     """What happened to groups, what became of faults, and where the capture is."""
-    from coordwire.cli.timeline.timeline_story import story_lines
+    from coordwire.cli.timeline.story import story_lines
 
     try:
         lines = list(story_lines(running.timeline()))
