@@ -23,7 +23,7 @@ def fit(value: Struct, version: int) -> None:
                 fresh = cls()
             setattr(value, field.name, getattr(fresh, field.name))
         elif field.struct is not None:
-            inside = getattr(value, field.name)
-            for one in (inside or ()) if field.array else (inside,):
-                if one is not None:
-                    fit(one, version)
+            inner = getattr(value, field.name)
+            for element in (inner or ()) if field.array else (inner,):
+                if element is not None:
+                    fit(element, version)

@@ -257,7 +257,7 @@ async def _serve(
         advertised=advertised,
     )
     for rule in faults:
-        broker.faults.add_rule(rule)
+        broker.faults.add(rule)
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

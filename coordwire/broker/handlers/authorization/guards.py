@@ -107,7 +107,7 @@ def require(*needs: Need, refused: Callable[[ApiCall, ErrorCode], Message] = err
 
 
 def both_guards(outer: Guard, inner: Guard) -> Guard:
-    return lambda call, handler: outer(call, lambda inside: inner(inside, handler))
+    return lambda call, handler: outer(call, lambda inner_call: inner(inner_call, handler))
 
 
 def split_elements(
@@ -125,12 +125,12 @@ def split_elements(
     if all(decisions):
         return handler(call)
     allowed = [element for element, fine in zip(elements, decisions, strict=True) if fine]
-    others = [refused(element) for element, fine in zip(elements, decisions, strict=True) if not fine]
+    refusals = [refused(element) for element, fine in zip(elements, decisions, strict=True) if not fine]
 
     def add(response: Any) -> None:
         if getattr(response, "error_code", 0):  # the request is refused as a whole
             return
-        setattr(response, answers, [*(getattr(response, answers) or ()), *others])
+        setattr(response, answers, [*(getattr(response, answers) or ()), *refusals])
 
     if not allowed:
         response = type(call.request).response_class()
