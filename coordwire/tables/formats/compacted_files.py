@@ -37,8 +37,8 @@ def without_replaced(
 ) -> tuple[dict[str, int], set[str]]:
     """The files to add, with their sizes, and those to remove.
 
-    files: those of the table; run: the current one. Raises `CoordwireError` where rows can't be told
-    apart.
+    files: those of the table; run: the current one. Raises `CoordwireError` where rows can't be
+    separated.
     """
     named = {name for note in manifest.units.values() for name in note["proofs"]}
     named.update(manifest.files, manifest.log.retired)
