@@ -111,7 +111,7 @@ def gone_units(
         paths = note["paths"]
         if name in planned or any(path in files for path in paths):
             continue
-        if all(any(place.holds(path) for place in places) for path in paths):
+        if all(any(place.contains(path) for place in places) for path in paths):
             candidates[name] = paths
     missing = {path for paths in candidates.values() for path in paths}
     _check_listing(missing, files.values())
@@ -131,7 +131,7 @@ class _Place:
         wild = glob.has_magic(full) and (self.remote or not os.path.lexists(local))
         self._pattern = re.compile(_translated(full) if wild else re.escape(full), re.DOTALL)
 
-    def holds(self, path: str) -> bool:
+    def contains(self, path: str) -> bool:
         """Whether the input names a file or a folder above it."""
         match = self._pattern.match(path)
         return match is not None and path[match.end() : match.end() + 1] in ("", "/")
@@ -180,11 +180,11 @@ def _check_places(
 ) -> None:
     """Raises `CoordwireError` where the folder of a deleted file may be out of reach."""
     entries = cache(_entries)
-    empty = [place for place in places if place.remote and not any(map(place.holds, files))]
+    empty = [place for place in places if place.remote and not any(map(place.contains, files))]
     for path in sorted(deleted):
         if is_uri(path):
             for place in empty:
-                if place.holds(path):
+                if place.contains(path):
                     raise CoordwireError(f"nothing is below {text(place.path)} any more: {ADVICE}")
             continue
         folder = os.path.dirname(local_path(path))
