@@ -55,8 +55,8 @@ def test_with_stories_it_has_two_shares_at_most(tmp_path: Path) -> None:
     assert [splits.shares_of(size, 10, stories=True) for size in (0, 4, 5, 100, 10**6)] == [1, 1, 2, 2, 2]
     (tmp_path / "x.pcap").write_bytes(GROUP.read_bytes())
     files = {file.path: file for file in find_files([str(tmp_path)])}
-    for tables, wanted in ((("frames",), splits.MOST_SHARES), (("frames", "lag"), 2), (("groups",), 2)):
-        assert len(pipeline.plan(files, Options(split_size=10), tables)) == wanted
+    for tables, expected in ((("frames",), splits.MOST_SHARES), (("frames", "lag"), 2), (("groups",), 2)):
+        assert len(pipeline.plan(files, Options(split_size=10), tables)) == expected
 
 
 def test_all_captures_as_a_data_source(shares: list[int]) -> None:
@@ -97,9 +97,9 @@ def test_a_rerun_with_another_split_leaves_every_row_once(tmp_path: Path, shares
     expected = tables(source, tmp_path / "out")
     worked: list[int] = []
 
-    def work(unit: Unit, *rest: Any) -> object:
+    def work(unit: Unit, *arguments: Any) -> object:
         worked.append(unit.part.share)
-        return run_unit(unit, *rest)
+        return run_unit(unit, *arguments)
 
     for count in (3, 2, 1, 2):
         shares[0] = count

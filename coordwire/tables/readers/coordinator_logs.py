@@ -1,9 +1,9 @@
 """A segment of a coordinator's log: its records by name, and what couldn't be read.
 
 Strategy: `coordwire.timeline.from_log` reads and names; here its values become rows. Segments of these logs
-are small and are read whole. Rules: a record that isn't known or was refused is a row with its bytes and the
-reason; a transaction's end is a row with `marker`; key and value are there as `coordwire offsets` shows
-them, secrets included in its rules.
+are small and are read whole. Rules: an unknown or refused record is a row with its bytes and the
+reason; a transaction's end is a row with `marker`; key and value have the form of `coordwire offsets`, which
+withholds secrets.
 """
 
 from __future__ import annotations

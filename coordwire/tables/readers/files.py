@@ -76,12 +76,12 @@ class File:
 
     @property
     def index(self) -> str | None:
-        """Where its offset index would be; None if it has no segment's name."""
+        """The path that its offset index has; None for a file without a segment's name."""
         stem, suffix, state = self.path.rpartition(".log")
         return f"{stem}.index{state}" if suffix else None
 
     def kind(self) -> Kind:
-        """What it is: by its name, else by its first bytes (of a file that the user named)."""
+        """The kind of the file: by its name, else by its first bytes (of a file that the user named)."""
         parsed = file_name(self.name)
         if parsed is not None:
             return "segment" if parsed.kind in ("log", "checkpoint") else "index"

@@ -1,7 +1,7 @@
 """One run at a time in one output folder.
 
-Strategy: a run writes down who it is in `_manifest/runs/RUN.lock`, then looks for others: of two that begin
-together at least one sees the other, whatever the store, and gives up. On local disks it also holds
+Strategy: a run describes itself in `_manifest/runs/RUN.lock`, then looks for others: of two that begin
+together at least one sees the other, in any store, and gives up. On local disks it also holds
 `_manifest/lock` by flock, which the kernel takes away from a process that dies. Another run's file is
 removed if its process is proven dead: the same kernel, and the flock is free, or no process has that number
 and start; or its machine was started again. Any other one is refused with a sentence. Rules: attempts
@@ -42,7 +42,7 @@ class InUse(CoordwireError):
 
 
 class Lock:
-    """A run's hold on its output folder. run: its name. notices: what became of runs before it."""
+    """A run's lock on its output folder. run: its name. notices: sentences on runs before it."""
 
     def __init__(self, output: Output) -> None:
         self.output = output
@@ -99,7 +99,7 @@ class Lock:
         self.output.write(self._name, json.dumps(self._stated).encode())
 
     def fence(self) -> None:
-        """From now on no attempt of this run publishes anything; returns when none is about to."""
+        """Let no attempt of this run publish any more; returns when none is publishing."""
         with _all_published(self.output):
             self._stated["phase"] = ENDING
             try:
@@ -108,7 +108,7 @@ class Lock:
                 self.output.delete(self._name)
 
     def release(self) -> None:
-        """Let others in."""
+        """Let other runs use the folder."""
         try:
             with suppress(OSError):  # a lock that stays is known to be dead
                 if self._stated:
@@ -123,7 +123,7 @@ class Lock:
 
 @contextmanager
 def published(output: Output, run: str | None) -> Iterator[bool]:
-    """While an attempt publishes. Gives whether its run is still working; no run: always."""
+    """A context for publishing: gives whether the attempt's run is still working; true without a run."""
     with _locked(output, fcntl.LOCK_SH):
         if run is None:
             yield True
@@ -134,7 +134,7 @@ def published(output: Output, run: str | None) -> Iterator[bool]:
 
 @contextmanager
 def _all_published(output: Output) -> Iterator[None]:
-    """When no attempt is publishing, and while none begins to."""
+    """A context in which no attempt publishes."""
     with _locked(output, fcntl.LOCK_EX):
         yield
 
@@ -183,7 +183,7 @@ def this_process() -> dict[str, Any]:
 
 
 def why_dead(stated: dict[str, Any], process: dict[str, Any], locked: bool) -> str | None:
-    """How it is known that a process is dead; None if it may live. locked: its flock was free for us."""
+    """The proof that a process is dead; None if it may live. locked: whether its flock was free."""
     if stated.get("boot") and stated["boot"] == process["boot"]:
         if stated.get("namespace") == process["namespace"] and isinstance(stated.get("pid"), int):
             started = process_start(stated["pid"])
