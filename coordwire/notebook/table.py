@@ -11,7 +11,7 @@ __all__ = ["DisplayTable", "table_of"]
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from coordwire._display import duration
+from coordwire._quantities import duration
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.model import format_time
 from coordwire.capture.printable import shown

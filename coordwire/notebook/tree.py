@@ -18,7 +18,7 @@ from functools import cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from coordwire._display import counted, duration
+from coordwire._quantities import counted, duration
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.model import format_time
 from coordwire.capture.printable import shown

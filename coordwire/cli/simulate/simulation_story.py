@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
-from coordwire._display import duration
+from coordwire._quantities import duration
 from coordwire.capture.printable import shown
 from coordwire.cli.terminal import Pieces
 from coordwire.cli.timeline.wording import count, ranges
