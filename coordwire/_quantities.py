@@ -28,12 +28,13 @@ def duration(seconds: float) -> str:
         return f"{seconds * 1e3:.2g} ms" if seconds < 0.00995 else f"{seconds * 1e3:.0f} ms"
     if seconds < 59.95:
         return f"{seconds:.1f} s"
-    whole = round(seconds)
+    rounded = round(seconds)
     for large, unit, small, smaller in _LARGE:
-        if whole >= large:
-            rest = whole % large // small
-            return f"{whole // large:,} {unit} {rest} {smaller}" if rest else f"{whole // large:,} {unit}"
-    return f"{whole} s"
+        if rounded >= large:
+            remainder = rounded % large // small
+            text = f"{rounded // large:,} {unit}"
+            return f"{text} {remainder} {smaller}" if remainder else text
+    return f"{rounded} s"
 
 
 def duration_range(low: float, high: float) -> str:
@@ -60,16 +61,16 @@ def size(count: int) -> str:
     return f"{value:,.3g} {unit}" if value < 999.5 else f"{value:,.0f} {unit}"
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, noun: str) -> str:
     """So many of something: "1 member", "1,200 members"."""
-    return errors.counted(number, what, ",")
+    return errors.counted(number, noun, ",")
 
 
 def clock(seconds: float, decimals: int = 3) -> str:
     """A time of day in UTC, of seconds since 1970, cut to so many decimals: "08:16:52.062"."""
-    whole = math.floor(seconds)
-    fraction = f".{math.floor((seconds - whole) * 1_000_000):06}"[: decimals + 1] if decimals else ""
-    minutes, second = divmod(whole % 86_400, 60)
+    whole_seconds = math.floor(seconds)
+    fraction = f".{math.floor((seconds - whole_seconds) * 1_000_000):06}"[: decimals + 1] if decimals else ""
+    minutes, second = divmod(whole_seconds % 86_400, 60)
     return f"{minutes // 60:02}:{minutes % 60:02}:{second:02}{fraction}"
 
 

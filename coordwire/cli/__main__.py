@@ -54,7 +54,7 @@ EXAMPLES = {
 INTERRUPTED = 130
 _BACK = re.compile(r"-[0-9]")
 OF_OTHER_SYSTEMS = ("fcntl",)
-"""Modules of Python that Windows lacks; without them no tables are written, since their folders are locked."""
+"""Modules of Python that Windows lacks: without them no tables are written, whose folders are locked."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
