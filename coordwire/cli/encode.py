@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
         number = 0
         while True:
             try:
-                line, whole = _next_line(stream)
+                line, is_complete = _next_line(stream)
             except OSError as error:
                 raise failure(options.file, error) from None
             if not line:
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
             if line.isspace():
                 continue
             try:
-                if not whole:
+                if not is_complete:
                     raise OutOfRange(f"a line of more than {LONGEST_LINE:,} bytes")
                 frame = encode_line(line)
             except _NotAFrame:
@@ -139,8 +139,8 @@ def _parsed(line: bytes) -> object:
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     form = dict(pairs)
     if len(form) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        keys: set[str] = set()
+        twice = next(key for key, _ in pairs if key in keys or keys.add(key))  # type: ignore[func-returns-value]
         raise WrongType(f'the key "{twice[:LONGEST_KEY]}" occurs twice')
     return form
 
@@ -242,7 +242,7 @@ def _tags(tags: object) -> dict[int, bytes] | None:
         return None
     if not isinstance(tags, dict):
         raise WrongType("expected an object", "headerTags")
-    found = {}
+    tags_by_number = {}
     for number, data in tags.items():
         path = f"headerTags.{number}"
         if not (number.isascii() and number.isdecimal() and len(number) < 11):
@@ -250,7 +250,7 @@ def _tags(tags: object) -> dict[int, bytes] | None:
         if not isinstance(data, str):
             raise WrongType("expected base64", path)
         try:
-            found[int(number)] = a2b_base64(data, strict_mode=True)
+            tags_by_number[int(number)] = a2b_base64(data, strict_mode=True)
         except ValueError as error:
             raise OutOfRange(f"not base64: {error}", path) from None
-    return found
+    return tags_by_number

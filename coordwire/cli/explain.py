@@ -73,14 +73,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _entries(options: argparse.Namespace) -> Iterator[Entry]:
-    how = {"strict": options.strict} | dialect_options.chosen(options)
+    reading = {"strict": options.strict} | dialect_options.capture_options(options)
     try:
         if options.hex == ["-"]:
             with opened("-") as stdin:
-                yield from Capture(stdin, "", **how).entries()
+                yield from Capture(stdin, "", **reading).entries()
         else:
             stream = io.BytesIO(_text(options.hex).encode("utf-8", "replace"))
-            yield from Capture(stream, "", input="hex", **how).entries()
+            yield from Capture(stream, "", input="hex", **reading).entries()
     except DecodeError as error:
         raise Failure(f"explain: {error.reason}") from None
     except OSError as error:

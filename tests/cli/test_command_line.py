@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.cli.__main__ import COMMANDS, EXAMPLES, whole_parser
+from coordwire.cli.__main__ import COMMANDS, EXAMPLES, command_module, whole_parser
 from coordwire.cli.segment import VERBS
 from coordwire.cli.terminal import TrimmedOutput
 from tests.broker_sample import broker_sample
@@ -209,3 +209,11 @@ def test_a_folder_without_captures_is_refused(run: Run, tmp_path: Path) -> None:
     both = run("decode", "--format", "line", tmp_path, GROUP)
     assert both.status == 2
     assert both.out == run("decode", "--format", "line", GROUP).out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_its_module(name: str) -> None:
+    assert vars(command_module(name))["__name__"] == f"coordwire.cli.{name}"
+    assert name in EXAMPLES
+    with pytest.raises(KeyError):
+        command_module("decoder")

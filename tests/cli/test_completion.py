@@ -60,8 +60,9 @@ def quoted(words: list[str]) -> str:
 
 
 def test_bash(folder: Path) -> None:
+    cases = [*CASES, (["coordwire", "timeline", "--format", "=", "st"], {"story"})]
     script = ["source ./script.bash"]
-    for words, _ in CASES:
+    for words, _ in cases:
         script.append(f"COMP_WORDS=({quoted(words)}); COMP_CWORD={len(words) - 1}; COMPREPLY=(); _coordwire")
         script.append("printf '%s\\n' \"${COMPREPLY[@]}\"; echo ---")
     script.append("complete -p coordwire")
@@ -73,7 +74,7 @@ def test_bash(folder: Path) -> None:
     assert done.stderr == ""
     *found, last = done.stdout.split("---\n")
     assert last == "complete -F _coordwire coordwire\n"
-    for (words, expected), told in zip(CASES, found, strict=True):
+    for (words, expected), told in zip(cases, found, strict=True):
         assert {line for line in told.splitlines() if line} == expected, words
 
 

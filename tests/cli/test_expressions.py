@@ -324,7 +324,7 @@ def test_every_field_has_a_word_in_the_help(run: Run) -> None:
     help = run("decode", "--help").text
     for name, field in FIELDS.items():
         assert re.search(rf"\b{name}\b", help)
-        assert field.about
+        assert field.summary
 
 
 # --- patterns ---

@@ -13,7 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordwire import ApiKey, decode_request, decode_response, encode_request, encode_response, find_message
+from coordwire import (
+    ApiKey,
+    _display,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+    find_message,
+)
 from coordwire.capture import Capture
 from coordwire.capture.entries import FrameEntry
 from coordwire.codec import Struct
@@ -320,3 +328,11 @@ def test_the_core_does_not_import_it() -> None:
         "assert 'coordwire.notebook' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_another_renderer_and_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_display, "_find_renderer", None)
+    assert HeartbeatResponse()._repr_mimebundle_() == {}
+    assert HeartbeatResponse()._repr_html_() is None
+    _display.register(lambda: lambda value: {"text/html": type(value).__name__})
+    assert HeartbeatResponse()._repr_html_() == "HeartbeatResponse"

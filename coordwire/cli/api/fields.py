@@ -117,7 +117,7 @@ def entity_note(name: str, entity: str | None) -> str | None:
     return entity.replace("_", " ")
 
 
-def about(cls: type[Struct]) -> str:
+def class_doc(cls: type[Struct]) -> str:
     """A class's own docs in one line, without the note which record of a log it is."""
     parts = own_doc(cls).split("\n\n")
     return " ".join(" ".join(part for part in parts if not _RECORD_NOTE.match(part)).split())

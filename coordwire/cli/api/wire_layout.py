@@ -41,14 +41,14 @@ _COMPACT = "UVARINT of the {what} + 1, then {then}; {null}"
 _CLASSIC = "{count} of the {what}, then {then}; {null}"
 
 
-def _sized(kind: str, count: str, what: str, then: str) -> Iterator[tuple[str, str]]:
+def _sized(kind: str, count: str, unit: str, content: str) -> Iterator[tuple[str, str]]:
     for null in (False, True):
         name = f"NULLABLE_{kind}" if null else kind
         yield (
             name,
-            _CLASSIC.format(count=count, what=what, then=then, null="-1: null" if null else "not null"),
+            _CLASSIC.format(count=count, what=unit, then=content, null="-1: null" if null else "not null"),
         )
-        layout = _COMPACT.format(what=what, then=then, null="0: null" if null else "not null")
+        layout = _COMPACT.format(what=unit, then=content, null="0: null" if null else "not null")
         yield f"COMPACT_{name}", layout
 
 
@@ -131,16 +131,16 @@ def _sized_word(kind: str, compact: bool, null: bool) -> str:
 
 def runs(cls: type[Message]) -> list[range]:
     """A message's versions, those with the same layout together."""
-    found: list[range] = []
+    ranges: list[range] = []
     before: list[LayoutLine] | None = None
     for version in cls.versions:
         now = lines(cls, version)
-        if found and now == before:
-            found[-1] = range(found[-1].start, version + 1)
+        if ranges and now == before:
+            ranges[-1] = range(ranges[-1].start, version + 1)
         else:
-            found.append(range(version, version + 1))
+            ranges.append(range(version, version + 1))
         before = now
-    return found
+    return ranges
 
 
 # --- one version as JSON and as text ---

@@ -61,7 +61,7 @@ class LineFormat:
         self._write([pieces])
 
     def finish(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: every entry is written at once."""
 
     def _time(self, entry: Entry, digits: int) -> str:
         if entry.time_ns is None:
@@ -81,8 +81,8 @@ class LineFormat:
         source, _, target = entry.flow.partition(" > ")
         flow = f"  {shown(source)} → {shown(target)}" if target else ""
         size = counted(entry.length, "byte", ",")
-        what = f"  ✗ {size} not read, from byte {entry.position:,} on: {entry.reason}"
-        return [(flow, "flow"), (what, "error")]
+        description = f"  ✗ {size} not read, from byte {entry.position:,} on: {entry.reason}"
+        return [(flow, "flow"), (description, "error")]
 
     def _frame(self, entry: FrameEntry, digits: int) -> Pieces:
         fields = EntryFields(entry, digits, show_secrets=self._show_secrets, names=self._names)
@@ -99,14 +99,14 @@ class LineFormat:
         else:
             pieces.append(("→ " if from_client else "← ", entry.direction))
         pieces.append((self._padded("api", _api(entry)), "api"))
-        pieces += [("  ", "plain"), (self._padded("about", self._about(fields)), "text")]
+        pieces += [("  ", "plain"), (self._padded("about", self._subject(fields)), "text")]
         latency = entry.latency_ns
         text = "" if latency is None else f"{latency / 1e6:,.3f} ms"
         style = "slow" if latency is not None and latency > SLOW_NS else "plain"
         pieces += [("  ", "plain"), (self._padded("latency", text, right=True), style)]
         return [*pieces, *_troubles(entry, fields)]
 
-    def _about(self, fields: EntryFields) -> str:
+    def _subject(self, fields: EntryFields) -> str:
         """The group that a frame is about, else the transactional id, else its topics."""
         for name in ("group", "transactionalId"):
             for value in FIELDS[name].values(fields):
@@ -132,13 +132,13 @@ def _api(entry: FrameEntry) -> str:
 
 def _troubles(entry: FrameEntry, fields: EntryFields) -> Pieces:
     pieces: Pieces = []
-    for one in fields.errors:
-        times = f" ×{one.times}" if one.times > 1 else ""
-        style = "odd" if is_routine(entry, one.code) else "error"
-        pieces += [("  " if not pieces else ", ", "plain"), (one.name + times, style)]
+    for error in fields.errors:
+        times = f" ×{error.times}" if error.times > 1 else ""
+        style = "odd" if is_routine(entry, error.code) else "error"
+        pieces += [("  " if not pieces else ", ", "plain"), (error.name + times, style)]
     if entry.error is not None:
-        where = f", {entry.error.path}" if entry.error.path else ""
-        pieces.append((f"  ✗ refused at byte {entry.error.position}{where}: {entry.error.reason}", "error"))
+        place = f", {entry.error.path}" if entry.error.path else ""
+        pieces.append((f"  ✗ refused at byte {entry.error.position}{place}: {entry.error.reason}", "error"))
     if entry.deviations:
         many = "" if len(entry.deviations) == 1 else f" (and {len(entry.deviations) - 1} more)"
         pieces.append((f"  ! {entry.deviations[0].reason}{many}", "odd"))

@@ -60,20 +60,20 @@ class OffsetsTableFormat:
             self._file, self._day = item.file, ""
         match item:
             case CoordinatorRecord():
-                about = self._about(item, pending)
+                lines = self._record_lines(item, pending)
                 kind = _words(item.kind) if item.kind else "" if item.type is None else f"type {item.type}"
-                self._add(item.timestamp_ms, str(item.log_offset), item.group or "", kind, about)
+                self._add(item.timestamp_ms, str(item.log_offset), item.group or "", kind, lines)
             case Marker():
-                about = [_marker(item)]
-                self._add(item.timestamp_ms, str(item.log_offset), "", item.kind, about)
+                lines = [_marker(item)]
+                self._add(item.timestamp_ms, str(item.log_offset), "", item.kind, lines)
             case UnreadableRange():
-                where = f"{counted(item.length, 'byte', ',')} at byte {item.position:,}"
-                what = f"✗ {where} unread: {shown(item.reason)}"
-                self._add(-1, "", "", "", [[(what, "error")]])
+                place = f"{counted(item.length, 'byte', ',')} at byte {item.position:,}"
+                description = f"✗ {place} unread: {shown(item.reason)}"
+                self._add(-1, "", "", "", [[(description, "error")]])
 
-    def _add(self, timestamp_ms: int, offset: str, group: str, kind: str, about: list[Pieces]) -> None:
+    def _add(self, timestamp_ms: int, offset: str, group: str, kind: str, lines: list[Pieces]) -> None:
         time = "" if timestamp_ms < 0 else format_time(timestamp_ms * MS, 3).replace("T", " ")[:-1]
-        self._rows.append((time, offset, shown(group), kind, about))
+        self._rows.append((time, offset, shown(group), kind, lines))
         if len(self._rows) >= CHUNK:
             self.finish()
 
@@ -96,8 +96,8 @@ class OffsetsTableFormat:
         table.add_column("group", style="bold", overflow="fold", max_width=MOST_GROUP)
         table.add_column("record", style="cyan", overflow="fold", max_width=22)
         table.add_column("says", overflow="fold")
-        for *cells, about in self._rows:
-            table.add_row(*cells, _text(about))
+        for *cells, lines in self._rows:
+            table.add_row(*cells, _text(lines))
         self._console.print(table)
 
     def _blocks(self) -> None:
@@ -109,7 +109,7 @@ class OffsetsTableFormat:
             self._console.print(Text(shown(self._file), "cyan", overflow="fold"))
         digits = max(len(row[1]) for row in self._rows)
         letters = min(max(len(row[2]) for row in self._rows), MOST_GROUP)
-        for time, offset, group, kind, about in self._rows:
+        for time, offset, group, kind, lines in self._rows:
             day, _, clock = time.partition(" ")
             if day != self._day and day:
                 self._day = day
@@ -118,19 +118,19 @@ class OffsetsTableFormat:
             if letters:
                 head.append((f"  {group:<{letters}}", "api"))
             head.append((f"  {kind}", "name"))
-            line, said = _text([head]), _text(about)
-            said.overflow = "fold"
-            if len(about) == 1 and line.cell_len + 2 + said.cell_len <= self._console.width:
-                self._console.print(Text.assemble(line, "  ", said))
+            line, content = _text([head]), _text(lines)
+            content.overflow = "fold"
+            if len(lines) == 1 and line.cell_len + 2 + content.cell_len <= self._console.width:
+                self._console.print(Text.assemble(line, "  ", content))
                 continue
             if time or kind:
                 self._console.print(line, overflow="fold")
-            if said:
-                self._console.print(Padding(said, (0, 0, 0, BELOW), expand=False))
+            if content:
+                self._console.print(Padding(content, (0, 0, 0, BELOW), expand=False))
 
     # --- what a record says ---
 
-    def _about(self, record: CoordinatorRecord, pending: bool) -> list[Pieces]:
+    def _record_lines(self, record: CoordinatorRecord, pending: bool) -> list[Pieces]:
         lines = self._key(record)
         value = record.value
         if record.refusal is not None:
@@ -229,8 +229,8 @@ def _members(value: Any) -> list[Pieces]:
     return lines
 
 
-def _assignment(inside: Embedded | None, member: Any) -> Pieces:
-    message = None if inside is None else inside.message
+def _assignment(opened: Embedded | None, member: Any) -> Pieces:
+    message = None if opened is None else opened.message
     if not isinstance(message, ConsumerProtocolAssignment):
         return message_lines.octets(member.assignment, SAMPLE)
     topics = [f"{part.topic}{part.partitions}" for part in message.assigned_partitions]

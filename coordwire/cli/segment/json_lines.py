@@ -76,14 +76,14 @@ class Lines:
                     form["log"] = meaning
             yield f'{self._start},{encode(form)[1:-1]},"batch":{shared},"error":null}}\n'
 
-    def bad(self, bad: UnreadableRange, error: DecodeError | None = None) -> str:
+    def unreadable(self, unreadable: UnreadableRange, error: DecodeError | None = None) -> str:
         """Bytes that hold no batch, or a batch of which something couldn't be read."""
-        said = (
-            {"reason": bad.reason, "position": bad.position, "path": ""}
+        error_fields = (
+            {"reason": unreadable.reason, "position": unreadable.position, "path": ""}
             if error is None
             else error_form(error)
         )
-        form = {"position": bad.position, "length": bad.length, "error": said}
+        form = {"position": unreadable.position, "length": unreadable.length, "error": error_fields}
         return f"{self._start},{encode(form)[1:]}\n"
 
     def entry(self, form: Form) -> str:

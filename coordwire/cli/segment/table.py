@@ -86,9 +86,9 @@ class SegmentTableFormat:
             for line in () if meaning is None else _meaning(meaning):
                 self._below(line)
 
-    def bad(self, bad: UnreadableRange, error: DecodeError | None) -> None:
-        where = f"{counted(bad.length, 'byte')} at {bad.position} can't be read: "
-        self._print([(where, "bold red"), (shown(bad.reason if error is None else str(error)), "red")])
+    def unreadable(self, unreadable: UnreadableRange, error: DecodeError | None) -> None:
+        place = f"{counted(unreadable.length, 'byte')} at {unreadable.position} can't be read: "
+        self._print([(place, "bold red"), (shown(unreadable.reason if error is None else str(error)), "red")])
 
     def entry(self, form: dict[str, Any]) -> None:
         if list(form) != self._columns:
@@ -115,7 +115,9 @@ def _facts(batch: RecordBatch) -> Pieces:
         facts.append(batch.codec if batch.attributes & 7 < 5 else f"codec {batch.attributes & 7}")
     if batch.producer_id >= 0:
         facts.append(f"producer {batch.producer_id}:{batch.producer_epoch}")
-    facts += [word for word, there in (("txn", batch.transactional), ("control", batch.is_control)) if there]
+    facts += [
+        word for word, applies in (("txn", batch.transactional), ("control", batch.is_control)) if applies
+    ]
     return [("".join(f", {fact}" for fact in facts), "magenta")]
 
 
@@ -129,12 +131,12 @@ def _control(record: Record) -> str:
 def _meaning(log: Form) -> Iterator[Pieces]:
     """What a record of a broker's own log holds: a line for the key, the value, and what else there is."""
     for part, version in (("key", ""), ("value", f" v{log['version']}")):
-        inside = log[part]
-        if isinstance(inside, dict):
-            form = json.dumps(inside["value"], ensure_ascii=False)
-            yield [(f"{inside['type']}{version} ", "cyan"), (shown(form), "")]
-    for path, inside in log.get("embedded", {}).items():
-        yield [(f"{shown(path)} ", "cyan"), (shown(json.dumps(inside, ensure_ascii=False)), "")]
+        content = log[part]
+        if isinstance(content, dict):
+            form = json.dumps(content["value"], ensure_ascii=False)
+            yield [(f"{content['type']}{version} ", "cyan"), (shown(form), "")]
+    for path, content in log.get("embedded", {}).items():
+        yield [(f"{shown(path)} ", "cyan"), (shown(json.dumps(content, ensure_ascii=False)), "")]
     if "unknown" in log:
         yield [(shown(log["unknown"]), "yellow")]
 

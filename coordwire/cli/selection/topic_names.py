@@ -1,7 +1,7 @@
-"""The topics that frames are about, by name: newer versions of Fetch and their like carry ids only.
+"""The names of topics by their ids: newer versions of Fetch and of similar requests carry ids only.
 
-Strategy: the answers that hold both, such as Metadata's, are learned as they go by. Rules: what wasn't seen
-has no name, and its id is shown as Kafka writes it; so many topics are remembered, the oldest is forgotten.
+Strategy: responses with both, such as Metadata's, are remembered as they are read. Rules: a topic whose name
+is unknown is shown by its id as Kafka writes it; beyond a number of topics the oldest is dropped.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _LEARNED = {ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_TOPIC_PARTITI
 
 
 class TopicNames:
-    """The names of topics by their ids, as far as the entries so far have said them."""
+    """The names of topics by their ids, from the entries read so far."""
 
     def __init__(self) -> None:
         self._names: OrderedDict[UUID, str] = OrderedDict()
 
     def learn(self, entry: Entry) -> None:
-        """Take in an entry."""
+        """Read an entry, which may have names and ids."""
         if (
             not isinstance(entry, FrameEntry)
             or entry.api_key not in _LEARNED
@@ -46,11 +46,11 @@ class TopicNames:
 
     def topics(self, messages: Iterable[Struct]) -> Iterator[str]:
         """The topics that messages are about, by name, or by id where that isn't known; each once."""
-        found: dict[str, None] = {}
+        topics: dict[str, None] = {}
         for message in messages:
             for topic in _topics(message, self._names):
-                if topic and topic not in found:
-                    found[topic] = None
+                if topic and topic not in topics:
+                    topics[topic] = None
                     yield topic
 
 
@@ -65,10 +65,10 @@ def _ids(value: Struct) -> Iterator[UUID]:
     """The topic ids in a message, in its order."""
     cls: Any = type(value)
     for field in _ways(cls):
-        inside: Any = getattr(value, field.name)
-        if inside is None:
+        value_inside: Any = getattr(value, field.name)
+        if value_inside is None:
             continue
-        for element in inside if field.array else (inside,):
+        for element in value_inside if field.array else (value_inside,):
             if field.struct is None:
                 yield element
             else:

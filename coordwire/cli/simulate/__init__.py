@@ -63,12 +63,12 @@ def run(options: argparse.Namespace) -> int:
     plan = _plan(options, duration)
     write = line_writer()
     with terminable(), _capture(options.pcap) as file:
-        done = simulate(
+        simulated = simulate(
             options.design, members=options.members, partitions=options.partitions, seed=options.seed,
             plan=plan, duration_ms=duration, pcap=file,
         )  # fmt: skip
-    write(lines(done, options.members, options.partitions, options.seed))
-    if options.pcap is not None and done.run.zookeeper:
+    write(lines(simulated, options.members, options.partitions, options.seed))
+    if options.pcap is not None and simulated.run.zookeeper:
         print("coordwire: the capture leaves out ZooKeeper's messages", file=sys.stderr)
     return 0
 

@@ -71,7 +71,7 @@ class TimelineInputs:
                 self._tell(2, str(failure(name, error)))
 
     @property
-    def where(self) -> str:
+    def place(self) -> str:
         """The inputs, in words."""
         names = [self._options.interface] if self._options.interface is not None else self._options.files
         return shown(names[0]) if len(names) == 1 else f"{len(names)} inputs"
@@ -119,18 +119,18 @@ class TimelineInputs:
         files = find_files([name])
         logs = [file for file in files if file.log is not None or content_kind(file.path) == "segment"]
         known = {file.path for file in logs}
-        found = []
+        captures = []
         count = 0
         for path in files_below(name):
             count += 1
             if path not in known and (is_capture_name(path) or content_kind(path) in ("pcap", "pcapng")):
-                found.append(path)
-        for chain in rotated(found, str):
+                captures.append(path)
+        for chain in rotated(captures, str):
             with opened(chain[0]) as stream:
                 head = stream.read(HEAD)
             self._captures.append((_start(chain[0], head), tuple(chain)))
         self._logs += logs
-        if not logs and not found:
+        if not logs and not captures:
             counted = "1 file" if count == 1 else f"{count:,} files"
             self._tell(2, f"{shown(name)}: no capture and no segment of __consumer_offsets in {counted}")
 
@@ -152,18 +152,18 @@ class TimelineInputs:
     def report_no_groups(self) -> None:
         """Say what was there instead of groups."""
         if self._apis:
-            told = ", ".join(
+            texts = ", ".join(
                 f"{shown(name)} ({count:,})" for name, count in self._apis.most_common(MOST_APIS)
             )
             frames = sum(self._apis.values())
-            self._tell(0, f"{self.where}: no group in {frames:,} frames: {told}")
+            self._tell(0, f"{self.place}: no group in {frames:,} frames: {texts}")
 
     def events(self) -> Iterator[GroupEvent]:
         """Those of the captures and those of the logs, by time."""
         sources = [timeline(self._counted(), ends=True)] if self._captures else []
         names = topic_names(self._items([file for file in self._logs if file.log == "metadata"]))
-        told = [file for file in self._logs if file.log in (None, "consumer_offsets")]
-        by_partition = groupby(told, key=lambda file: (os.path.dirname(file.path), file.partition))
+        group_logs = [file for file in self._logs if file.log in (None, "consumer_offsets")]
+        by_partition = groupby(group_logs, key=lambda file: (os.path.dirname(file.path), file.partition))
         sources += [log_timeline(self._items(list(files)), names) for _, files in by_partition]
         yield from heapq.merge(*sources, key=lambda event: event.time_ns or 0)
 

@@ -54,16 +54,16 @@ def short_names(events: Iterable[GroupEvent]) -> dict[str, str]:
         for event in events
         if isinstance(event, MemberJoined | MemberLeft)
     }
-    short = {one: _shortened(one, client) for one, client in clients.items()}
-    seen = Counter(short.values())
-    return {one: name if seen[name] == 1 else shown(one) for one, name in short.items()}
+    short = {member_id: _shortened(member_id, client) for member_id, client in clients.items()}
+    uses = Counter(short.values())
+    return {member_id: name if uses[name] == 1 else shown(member_id) for member_id, name in short.items()}
 
 
 def _shortened(member_id: str, client_id: str) -> str:
     prefix = f"{client_id}-" if client_id and member_id.startswith(f"{client_id}-") else ""
-    rest = member_id[len(prefix) :]
+    suffix = member_id[len(prefix) :]
     named = prefix or (f"{client_id}/" if client_id and client_id != member_id else "")
-    return shown(f"{named}{rest}" if len(rest) <= 2 * SHORT else f"{named}{rest[:SHORT]}…")
+    return shown(f"{named}{suffix}" if len(suffix) <= 2 * SHORT else f"{named}{suffix[:SHORT]}…")
 
 
 def ranges(partitions: Iterable[TopicPartition]) -> str:
@@ -104,9 +104,9 @@ def error_name(code: int) -> str:
     return ErrorCode(code).name
 
 
-def count(number: int, what: str) -> str:
+def count(number: int, noun: str) -> str:
     """So many of something."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def stamp(time_ns: int) -> str:
@@ -155,7 +155,7 @@ def _blame(story: GroupStory) -> str:
     clients = story.caused
     if not clients:
         return ""
-    most = max(clients, key=lambda one: clients[one].total())
+    most = max(clients, key=lambda client: clients[client].total())
     number = clients[most].total()
     total = story.rebalances
     if 2 * number < total:
@@ -163,21 +163,21 @@ def _blame(story: GroupStory) -> str:
     if most is None:
         deed = "the coordinator's own doing" if "assignment_changed" in clients[most] else "an unknown cause"
     else:
-        what = _deed(clients[most], most in story.restarted)
-        deed = f"{most}'s {what}" if what else most
+        deed_words = _deed(clients[most], most in story.restarted)
+        deed = f"{most}'s {deed_words}" if deed_words else most
     if number >= total:
         return f", {'all ' if total > 1 else ''}from {deed}"
     return f", {number} of them from {deed}"
 
 
 def _deed(causes: Iterable[Cause], restarted: bool) -> str:
-    found = set(causes)
+    kinds = set(causes)
     if restarted:
         return "restarts"
-    if found & COMES and found & GOES:
+    if kinds & COMES and kinds & GOES:
         return "coming and going"
-    if found <= COMES:
+    if kinds <= COMES:
         return "joining"
-    if len(found) == 1:
-        return DEEDS[found.pop()]
-    return "leaving" if found <= GOES else ""
+    if len(kinds) == 1:
+        return DEEDS[kinds.pop()]
+    return "leaving" if kinds <= GOES else ""

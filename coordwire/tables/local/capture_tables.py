@@ -13,7 +13,7 @@ __all__ = ["TABLES_OF_CAPTURES", "TablesFormat"]
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from coordwire._display import counted
+from coordwire._quantities import counted
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.tables.columns import TABLES
 from coordwire.tables.local.owned_files import OwnedFiles

@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from coordwire._display import counted
+from coordwire._quantities import counted
 from coordwire.capture.jsonlines import text
 from coordwire.errors import CoordwireError
 from coordwire.segments.names import live_path

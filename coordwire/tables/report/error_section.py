@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from coordwire._display import clock, counted, day, size
+from coordwire._quantities import clock, counted, day, size
 from coordwire.enums import ErrorCode
 from coordwire.tables.report import plots
 from coordwire.tables.report.summary import PipelineSummary

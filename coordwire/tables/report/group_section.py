@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from coordwire._display import clock, counted, day, duration
+from coordwire._quantities import clock, counted, day, duration
 from coordwire.tables.report import plots
 from coordwire.tables.report.html import escaped
 from coordwire.tables.report.plots import TimeBar

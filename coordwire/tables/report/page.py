@@ -12,7 +12,7 @@ __all__ = ["page"]
 from datetime import UTC, datetime
 
 from coordwire import __version__
-from coordwire._display import counted, duration, size
+from coordwire._quantities import counted, duration, size
 from coordwire.tables.report import error_section, group_section
 from coordwire.tables.report.html import escaped, style_sheet
 from coordwire.tables.report.summary import PipelineSummary, TableRows

@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from coordwire._display import clock, day, duration_range
+from coordwire._quantities import clock, day, duration_range
 from coordwire.tables.report.html import escaped
 
 WIDTH, HEIGHT, BAR = 1000, 180, 14
