@@ -35,7 +35,7 @@ MODULES = (
     "coordwire.records",
     "coordwire.records.compression",
     "coordwire.records.arrow",
-    "coordwire.records.legacy.kafka_07",
+    "coordwire.records.kafka_07",
     "coordwire.dialects",
     "coordwire.designs.zookeeper",
     "coordwire.capture",

@@ -17,10 +17,9 @@ from uuid import UUID
 
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.entities import entity_field
-from coordwire.records import batch_reader
+from coordwire.records import batch_reader, kafka_07
 from coordwire.records.batch import RecordBatch
 from coordwire.records.batch_reader import Batches, OnError, UnreadableRange
-from coordwire.records.legacy import kafka_07
 
 _PARTITION = ("partition_index", "partition", "index")
 

@@ -15,7 +15,7 @@ from coordwire.spark.readers import group_stories
 from coordwire.spark.readers import rows as batches
 from coordwire.spark.readers.group_stories import STORIES, EventRows, event_row, event_table
 from coordwire.spark.readers.rows import Builder
-from coordwire.testing.made_capture import as_pcap
+from coordwire.testing.pcap import as_pcap
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_wire.capture_timeline import timeline
 from tests.bench import group_traffic

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from coordwire.segments.names import file_name
-from coordwire.segments.remote_names import remote_name
+from coordwire.segments.remote_storage import remote_name
 from coordwire.spark.readers.files import File
 from coordwire.spark.readers.origins import Origins
 

@@ -17,11 +17,12 @@ from dataclasses import replace
 
 from coordwire.errors import CorruptBatch, LimitExceeded
 from coordwire.records import RecordBatch, UnreadableRange
-from coordwire.records.batch import HEADER, open_batch
+from coordwire.records.batch import HEADER
 from coordwire.records.batch_sizes import batch_size
+from coordwire.records.formats import open_batch
 from coordwire.segments.indexes import OffsetIndex, OffsetPosition
 from coordwire.segments.names import file_name
-from coordwire.segments.remote_names import remote_name
+from coordwire.segments.remote_storage import remote_name
 from coordwire.spark.options import Options
 from coordwire.spark.readers.files import open_bytes
 from coordwire.spark.readers.object_ranges import read_small
