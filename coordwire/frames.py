@@ -108,7 +108,7 @@ def decode_request(data: Buffer, *, strict: bool = True) -> RequestFrame:
         frame: RequestFrame | None = _requests.read(data, True)
         if frame is not None:
             return frame
-    return _read_request(_body(data), strict, None)
+    return _read_request(_body(data), strict, None, declined=isinstance(data, bytes))
 
 
 @overload
@@ -139,7 +139,7 @@ def decode_response(
         frame: ResponseFrame[Response] | None = _responses.read(data, True, api_key, version)
         if frame is not None:
             return frame
-    return _read_response(_body(data), api_key, version, strict, None)
+    return _read_response(_body(data), api_key, version, strict, None, declined=isinstance(data, bytes))
 
 
 def _request_key(api_key: int | None, request_class: type[Request[Any]] | None) -> int:
@@ -245,10 +245,11 @@ def read_request(body: bytes, *, strict: bool = True, marks: list[Mark] | None =
         frame: RequestFrame | None = _requests.read(body, False)
         if frame is not None:
             return frame
-    return _read_request(body, strict, marks)
+    return _read_request(body, strict, marks, declined=True)
 
 
-def _read_request(body: bytes, strict: bool, marks: list[Mark] | None) -> RequestFrame:
+def _read_request(body: bytes, strict: bool, marks: list[Mark] | None, *, declined: bool) -> RequestFrame:
+    """declined: whether the native engine, where it runs, has seen the bytes."""
     if len(body) < _PEEK.size:
         raise Truncated(f"a request header needs at least {_PEEK.size} bytes, {len(body)} given", len(body))
     key, version = _PEEK.unpack_from(body)
@@ -269,7 +270,7 @@ def _read_request(body: bytes, strict: bool, marks: list[Mark] | None) -> Reques
         raise _unknown_version(cls, version, error.partial) from None
     if version not in cls.versions:
         raise _unknown_version(cls, version, header)
-    message = _message(cls, body, at, version, strict, deviations, marks)
+    message = _message(cls, body, at, version, strict, deviations, marks, declined)
     return RequestFrame(
         header=header,
         message=message,
@@ -294,11 +295,11 @@ def read_response(
         frame: ResponseFrame[Response] | None = _responses.read(body, False, api_key, version)
         if frame is not None:
             return frame
-    return _read_response(body, api_key, version, strict, marks)
+    return _read_response(body, api_key, version, strict, marks, declined=True)
 
 
 def _read_response(
-    body: bytes, api_key: int, version: int, strict: bool, marks: list[Mark] | None
+    body: bytes, api_key: int, version: int, strict: bool, marks: list[Mark] | None, *, declined: bool
 ) -> ResponseFrame[Response]:
     if not isinstance(api_key, int):
         raise UnknownApi(f"expected an int as api key, got {type(api_key).__name__}", 0)
@@ -314,7 +315,8 @@ def _read_response(
         ResponseHeader, body, header_version(api_key, version, "response"), strict, deviations, marks
     )
     body_version = _body_version(cls, body, at, version) if api_key == API_VERSIONS else version
-    message = _message(cls, body, at, body_version, strict, deviations, marks)
+    declined &= api_key != API_VERSIONS  # it has no route
+    message = _message(cls, body, at, body_version, strict, deviations, marks, declined)
     return ResponseFrame(
         header=header,
         message=message,
@@ -373,8 +375,9 @@ def _message(
     strict: bool,
     deviations: list[Deviation],
     marks: list[Mark] | None,
+    declined: bool,
 ) -> M:
-    if marks is None:
+    if marks is None and (native is None or not declined):
         return cls._decode_at(body, at, version, strict, deviations)
     return Reader(body, at, version, strict=strict, deviations=deviations, marks=marks).message(cls)
 

@@ -107,7 +107,7 @@ def message_spans(
     body: bytes, cls: type[Message], version: int, *, typed: bool = False, strict: bool = True
 ) -> list[Span]:
     """The spans of one message without a header of Kafka's; `typed`: a type id precedes it, as in
-    `coordwire.dialects`."""
+    `coordwire.designs.dialects`."""
     spans: list[Span] = []
     show_message(spans.append, body, cls, version, typed=typed, strict=strict)
     return spans

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["ApiKey", "VersionRange", "api_name", "header_version", "known_versions", "negotiate"]
 
 API_VERSIONS = ApiKey.API_VERSIONS.value
-CONTROLLED_SHUTDOWN = 7
 UNSUPPORTED_VERSION = 35
 """The error code with which a broker answers an ApiVersions request that is too new for it (KIP-511)."""
 
@@ -60,18 +59,16 @@ def known_versions(key: int) -> VersionRange:
 
 
 def header_version(key: int, version: int, direction: str) -> int:
-    """The version of the header before a message ("request" or "response").
+    """The version of the header before a message ("request" or "response"), as its schema declares it.
 
-    Flexible versions have a flexible header; but the answer to ApiVersions always has header 0, so that a
-    client can read it before it knows the broker (KIP-511), and ControlledShutdown v0 has no client id.
+    A version beyond the known ones has the header of the newest; an unknown API's requests have header 1, its
+    responses header 0.
     """
     facts = FACTS.get(key)
-    flexible = facts is not None and facts.flexible is not None and version >= facts.flexible
-    if direction == "response":
-        return 1 if flexible and key != API_VERSIONS else 0
-    if key == CONTROLLED_SHUTDOWN and version == 0:
-        return 0
-    return 2 if flexible else 1
+    if facts is None:
+        return 1 if direction == "request" else 0
+    headers = facts.request_headers if direction == "request" else facts.response_headers
+    return next(header for first, header in reversed(headers.items()) if version >= first or not first)
 
 
 def negotiate(

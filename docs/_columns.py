@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from coordwire.spark import options
-from coordwire.spark.columns import PARTITIONS, TABLES, Column
-from coordwire.spark.readers.dispatch import SOURCES
+from coordwire.tables import options
+from coordwire.tables.columns import PARTITIONS, TABLES, Column
+from coordwire.tables.readers.sources import SOURCES
 
 PAGE = Path(__file__).parent / "reference" / "columns.md"
 
@@ -51,8 +51,8 @@ def _table(columns: tuple[Column, ...]) -> Iterator[str]:
     yield "| column | type | what it is |"
     yield "|---|---|---|"
     for column in columns:
-        star = " *" if column.asked else ""
-        yield f"| `{column.name}`{star} | `{column.type}` | {column.about} |"
+        star = " *" if column.on_request else ""
+        yield f"| `{column.name}`{star} | `{column.type}` | {column.meaning} |"
 
 
 def _options() -> list[str]:

@@ -15,9 +15,9 @@ from coordwire.messages import JoinGroupRequest, MetadataResponse
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.metadata import MetadataResponseTopic
 from coordwire.notebook import html
-from coordwire.spark.pipeline import report_groups
-from coordwire.spark.pipeline.report import page
-from coordwire.spark.pipeline.summary import PipelineSummary
+from coordwire.tables.report import group_section
+from coordwire.tables.report.page import page
+from coordwire.tables.report.summary import PipelineSummary
 from fuzz._run import main
 
 START = 1_795_249_012_000_000
@@ -64,7 +64,7 @@ class Tables:
 def report(texts: list[str]) -> str:
     """The report of tables whose texts are these, each in its column."""
     group, member, client, topic, source, reason = texts
-    common = dict.fromkeys(report_groups._GROUPS.split()) | {"number": 1, "group_id": group, "source": source}
+    common = dict.fromkeys(group_section._GROUPS.split()) | {"number": 1, "group_id": group, "source": source}
     joined = {"time": START, "event": "memberJoined", "member_id": member, "client_id": client}
     rebalance = {
         "time": START + 1_000_000, "event": "rebalanceEnded", "generation": 1, "cause": reason,

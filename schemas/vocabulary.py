@@ -173,12 +173,16 @@ class Api:
     brokers of a ZooKeeper cluster did). deprecated: the first and the last version that Kafka deprecated.
     unstable: the version whose layout may still change.
     errors: the codes that a response is known to carry, as Kafka names them; none where that is unknown.
+    request_headers, response_headers: the header before a message, as {first version: header version}.
+    Where they are not given, flexible versions have the first flexible header, and others the one before it.
     """
 
     def __init__(self, key: int, name: str, *, versions: tuple[int, int], flexible: int | None,
                  coordinator: str | None = None, listeners: tuple[str, ...] = ("broker",),
                  deprecated: tuple[int, int] | None = None, unstable: int | None = None, about: str = "",
-                 changes: dict[int, str] | None = None, errors: tuple[str, ...] = ()) -> None:  # fmt: skip
+                 changes: dict[int, str] | None = None, errors: tuple[str, ...] = (),
+                 request_headers: dict[int, int] | None = None,
+                 response_headers: dict[int, int] | None = None) -> None:  # fmt: skip
         self.key = key
         self.name = name
         self.versions = versions
@@ -190,6 +194,15 @@ class Api:
         self.about = about
         self.changes = changes or {}
         self.errors = errors
+        self.request_headers = request_headers or self._headers(1, 2)
+        self.response_headers = response_headers or self._headers(0, 1)
+
+    def _headers(self, fixed: int, flexible: int) -> dict[int, int]:
+        """The header versions that follow from the flexible versions alone."""
+        first, last = self.versions
+        if self.flexible is None or self.flexible > last:
+            return {first: fixed}
+        return {first: flexible} if self.flexible <= first else {first: fixed, self.flexible: flexible}
 
     def request(self, *fields: Renamed, about: str = "") -> Message:
         return self._message(fields, "Request", about)

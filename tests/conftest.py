@@ -1,22 +1,32 @@
-"""Hypothesis profiles, chosen by the environment's HYPOTHESIS_PROFILE: `ci`, the default, draws the same
-values each time that the same tests are chosen (it also draws constants of the modules that are loaded), so
-that a red run is the change's own; `quick` draws fewer, for every other Python that CI tests; `thorough`
-draws new ones, and more.
+"""Which tests run, with which Hypothesis profile, and in which surroundings.
 
-What the surroundings say about colours and widths is taken away, and the terminal is a usual one, so that the
-tests pass where a forge or a shell wants all output in colour; a test that is about colours sets them itself.
+Strategy: `pytest` runs what takes some minutes altogether. A test with a marker of LANES (pyproject.toml has
+their meaning) is left out, unless `-m` names the marker, `--with` adds it, or the test's own file is an
+argument; the summary counts what was left out. `-m quick` runs what takes less than a minute, and collects
+nothing else.
+Rules: a test that needs the fixture `spark` has its marker, a test of a file with "growth" in its name has
+`growth`. Of a parametrized test that is `slow`, and of every test of growth, the first case runs in any
+case; so does what is marked `smoke`.
 
-A test that fails for want of an extra's package is skipped, with the package as its reason. `-m quick` runs
-what takes less than a minute altogether, and collects nothing else; what takes minutes is left out unless its
-marker is asked for."""
+Hypothesis profiles, chosen by the environment's HYPOTHESIS_PROFILE: `ci`, the default, draws the same values
+each time that the same tests are chosen (it also draws constants of the modules that are loaded), so that a
+red run is the change's own; `quick` draws fewer, for every other Python that CI tests; `thorough` draws new
+ones, and more.
+
+The environment's settings for colours and widths are removed, and the terminal is a usual one, so that the
+tests pass where a forge or a shell wants all output in colour; a test that is about colours sets them
+itself. A test that fails for want of an extra's package is skipped, with the package as its reason.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Generator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -37,12 +47,28 @@ MISSING = [package for package in PACKAGES if find_spec(package) is None]
 
 HERE = Path(__file__).parent
 QUICK_FOLDERS = ("codec", "connection", "enums")
-MINUTES = ("long", "suites")
-SLOW_FILES = ("architecture", "docs", "fuzz_targets", "growth", "package", "text")
+SLOW_FILES = ("architecture", "docs", "fuzz_targets", "growth", "package", "proof", "text")
+LANES = ("clients", "growth", "long", "maven", "peers", "pysparks", "slow", "spark", "suites", "tables")
+COUNTS: pytest.StashKey[dict[str, int]] = pytest.StashKey()
+"""How many tests were left out, by marker."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--with",
+        action="append",
+        default=[],
+        choices=[*LANES, "all"],
+        metavar="MARKER",
+        help=f"also run the tests of a marker that are left out: {', '.join(LANES)}, all",
+    )
+
+
+@cache
 def is_quick(path: Path) -> bool:
     """Whether the tests of a file are: those of the codec, and those beside this file but for a few."""
+    if HERE not in path.parents:
+        return False
     inside = path.relative_to(HERE)
     if len(inside.parts) > 1:
         return inside.parts[0] in QUICK_FOLDERS
@@ -61,14 +87,67 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if is_quick(collection_path) else True
 
 
+def lane(item: pytest.Item, families: set[tuple[Path, str]]) -> str | None:
+    """The marker for which a test is left out. families: the tests of which a case was there already."""
+    names = {mark.name for mark in item.iter_markers()}
+    lanes = sorted(names.intersection(LANES))
+    if not lanes or "smoke" in names:
+        return None
+    family = item.path, getattr(item, "originalname", item.name)
+    has_first = lanes == ["growth"] or (lanes == ["slow"] and hasattr(item, "callspec"))
+    if has_first and family not in families:
+        families.add(family)
+        return None
+    return lanes[0]
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = [marker for marker in MINUTES if marker not in config.getoption("markexpr")]
     for item in items:
-        for marker in left_out:
-            if item.get_closest_marker(marker):
-                item.add_marker(pytest.mark.skip(reason=f"takes minutes: -m {marker}"))
-        if HERE in item.path.parents and is_quick(item.path) and item.name != "test_its_code_is_typed":
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+        if "growth" in item.path.stem:
+            item.add_marker("growth")
+        if is_quick(item.path) and item.name != "test_its_code_is_typed":
             item.add_marker("quick")
+    named = set(config.getoption("with"))
+    if "all" in named:
+        named.update(LANES)
+    files = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
+    expression = config.getoption("markexpr")
+    named.update(marker for marker in LANES if re.search(rf"\b{marker}\b", expression))
+    families: set[tuple[Path, str]] = set()
+    left_out: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        marker = lane(item, families)
+        is_named = item.path in files or not named.isdisjoint(mark.name for mark in item.iter_markers())
+        if marker and not is_named:
+            left_out.setdefault(marker, []).append(item)
+    config.stash[COUNTS] = {marker: len(tests) for marker, tests in left_out.items()}
+    if left_out:
+        deselected = {id(item) for tests in left_out.values() for item in tests}
+        config.hook.pytest_deselected(items=[item for item in items if id(item) in deselected])
+        items[:] = [item for item in items if id(item) not in deselected]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):  # of pytest-xdist: each worker has collected all
+        session.config.workeroutput["left_out"] = session.config.stash.get(COUNTS, {})
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[COUNTS] = getattr(node, "workeroutput", {}).get("left_out", {})
+
+
+def pytest_report_header() -> str:
+    return f"left out unless named (-m NAME, or --with NAME beside the others): {', '.join(LANES)}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if counts := terminalreporter.config.stash.get(COUNTS, {}):
+        listed = ", ".join(f"{marker} {count}" for marker, count in sorted(counts.items()))
+        terminalreporter.write_line(f"left out, each run by -m NAME or --with NAME: {listed}")
 
 
 def want(text: str) -> str | None:

@@ -27,6 +27,7 @@ SLOW = {"engines"}
 """Targets whose examples are whole captures."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_target(name: str) -> None:
     if name in NATIVE and backend.columns is None:

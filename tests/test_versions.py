@@ -37,6 +37,13 @@ def test_a_version_range() -> None:
     assert str(VersionRange(7, 7)) == "7"
 
 
+def test_the_headers_that_differ_from_the_rule() -> None:
+    assert [header_version(7, version, "request") for version in range(4)] == [0, 1, 1, 2]
+    assert {header_version(18, version, "response") for version in range(6)} == {0}
+    assert (header_version(5000, 0, "request"), header_version(5000, 0, "response")) == (1, 0)
+    assert header_version(12, -1, "request") == 1
+
+
 def test_the_facts_are_those_of_the_messages() -> None:
     for key, facts in FACTS.items():
         for direction in ("request", "response"):
@@ -50,6 +57,9 @@ def test_the_facts_are_those_of_the_messages() -> None:
                 expected = {"request": 2 if flexible else 1, "response": int(flexible and key != 18)}
                 if (key, version) != (7, 0):
                     assert header_version(key, version, direction) == expected[direction]
+            assert header_version(key, cls.versions[-1] + 1, direction) == header_version(
+                key, cls.versions[-1], direction
+            )
         assert ApiKey(key).name.replace("_", "").lower() == facts.name.lower()
     assert api_name(11) == "JoinGroup"
     assert api_name(5000) is None

@@ -11,7 +11,7 @@
                             exchange_send.c: bytes from messages
       program.c             a table as the engine keeps it, checked, with the offsets of the slots
       decode.c              bytes to objects
-      encode.c              objects to bytes; tags.c: tagged fields; writer.c: the buffer
+      encode.c              objects to bytes; value_writers.h: values without parts; writer.c: the buffer
       transcriber.c         a table's facts for its JSON text; transcribe.c: bytes to that text;
                             json_text.c: the buffer and single values
       defaults.c            which fields have their defaults

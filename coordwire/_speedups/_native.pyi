@@ -46,6 +46,7 @@ class _Caller:
         cls: type,
         compile: Callable[[Any, int], Program | None],
         function: Callable[..., Any],
+        exact: Callable[..., Any],
         versions: int,
         at: bool = False,
     ) -> Any: ...

@@ -8,7 +8,7 @@
     undecided.py            connections of which it is not known yet whether they speak Kafka
     connections.py          the streams of a capture to entries; frame_walks.py: the native walk over ordinary
                             frames; other_protocols.py: what others speak
-    conversation.py         requests and their responses; draft_conversation.py: in the older dialects
+    conversation.py         requests and their responses
     pending_requests.py     the requests that wait for their responses, within a budget
     entries.py              what a reader gets: a frame, or an unreadable range; lazy_entries.py: frames that
                             are decoded when something asks what they say

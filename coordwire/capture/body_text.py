@@ -18,7 +18,7 @@ from coordwire._speedups import native
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.codec.transcriber import HAS_CODES, layout_transcriber
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.versions import header_version

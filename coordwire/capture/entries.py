@@ -13,7 +13,7 @@ from typing import Literal
 from coordwire._display import RichDisplay
 from coordwire.capture.model import TcpConnection
 from coordwire.codec import Message
-from coordwire.dialects.grammar import Call, Dialect
+from coordwire.designs.dialects.grammar import Call, Dialect
 from coordwire.errors import DecodeError, Deviation, UnreadableRange, counted
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.versions import api_name

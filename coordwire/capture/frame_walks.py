@@ -20,7 +20,7 @@ from coordwire.capture.lazy_entries import LazyEntry, StrictLazyEntry
 from coordwire.capture.model import Chunk
 from coordwire.capture.pending_requests import GUESS, REDUCED, AwaitedRequest, PendingRequests
 from coordwire.capture.sharing import FRAME, Share
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
 
 if TYPE_CHECKING:
     from coordwire._speedups._native import FrameWalk

@@ -22,7 +22,7 @@ from coordwire.capture.model import TcpConnection, format_time
 from coordwire.capture.redaction.redact import redact
 from coordwire.capture.redaction.withheld import NOTHING, Withheld, size_withheld, withheld
 from coordwire.codec.transcriber import OTHERWISE
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import EncodeError, UnreadableRange
 from coordwire.jsonform import to_json
 from coordwire.versions import header_version

@@ -15,7 +15,7 @@ from typing import Any
 from coordwire.capture.entries import Direction, FrameEntry
 from coordwire.capture.frame_decoding import read_answer, read_asked
 from coordwire.capture.model import TcpConnection
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
 
 LATE = ("client_id", "header", "message", "error", "deviations")
 """What is decoded."""

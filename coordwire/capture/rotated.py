@@ -16,7 +16,7 @@ from typing import overload
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.frame_decoding import read_answer
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX
 

@@ -84,7 +84,7 @@ def _plain(stream: BinaryIO, *, closes: bool = False) -> BinaryIO:
                 return stream
         while len(head) < MAGIC and (part := read(MAGIC - len(head))):
             head += part
-    except OSError:  # whoever reads on meets it again
+    except OSError:  # the next read raises it again
         pass
     compression = find_compression(head)
     if compression is None:

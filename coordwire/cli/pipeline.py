@@ -1,9 +1,9 @@
 """`coordwire pipeline`: captures and segments into tables, with Spark or processes of this machine.
 
-Strategy: options become those of `coordwire.spark.pipeline.job.run`; a session is made for it, or the
-cluster's is used, unless `--engine local` asks for none. Rules: standard output has the summary and nothing
-else; progress goes to standard error, on a terminal only; what was refused is in the tables, and the status
-is 1.
+Strategy: options become those of `coordwire.tables.pipeline.run`. Its engine is Spark, in a session made for
+it or the cluster's, or with `--engine local` processes of this machine, which import no Spark. Rules:
+standard output has the summary and nothing else; progress goes to standard error, on a terminal only; what
+was refused is in the tables, and the status is 1.
 """
 
 from __future__ import annotations
@@ -18,22 +18,16 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
-from coordwire.cli import Failure, progress
-from coordwire.cli.inputs import shown
-from coordwire.cli.termination import terminable
+from coordwire.capture.printable import shown
+from coordwire.cli import Failure, progress, terminable
 from coordwire.errors import CoordwireError, counted
-from coordwire.spark.options import Options
-from coordwire.spark.pipeline.catalog_views import check_place, register
-from coordwire.spark.pipeline.engine import Engine
-from coordwire.spark.pipeline.job import REPORT, check
-from coordwire.spark.pipeline.job import run as run_pipeline
-from coordwire.spark.pipeline.local_tasks import LocalEngine
-from coordwire.spark.pipeline.output import Output
-from coordwire.spark.pipeline.spark_tasks import SparkEngine
-from coordwire.spark.pipeline.summary import PipelineSummary
-from coordwire.spark.pipeline.table_formats import FORMATS, PARQUET
-from coordwire.spark.pipeline.tables import tables_named
-from coordwire.spark.pipeline.units import cause
+from coordwire.tables.columns import select_tables
+from coordwire.tables.formats import FORMATS, PARQUET
+from coordwire.tables.options import Options
+from coordwire.tables.pipeline import REPORT, Engine, LocalEngine, PipelineSummary, check
+from coordwire.tables.pipeline import run as run_pipeline
+from coordwire.tables.pipeline.units import cause
+from coordwire.tables.storage.output import Output
 
 SUMMARIES = ("text", "json")
 MASTER = "local[*]"
@@ -96,10 +90,8 @@ def run(options: argparse.Namespace) -> int:
     table_format, options.summary = _formats(options)
     progress.quietly()
     try:
-        tables = tables_named(options.tables.split(",") if options.tables else None)
+        tables = select_tables(options.tables.split(",") if options.tables else None)
         with _engine(options, table_format) as engine:
-            if options.catalog is not None and isinstance(engine, SparkEngine):
-                check_place(engine.spark, Output(options.out))
             summary = run_pipeline(
                 engine, options.inputs, options.out, tables=tables,
                 options=Options(
@@ -109,8 +101,6 @@ def run(options: argparse.Namespace) -> int:
                 format=table_format,
                 prune=options.prune,
             )  # fmt: skip
-            if options.catalog is not None and isinstance(engine, SparkEngine):
-                register(engine.spark, options.out, options.catalog)
     except CoordwireError as error:
         raise Failure(shown(error.reason)) from None
     except OSError as error:
@@ -132,9 +122,9 @@ def _formats(options: argparse.Namespace) -> tuple[str | None, str]:
     """The tables' format, None if it was not named, and the summary's, which --format may name too."""
     tables = {name for name in options.format if name in FORMATS}
     summaries = {name for name in (*options.format, options.summary) if name in SUMMARIES}
-    for name, found in (("tables", tables), ("summary", summaries)):
-        if len(found) > 1:
-            raise Failure(f"expected one format of the {name}, got {' and '.join(sorted(found))}")
+    for name, names in (("tables", tables), ("summary", summaries)):
+        if len(names) > 1:
+            raise Failure(f"expected one format of the {name}, got {' and '.join(sorted(names))}")
     return next(iter(tables), None), next(iter(summaries), "text")
 
 
@@ -165,7 +155,14 @@ def _engine(options: argparse.Namespace, table_format: str | None) -> Iterator[E
     with terminable(), quiet_gateway():
         spark = session(options.master or MASTER, config=config)
         try:
+            from coordwire.spark.catalog_views import check_place, register_views
+            from coordwire.spark.engines import SparkEngine
+
+            if options.catalog is not None:
+                check_place(spark, Output(options.out))
             yield SparkEngine(spark)
+            if options.catalog is not None:
+                register_views(spark, options.out, options.catalog)
         finally:
             with suppress(Exception):  # Spark may have ended before us
                 spark.stop()
@@ -192,15 +189,15 @@ def first_line(error: BaseException) -> str:
 
 
 def _setting(text: str) -> tuple[str, str]:
-    key, found, value = text.partition("=")
-    if not found:
+    key, equals, value = text.partition("=")
+    if not equals:
         raise Failure(f"--conf {shown(text)}: expected KEY=VALUE")
     return key, value
 
 
-def _report(done: int, total: int) -> None:
+def _report(task_count: int, total: int) -> None:
     """Say how far the job has come."""
-    progress.tell(lambda: f"{done:,} of {counted(total, 'task')}")
+    progress.tell(lambda: f"{task_count:,} of {counted(total, 'task')}")
 
 
 def _tell(summary: PipelineSummary, options: argparse.Namespace) -> None:
@@ -216,5 +213,5 @@ def _tell(summary: PipelineSummary, options: argparse.Namespace) -> None:
     print(f"seconds   {summary.seconds:>14,.1f}   {rate:,.1f} MB/s")
     if summary.reused:
         print(f"{summary.reused:,} of {summary.units:,} units were complete before")
-    where = "the tables" if options.no_report else f"the tables and {REPORT}"
-    print(f"{where} are in {shown(options.out)}")
+    contents = "the tables" if options.no_report else f"the tables and {REPORT}"
+    print(f"{contents} are in {shown(options.out)}")

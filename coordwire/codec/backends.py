@@ -53,16 +53,16 @@ def serve(cls: type[Message], base: type[Message]) -> None:
         return
     cls._decoders_, cls._encoders_ = _Programs(), _Programs()
     stop = min(cls.versions.stop, _MOST_VERSIONS)
-    for name, make in (
-        ("decode", native.Decoder),
-        ("_decode_at", native.Decoder),
-        ("encode", native.Encoder),
+    for name, make, exact in (
+        ("decode", native.Decoder, "_read_exactly"),
+        ("_decode_at", native.Decoder, "_read_exactly"),
+        ("encode", native.Encoder, "_write_exactly"),
     ):
         python = vars(base)[name]
         held = next(vars(each)[name] for each in cls.__mro__ if name in vars(each))
         if held is python or isinstance(held, make):
-            function = getattr(python, "__func__", python)
-            setattr(cls, name, make(cls, message_program, function, stop, name == "_decode_at"))
+            functions = (getattr(method, "__func__", method) for method in (python, vars(base)[exact]))
+            setattr(cls, name, make(cls, message_program, *functions, stop, name == "_decode_at"))
 
 
 def decoder(cls: type[Message], version: int) -> Decode:

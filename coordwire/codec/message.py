@@ -174,16 +174,15 @@ class Message(Struct):
         message has no such version, `OutOfRange` or `WrongType` if a value doesn't fit its field.
         """
         try:
-            return self._encoders_[version](self)
+            return (self._encoders_.get(version) or encoder(type(self), version))(self)
         except Exception:  # whatever it was: the interpreter words it
             pass
+        return self._write_exactly(version)
+
+    def _write_exactly(self, version: int) -> bytes:
+        """What the interpreter makes of a message that the fast back end gives up."""
         if version not in owner(type(self)).versions:
             raise refused_version(type(self), version)
-        if version not in self._encoders_:
-            try:
-                return encoder(type(self), version)(self)
-            except Exception:  # likewise
-                pass
         from coordwire.codec.interpreter.encoder import Writer
 
         return Writer(version).message(self)
@@ -208,7 +207,7 @@ class Response(Message):
 class Request(Message, Generic[R]):
     """The base class of requests: `JoinGroupRequest` is a `Request[JoinGroupResponse]`.
 
-    Those with an api key: what the drafts and Kafka 0.7 answer, if they do, `coordwire.dialects` knows.
+    Those with an api key; those of other dialects may have no response.
     response_class: the class of the response.
     """
 

@@ -3,7 +3,7 @@
 connection.py      `Connection`, the public face of an endpoint
 state.py           the states, and which may follow which
 endpoint.py        what every endpoint has: its buffer, its state, how it ends
-kafka.py           Kafka's client and server; drafts.py: a side of an older dialect
+kafka.py           Kafka's client and server
 events.py          what comes out of a connection
 receive_buffer.py  bytes to frames
 sasl_tokens.py     bare SASL tokens, between a SaslHandshake v0 and the end of the mechanism

@@ -15,13 +15,13 @@ from typing import Literal
 
 from coordwire.codec import Message
 from coordwire.codec.message import Buffer
-from coordwire.connection.drafts import DraftConnection
 from coordwire.connection.endpoint import Endpoint
 from coordwire.connection.events import ConnectionClosed, Event, FrameRefused, RequestReceived, SentRequest
 from coordwire.connection.kafka import KafkaClient, KafkaServer
 from coordwire.connection.sasl_tokens import encode_token
 from coordwire.connection.state import ConnectionState
-from coordwire.dialects.grammar import Dialect, Grammar
+from coordwire.designs.dialects.connection import DraftConnection
+from coordwire.designs.dialects.grammar import Dialect, Grammar
 
 __all__ = ["Connection", "ConnectionState", "Role"]
 
@@ -40,7 +40,7 @@ class Connection:
     requests carry. strict: refuse what Apache Kafka's own decoder would still read, which else is in the
     frame's `deviations`. The size of a frame is limited by `coordwire.limits(frame=…)`.
 
-    dialect: the protocol (`coordwire.dialects`). In the drafts the server is the coordinator, which sends
+    dialect: the protocol. In the drafts the server is the coordinator, which sends
     requests over the client's connection. type_ids: by the request's name ("Ping"), where they differ from
     the reconstructed ones. auto_commit: whether the consumer registered with it, until a registration is
     seen. Raises `ValueError` for an unknown role or dialect, and for type ids that are invalid or given to

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeGuard, TypeVar
 
 from coordwire.codec import Message, Request, Response
 from coordwire.codec.message import M_co
-from coordwire.draft_frames import DraftFrame
+from coordwire.designs.dialects.frames import DraftFrame
 from coordwire.errors import DecodeError, Deviation
 from coordwire.frames import RequestFrame, ResponseFrame
 from coordwire.messages.headers import RequestHeader

@@ -1,4 +1,8 @@
-"""What a shard wants done, as values: records to append, answers to send."""
+"""The context of a request, its reply, and the effects of a shard: appends, answers, ended transactions.
+
+A request may leave out its client's id; a record may not. Apache Kafka lets a client without one join, names
+the member "null-…", and fails when it writes a record that needs the client's id.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,21 @@ from coordwire.codec import Message
 from coordwire.coordinator.log_entries import TransactionMarker
 from coordwire.logs import LogRecord, encode_log_record
 
-__all__ = ["Answer", "Append", "Effect", "RequestContext", "TransactionCompleted"]
+__all__ = [
+    "NO_CLIENT_ID",
+    "Answer",
+    "Append",
+    "Effect",
+    "Reply",
+    "RequestContext",
+    "TransactionCompleted",
+    "client_id_of",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestContext:
-    """Who sends a request.
+    """The sender of a request.
 
     client_id: from the request's header; client_host: as Kafka writes it into its records, "/192.0.2.7".
     new_id: gives the random part of a new member id (a UUID's text).
@@ -65,7 +78,7 @@ class Append:
 class Answer:
     """The response to the request that `Shard.handle` gave this ticket for.
 
-    It is not frozen as other effects are: that costs as much as all else that a heartbeat needs.
+    It is not frozen as other effects are: freezing would double the cost of a heartbeat.
     """
 
     ticket: int
@@ -81,3 +94,32 @@ class TransactionCompleted:
 
 
 Effect: TypeAlias = Append | Answer | TransactionCompleted
+
+
+class Reply:
+    """The one answer to a request; the first that is sent counts."""
+
+    __slots__ = ("_send", "sent")
+
+    def __init__(self, send: Callable[[Message], None]) -> None:
+        self._send = send
+        self.sent = False
+
+    def send(self, response: Message) -> None:
+        if not self.sent:
+            self.sent = True
+            self._send(response)
+
+
+class _Missing(str):
+    """A text that is distinct from any client's id by its type."""
+
+    __slots__ = ()
+
+
+NO_CLIENT_ID = _Missing("null")
+"""The id of a client without one. Compare with `is`: a client may call itself "null"."""
+
+
+def client_id_of(context: RequestContext) -> str:
+    return NO_CLIENT_ID if context.client_id is None else context.client_id

@@ -1,10 +1,15 @@
-"""Errors that a coordinator answers with, and what a failure of the log becomes on the way to a client."""
+"""Error codes that a coordinator answers with, and the longest text that an answer can carry.
+
+A member id made of a long client id, and a message that quotes a long name, are longer than any version of a
+response or record can carry. Apache Kafka finds that when it writes them, and answers UNKNOWN_SERVER_ERROR.
+"""
 
 from __future__ import annotations
 
 from coordwire.enums import ErrorCode
 
-__all__ = ["OperationRefused", "translated", "translated_for_fetch"]
+__all__ = ["OperationRefused", "fits", "translated", "translated_for_fetch"]
+
 
 _TRANSLATED: dict[int, ErrorCode] = {
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -17,11 +22,11 @@ _TRANSLATED: dict[int, ErrorCode] = {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""What the log says, and what the client reads: it shall look for the coordinator, not for a topic."""
+"""Errors of the log, and the errors for a client, which has to look for the coordinator, not for a topic."""
 
 
 class OperationRefused(Exception):
-    """An operation ends with an error code, and writes nothing. message: for responses that have one."""
+    """An operation ends with an error code, and writes nothing. message: for responses with a text."""
 
     def __init__(self, code: int, message: str | None = None) -> None:
         super().__init__(code)
@@ -30,12 +35,23 @@ class OperationRefused(Exception):
 
 
 def translated(error: int) -> int:
-    """The error code for a client, where an operation failed with this one."""
+    """The error code for a client after an operation failed with this one."""
     return int(_TRANSLATED.get(error, error))
 
 
 def translated_for_fetch(error: int) -> int:
-    """The same for OffsetFetch, whose clients look for the coordinator anew only where that code says so."""
-    found = translated(error)
-    moved = found == ErrorCode.COORDINATOR_NOT_AVAILABLE and found != error
-    return int(ErrorCode.NOT_COORDINATOR) if moved else found
+    """The same for OffsetFetch, whose clients look for another coordinator only after NOT_COORDINATOR."""
+    code = translated(error)
+    moved = code == ErrorCode.COORDINATOR_NOT_AVAILABLE and code != error
+    return int(ErrorCode.NOT_COORDINATOR) if moved else code
+
+
+_MOST_BYTES = 32_767
+_BYTES_A_CHARACTER = 4
+
+
+def fits(text: str | None) -> bool:
+    """Whether a response or a record can carry this text."""
+    if text is None or len(text) * _BYTES_A_CHARACTER <= _MOST_BYTES:
+        return True
+    return len(text.encode("utf-8", "surrogatepass")) <= _MOST_BYTES

@@ -1,31 +1,28 @@
-"""What a shard knows, and what one operation on it gives."""
+"""The state of a shard, and the result of an operation on it."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from coordwire.codec import Message
 from coordwire.coordinator.assignors import Assignor
 from coordwire.coordinator.config import CoordinatorConfig
-from coordwire.coordinator.listener import BY_ITSELF, NO_LISTENER, Because, GroupListener
+from coordwire.coordinator.effects import Reply
+from coordwire.coordinator.listener import NO_CAUSE, NO_LISTENER, AppendCause, GroupListener
 from coordwire.coordinator.log_entries import TransactionMarker
 from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.committed_offsets import OffsetStore
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.pending_offsets import PendingOffsets
+from coordwire.coordinator.model.offsets import OffsetStore, PendingOffsets
+from coordwire.coordinator.model.patterns import Resolution
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.snapshots import SnapshotDict, Snapshots
 from coordwire.coordinator.timers import TimerKey, Timers
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
-
-if TYPE_CHECKING:
-    from coordwire.coordinator.consumer.regexes import Resolution
 
 __all__ = ["NOTHING", "NO_PRODUCER", "GroupModel", "Outcome", "Reply", "Result", "State"]
 
@@ -36,16 +33,16 @@ NO_PRODUCER = (-1, -1)
 
 @dataclass(slots=True)
 class Result:
-    """What an operation leads to. Never changed.
+    """The result of an operation. Never changed.
 
     response: the answer, once the records are durable; None where none is due, or a `Reply` is sent instead.
     on_append: called with 0 when the records are durable, with an error code when they could not be appended.
-    replay: whether the records change the state, as loading them does; False where the operation did so
-    itself.
-    message: why the operation was refused, for responses that say so.
+    replay: whether the records change the state, as loading them does; False where the operation has changed
+    it itself.
+    message: the reason of a refusal, for responses with a text.
     producer: id and epoch of the transaction that the records are part of, or that the marker ends.
     marker: the end of a transaction, in place of records.
-    because: what the records don't say, for the shard's listener.
+    cause: the reason for the records, for the shard's listener.
     """
 
     records: Sequence[LogRecord] = ()
@@ -55,17 +52,17 @@ class Result:
     message: str | None = None
     producer: tuple[int, int] = NO_PRODUCER
     marker: TransactionMarker | None = None
-    because: Because = BY_ITSELF
+    cause: AppendCause = NO_CAUSE
 
 
 NOTHING = Result()
 
 Outcome: TypeAlias = Result | Message
-"""What an operation gives: a response alone is the result of one that writes nothing."""
+"""The outcome of an operation: a response alone if the operation writes nothing."""
 
 _RETRY_MS = 500
 _LEFT_TO_OTHERS = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-"""Errors after which another shard has the partition, or this one anew."""
+"""Errors after which another shard has the partition, or this one loads it again."""
 
 
 @dataclass(slots=True)
@@ -73,9 +70,9 @@ class State:
     """Groups, offsets and timers of a shard, and the inputs that its operations read.
 
     topics_version, new_topics_version: of the topics' image, and of the last one that had new topics.
-    later: operations to run after the one that is running. assignors: a test's own, by name.
+    later: operations to run after the current one. assignors: a test's own, by name.
     resolutions: by group, those that have not ended; resolves_in_turns: whether `Shard.work` runs them, and
-    not `later`. listener: takes reports of what happens to groups.
+    not `later`. listener: takes reports about groups.
     """
 
     config: CoordinatorConfig
@@ -103,9 +100,9 @@ class State:
         self.timers.set(key, self.now + delay_ms, action)
 
     def set_timer_with_retry(self, key: TimerKey, delay_ms: int, action: Callable[[], Result]) -> None:
-        """A timer whose operation is tried again a little later when its records could not be written."""
+        """Set a timer whose operation is tried again soon after its records could not be written."""
 
-        def again(error: int) -> None:
+        def retry(error: int) -> None:
             if error and error not in _LEFT_TO_OTHERS:
                 self.set_timer_with_retry(key, _RETRY_MS, action)
 
@@ -113,13 +110,13 @@ class State:
             try:
                 result = action()
             except OperationRefused as refusal:
-                again(refusal.code)
+                retry(refusal.code)
                 return NOTHING
 
             def appended(error: int) -> None:
                 if result.on_append is not None:
                     result.on_append(error)
-                again(error)
+                retry(error)
 
             return replace(result, on_append=appended)
 

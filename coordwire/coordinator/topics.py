@@ -1,12 +1,24 @@
-"""The cluster's topics as a coordinator sees them: an input, replaced as a whole when something changes."""
+"""The cluster's topics as a coordinator sees them, and the hash by which it notices that they changed.
+
+An image is an input, replaced as a whole. The hash is KIP-1101's. Of a topic: a magic byte, its id, name and
+number of partitions, and each partition's racks. Of a group: its topics' hashes in the order of their names;
+0 where no topic exists. Integers are little-endian; a string is its UTF-16 code units, then their number.
+"""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from uuid import UUID
 
-__all__ = ["NO_TOPIC_ID", "TopicImage", "TopicsImage"]
+from coordwire.coordinator.xxh3 import xxh3_64
+
+__all__ = ["NO_TOPIC_ID", "TopicImage", "TopicsImage", "group_hash", "topic_hash"]
+
+
+# --- the image ---
 
 NO_TOPIC_ID = UUID(int=0)
 
@@ -41,7 +53,7 @@ class TopicsImage:
     def changed(self, topics: Mapping[str, TopicImage | None], *, version: int | None = None) -> TopicsImage:
         """The next image, in which these names mean other topics, or none.
 
-        What differs from this one is known then without a look at the topics that stay.
+        The differences from this one are known then without a look at the topics that stay.
         """
         image = TopicsImage(version=version)
         image._by_name, image._by_id = self._by_name.copy(), self._by_id.copy()
@@ -61,7 +73,7 @@ class TopicsImage:
         return image
 
     def _compared(self, newer: TopicsImage) -> tuple[Iterable[TopicImage], Iterable[TopicImage]]:
-        """The topics of either image among which all are that differ."""
+        """Topics of either image that include all differences."""
         if newer._base is self._token:
             return newer._delta
         return self._by_id.values(), newer._by_id.values()
@@ -92,3 +104,40 @@ class TopicsImage:
         """The names of topics that came, went or grew."""
         before, after = map(set, self._compared(newer))
         return {topic.name for topic in before ^ after}
+
+
+# --- the hash ---
+
+_MAGIC = b"\0"
+_LOW_HALF = (1 << 64) - 1
+
+
+def _string(text: str) -> bytes:
+    units = text.encode("utf-16-le", "surrogatepass")
+    return units + struct.pack("<i", len(units) // 2)
+
+
+@lru_cache(maxsize=1 << 12)
+def topic_hash(topic: TopicImage) -> int:
+    """The hash of one topic, unsigned."""
+    parts = [
+        _MAGIC,
+        struct.pack("<QQ", topic.id.int >> 64, topic.id.int & _LOW_HALF),
+        _string(topic.name),
+        struct.pack("<i", topic.partitions),
+    ]
+    for index in range(topic.partitions):
+        parts.append(struct.pack("<i", index))
+        for rack in sorted(topic.racks[index]) if index < len(topic.racks) else ():
+            parts += [struct.pack("<i", len(rack)), _string(rack)]
+    return xxh3_64(b"".join(parts))
+
+
+def group_hash(image: TopicsImage, names: Iterable[str]) -> int:
+    """The hash of these topics as an int64, as records have it."""
+    topics = [topic for topic in map(image.find, names) if topic is not None]
+    if not topics:
+        return 0
+    topics.sort(key=lambda topic: topic.name.encode("utf-16-be", "surrogatepass"))
+    hashed = xxh3_64(struct.pack(f"<{len(topics)}Q", *map(topic_hash, topics)))
+    return hashed - (1 << 64) if hashed >> 63 else hashed

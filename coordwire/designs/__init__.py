@@ -1,5 +1,6 @@
 """What the documents of Kafka's coordinators describe, running.
 
+dialects/   their protocols, and that before Kafka 0.8: calls, frames, conversations
 drafts/     the coordinator drafts and the ZooKeeper consumer, as machines
 zookeeper/  what is kept in ZooKeeper
 simulator/  a virtual clock and network, in which they run beside Kafka's own coordinator

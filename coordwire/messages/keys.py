@@ -115,7 +115,8 @@ class ApiFacts(NamedTuple):
     versions that Kafka deprecated; unstable: the version whose layout may still change. errors:
     the codes that a response is known to carry, by their names in `ErrorCode`; besides, a
     broker may answer any request with UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT,
-    UNSUPPORTED_VERSION or INVALID_REQUEST.
+    UNSUPPORTED_VERSION or INVALID_REQUEST. request_headers, response_headers: the header before
+    a message, as {first version: header version}, in order.
     """
 
     name: str
@@ -125,6 +126,8 @@ class ApiFacts(NamedTuple):
     coordinator: str | None
     about: str
     changes: dict[int, str]
+    request_headers: dict[int, int]
+    response_headers: dict[int, int]
     listeners: tuple[str, ...] = ("broker",)
     deprecated: range = range(0)
     unstable: int | None = None
@@ -154,6 +157,8 @@ FACTS: dict[int, ApiFacts] = {
             12: "Same layout; the broker adds partitions to the transaction by itself (KIP-890).",
             13: "Topics by id instead of by name (KIP-516).",
         },
+        {0: 1, 9: 2},
+        {0: 0, 9: 1},
         deprecated=range(3),
         errors=(
             "CORRUPT_MESSAGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT",
@@ -193,6 +198,8 @@ FACTS: dict[int, ApiFacts] = {
             17: "The directory that a KRaft follower keeps the partition in (KIP-853).",
             18: "The high watermark that the follower knows (KIP-1166).",
         },
+        {0: 1, 12: 2},
+        {0: 0, 12: 1},
         listeners=("broker", "controller"),
         deprecated=range(4),
         errors=(
@@ -224,6 +231,8 @@ FACTS: dict[int, ApiFacts] = {
             10: "A timeout for answers that need tiered storage (KIP-1075).",
             11: "Timestamp -6: the earliest offset not yet in tiered storage (KIP-1023).",
         },
+        {0: 1, 6: 2},
+        {0: 0, 6: 1},
         deprecated=range(1),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER",
@@ -254,6 +263,8 @@ FACTS: dict[int, ApiFacts] = {
             12: "Topics can be asked for by id (KIP-516).",
             13: "A top-level error, after which the client may have to bootstrap again (KIP-1102).",
         },
+        {0: 1, 9: 2},
+        {0: 0, 9: 1},
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE",
             "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED", "INVALID_REPLICATION_FACTOR",
@@ -276,6 +287,8 @@ FACTS: dict[int, ApiFacts] = {
             6: "Whether the leader still recovers from an unclean election (KIP-704).",
             7: "States whether the controller runs KRaft, for the migration (KIP-866).",
         },
+        {0: 1, 4: 2},
+        {0: 0, 4: 1},
         listeners=("zkBroker",),
         errors=(
             "STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR",
@@ -295,6 +308,8 @@ FACTS: dict[int, ApiFacts] = {
             3: "Each partition has a leader epoch and its own choice of deletion (KIP-570).",
             4: "States whether the controller runs KRaft, for the migration (KIP-866).",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         listeners=("zkBroker",),
         errors=(
             "STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR",
@@ -318,6 +333,8 @@ FACTS: dict[int, ApiFacts] = {
             7: "Topic ids (KIP-516).",
             8: "Whether the controller runs KRaft and the request is full, for the migration (KIP-866).",
         },
+        {0: 1, 6: 2},
+        {0: 0, 6: 1},
         listeners=("zkBroker",),
         errors=(
             "STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED", "STALE_BROKER_EPOCH",
@@ -335,6 +352,8 @@ FACTS: dict[int, ApiFacts] = {
             2: "The broker's epoch, so that a late request of an earlier life is refused (KIP-380).",
             3: "Flexible lengths and tagged fields (KIP-482).",
         },
+        {0: 0, 1: 1, 3: 2},
+        {0: 0, 3: 1},
         listeners=("controller", "zkBroker"),
         errors=(
             "BROKER_NOT_AVAILABLE", "STALE_CONTROLLER_EPOCH", "CLUSTER_AUTHORIZATION_FAILED",
@@ -360,6 +379,8 @@ FACTS: dict[int, ApiFacts] = {
             9: "Same layout; groups of the consumer protocol commit with their member epoch (KIP-848).",
             10: "Topics by id instead of name (KIP-848).",
         },
+        {0: 1, 8: 2},
+        {0: 0, 8: 1},
         deprecated=range(2),
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
@@ -389,6 +410,8 @@ FACTS: dict[int, ApiFacts] = {
             9: "The asking member and its epoch, checked in consumer groups (KIP-848).",
             10: "Topics by id instead of name (KIP-848).",
         },
+        {0: 1, 6: 2},
+        {0: 0, 6: 1},
         deprecated=range(1),
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
@@ -412,6 +435,8 @@ FACTS: dict[int, ApiFacts] = {
             5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
             6: "Coordinators of share partitions, key_type 2 (KIP-932).",
         },
+        {0: 1, 3: 2},
+        {0: 0, 3: 1},
         errors=(
             "COORDINATOR_NOT_AVAILABLE", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED",
             "INVALID_REQUEST", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "TRANSACTION_ABORTABLE",
@@ -435,6 +460,8 @@ FACTS: dict[int, ApiFacts] = {
             8: "The member may say why it joins (KIP-800).",
             9: "A returning static leader may be instructed to skip the assignment (KIP-814).",
         },
+        {0: 1, 6: 2},
+        {0: 0, 6: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INCONSISTENT_GROUP_PROTOCOL", "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "INVALID_SESSION_TIMEOUT",
@@ -455,6 +482,8 @@ FACTS: dict[int, ApiFacts] = {
             3: "Static members: group_instance_id (KIP-345).",
             4: "Flexible lengths and tagged fields (KIP-482).",
         },
+        {0: 1, 4: 2},
+        {0: 0, 4: 1},
         errors=(
             "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "ILLEGAL_GENERATION", "INVALID_GROUP_ID",
             "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "GROUP_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION",
@@ -475,6 +504,8 @@ FACTS: dict[int, ApiFacts] = {
             4: "Flexible lengths and tagged fields (KIP-482).",
             5: "Each member may have a reason (KIP-800).",
         },
+        {0: 1, 4: 2},
+        {0: 0, 4: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "GROUP_AUTHORIZATION_FAILED", "FENCED_INSTANCE_ID",
@@ -494,6 +525,8 @@ FACTS: dict[int, ApiFacts] = {
             4: "Flexible lengths and tagged fields (KIP-482).",
             5: "Both sides name protocol type and protocol, to be checked (KIP-559).",
         },
+        {0: 1, 4: 2},
+        {0: 0, 4: 1},
         errors=(
             "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "ILLEGAL_GENERATION",
             "INCONSISTENT_GROUP_PROTOCOL", "INVALID_GROUP_ID", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS",
@@ -515,6 +548,8 @@ FACTS: dict[int, ApiFacts] = {
             5: "Flexible lengths and tagged fields (KIP-482).",
             6: 'An error message; a missing group gets GROUP_ID_NOT_FOUND, no longer only the state "Dead" (KIP-1043).',
         },
+        {0: 1, 5: 2},
+        {0: 0, 5: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INVALID_GROUP_ID", "GROUP_AUTHORIZATION_FAILED", "GROUP_ID_NOT_FOUND",
@@ -534,6 +569,8 @@ FACTS: dict[int, ApiFacts] = {
             4: "States: as a filter, and of each group (KIP-518).",
             5: "Types: as a filter, and of each group (KIP-848).",
         },
+        {0: 1, 3: 2},
+        {0: 0, 3: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE",
         ),
@@ -548,6 +585,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Same layout; the tokens that follow travel in SaslAuthenticate (KIP-152).",
         },
+        {0: 1},
+        {0: 0},
         listeners=("broker", "controller"),
         errors=(
             "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE",
@@ -567,6 +606,8 @@ FACTS: dict[int, ApiFacts] = {
             4: "Same layout; features whose lowest version is 0 are listed too, not left out.",
             5: "The broker that the client means to reach, by cluster and node id; another one answers with REBOOTSTRAP_REQUIRED (KIP-1242).",
         },
+        {0: 1, 3: 2},
+        {0: 0},
         listeners=("broker", "controller"),
         errors=(
             "UNSUPPORTED_VERSION", "INVALID_REQUEST", "REBOOTSTRAP_REQUIRED",
@@ -588,6 +629,8 @@ FACTS: dict[int, ApiFacts] = {
             6: "Same layout; the client understands THROTTLING_QUOTA_EXCEEDED (KIP-599).",
             7: "The id of the new topic (KIP-516).",
         },
+        {0: 1, 5: 2},
+        {0: 0, 5: 1},
         listeners=("broker", "controller"),
         deprecated=range(2),
         errors=(
@@ -612,6 +655,8 @@ FACTS: dict[int, ApiFacts] = {
             5: "Error messages, and THROTTLING_QUOTA_EXCEEDED as a new error (KIP-599).",
             6: "Topics by name or by id (KIP-516).",
         },
+        {0: 1, 4: 2},
+        {0: 0, 4: 1},
         listeners=("broker", "controller"),
         deprecated=range(1),
         errors=(
@@ -631,6 +676,8 @@ FACTS: dict[int, ApiFacts] = {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         errors=(
             "OFFSET_OUT_OF_RANGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER",
             "REQUEST_TIMED_OUT", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED", "POLICY_VIOLATION",
@@ -652,6 +699,8 @@ FACTS: dict[int, ApiFacts] = {
             5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
             6: "Two-phase commit: a prepared transaction may be kept (KIP-939).",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         unstable=6,
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
@@ -673,6 +722,8 @@ FACTS: dict[int, ApiFacts] = {
             3: "The sender states which replica it is.",
             4: "Flexible lengths and tagged fields (KIP-482).",
         },
+        {0: 1, 4: 2},
+        {0: 0, 4: 1},
         deprecated=range(2),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "REPLICA_NOT_AVAILABLE",
@@ -694,6 +745,8 @@ FACTS: dict[int, ApiFacts] = {
             4: "Many transactions at once, and checking without adding, for brokers (KIP-890).",
             5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
         },
+        {0: 1, 3: 2},
+        {0: 0, 3: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED",
@@ -715,6 +768,8 @@ FACTS: dict[int, ApiFacts] = {
             3: "Flexible lengths and tagged fields (KIP-482).",
             4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
         },
+        {0: 1, 3: 2},
+        {0: 0, 3: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE",
@@ -736,6 +791,8 @@ FACTS: dict[int, ApiFacts] = {
             4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
             5: "Each end raises the epoch; the response has the producer's new identity (KIP-890).",
         },
+        {0: 1, 3: 2},
+        {0: 0, 3: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "INVALID_REQUEST",
             "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "INVALID_PRODUCER_ID_MAPPING",
@@ -754,6 +811,8 @@ FACTS: dict[int, ApiFacts] = {
             1: "Flexible lengths and tagged fields (KIP-482).",
             2: "The transaction version, by which the leader checks epochs more strictly (KIP-1228).",
         },
+        {0: 1, 1: 2},
+        {0: 0, 1: 1},
         errors=(
             "CORRUPT_MESSAGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT",
             "MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "NOT_ENOUGH_REPLICAS",
@@ -777,6 +836,8 @@ FACTS: dict[int, ApiFacts] = {
             5: "Same layout; it adds the group to the transaction by itself (KIP-890).",
             6: "Topics by id instead of name (KIP-1319).",
         },
+        {0: 1, 3: 2},
+        {0: 0, 3: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "OFFSET_METADATA_TOO_LARGE",
@@ -800,6 +861,8 @@ FACTS: dict[int, ApiFacts] = {
             2: "Flexible lengths and tagged fields (KIP-482).",
             3: "Same layout; users are a resource type too (KIP-373).",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         listeners=("broker", "controller"),
         deprecated=range(1),
         errors=(
@@ -818,6 +881,8 @@ FACTS: dict[int, ApiFacts] = {
             2: "Flexible lengths and tagged fields (KIP-482).",
             3: "Same layout; users are a resource type too (KIP-373).",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         listeners=("broker", "controller"),
         deprecated=range(1),
         errors=(
@@ -836,6 +901,8 @@ FACTS: dict[int, ApiFacts] = {
             2: "Flexible lengths and tagged fields (KIP-482).",
             3: "Same layout; users are a resource type too (KIP-373).",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         listeners=("broker", "controller"),
         deprecated=range(1),
         errors=(
@@ -855,6 +922,8 @@ FACTS: dict[int, ApiFacts] = {
             3: "The type of each setting, and on demand its documentation (KIP-569).",
             4: "Flexible lengths and tagged fields (KIP-482).",
         },
+        {0: 1, 4: 2},
+        {0: 0, 4: 1},
         listeners=("broker", "controller"),
         deprecated=range(1),
         errors=(
@@ -873,6 +942,8 @@ FACTS: dict[int, ApiFacts] = {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         listeners=("broker", "controller"),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED",
@@ -891,6 +962,8 @@ FACTS: dict[int, ApiFacts] = {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         deprecated=range(1),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "REPLICA_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
@@ -911,6 +984,8 @@ FACTS: dict[int, ApiFacts] = {
             4: "The size and the free space of each directory's volume (KIP-827).",
             5: "Whether a directory takes new replicas (KIP-1066).",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         deprecated=range(1),
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "KAFKA_STORAGE_ERROR",
@@ -927,6 +1002,8 @@ FACTS: dict[int, ApiFacts] = {
             1: "How long the session lasts, to authenticate again in time (KIP-368).",
             2: "Flexible lengths and tagged fields (KIP-482).",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         listeners=("broker", "controller"),
         errors=(
             "ILLEGAL_SASL_STATE", "SASL_AUTHENTICATION_FAILED",
@@ -944,6 +1021,8 @@ FACTS: dict[int, ApiFacts] = {
             2: "Flexible lengths and tagged fields (KIP-482).",
             3: "Same layout; a quota may refuse the request with THROTTLING_QUOTA_EXCEEDED (KIP-599).",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         listeners=("broker", "controller"),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "INVALID_TOPIC_EXCEPTION",
@@ -963,6 +1042,8 @@ FACTS: dict[int, ApiFacts] = {
             2: "Flexible lengths and tagged fields (KIP-482).",
             3: "A token may be made for another user; the response names the requester (KIP-373).",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         listeners=("broker", "controller"),
         deprecated=range(1),
         errors=(
@@ -981,6 +1062,8 @@ FACTS: dict[int, ApiFacts] = {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         listeners=("broker", "controller"),
         deprecated=range(1),
         errors=(
@@ -1000,6 +1083,8 @@ FACTS: dict[int, ApiFacts] = {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
             2: "Flexible lengths and tagged fields (KIP-482).",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         listeners=("broker", "controller"),
         deprecated=range(1),
         errors=(
@@ -1020,6 +1105,8 @@ FACTS: dict[int, ApiFacts] = {
             2: "Flexible lengths and tagged fields (KIP-482).",
             3: "The response names each token's requester (KIP-373).",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         listeners=("broker", "controller"),
         deprecated=range(1),
         errors=(
@@ -1038,6 +1125,8 @@ FACTS: dict[int, ApiFacts] = {
             2: "Flexible lengths and tagged fields (KIP-482).",
             3: "The response explains each error.",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INVALID_GROUP_ID", "GROUP_AUTHORIZATION_FAILED", "NON_EMPTY_GROUP", "GROUP_ID_NOT_FOUND",
@@ -1055,6 +1144,8 @@ FACTS: dict[int, ApiFacts] = {
             1: "The kind of election, and an error for the whole request (KIP-460).",
             2: "Flexible lengths and tagged fields (KIP-482).",
         },
+        {0: 1, 2: 2},
+        {0: 0, 2: 1},
         listeners=("broker", "controller"),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
@@ -1072,6 +1163,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Flexible lengths and tagged fields (KIP-482).",
         },
+        {0: 1, 1: 2},
+        {0: 0, 1: 1},
         listeners=("broker", "controller"),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED",
@@ -1089,6 +1182,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "The client may forbid a change of the replication factor (KIP-860).",
         },
+        {0: 2},
+        {0: 1},
         listeners=("broker", "controller"),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
@@ -1104,6 +1199,8 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Shows the reassignments under way (KIP-455). Partitions at rest are left out of the answer.",
         {},
+        {0: 2},
+        {0: 1},
         listeners=("broker", "controller"),
         errors=(
             "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER",
@@ -1117,6 +1214,8 @@ FACTS: dict[int, ApiFacts] = {
         "group",
         "For operators: deletes committed offsets of single partitions. Topics that a live group is subscribed to are refused.",
         {},
+        {0: 1},
+        {0: 0},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED",
@@ -1134,6 +1233,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Flexible lengths and tagged fields (KIP-482).",
         },
+        {0: 1, 1: 2},
+        {0: 0, 1: 1},
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
         ),
@@ -1148,6 +1249,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Flexible lengths and tagged fields (KIP-482).",
         },
+        {0: 1, 1: 2},
+        {0: 0, 1: 1},
         listeners=("broker", "controller"),
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST",
@@ -1161,6 +1264,8 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never returned.",
         {},
+        {0: 2},
+        {0: 1},
         listeners=("broker", "controller"),
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "RESOURCE_NOT_FOUND", "DUPLICATE_RESOURCE",
@@ -1174,6 +1279,8 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Changes what users log in with (KIP-554). The client salts and hashes the password, so that the broker never sees it in clear.",
         {},
+        {0: 2},
+        {0: 1},
         listeners=("broker", "controller"),
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "NOT_CONTROLLER",
@@ -1191,6 +1298,8 @@ FACTS: dict[int, ApiFacts] = {
             1: "Candidates and voters go by node and directory id; leaders' addresses (KIP-853).",
             2: "A pre-vote sounds out the voters before the epoch is raised (KIP-996).",
         },
+        {0: 2},
+        {0: 1},
         listeners=("controller",),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
@@ -1208,6 +1317,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Voters go by node and directory id, leaders report their addresses; flexible lengths (KIP-853).",
         },
+        {0: 1, 1: 2},
+        {0: 0, 1: 1},
         listeners=("controller",),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
@@ -1225,6 +1336,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Successors go by node and directory id, leaders report their addresses; flexible lengths (KIP-853).",
         },
+        {0: 1, 1: 2},
+        {0: 0, 1: 1},
         listeners=("controller",),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE", "CLUSTER_AUTHORIZATION_FAILED",
@@ -1242,6 +1355,8 @@ FACTS: dict[int, ApiFacts] = {
             1: "When each replica last fetched, and when it last had caught up (KIP-836).",
             2: "Directory ids, the voters' addresses and error messages (KIP-853).",
         },
+        {0: 2},
+        {0: 1},
         listeners=("broker", "controller"),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "BROKER_NOT_AVAILABLE",
@@ -1260,6 +1375,8 @@ FACTS: dict[int, ApiFacts] = {
             2: "Topics by id instead of name; fenced brokers may not enter the set (KIP-841).",
             3: "Each replica comes with its broker epoch, so that a restarted one is noticed (KIP-903).",
         },
+        {0: 2},
+        {0: 1},
         listeners=("controller",),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST",
@@ -1278,6 +1395,8 @@ FACTS: dict[int, ApiFacts] = {
             1: "Downgrades are safe or unsafe, and a change can be tried without effect (KIP-778).",
             2: "All changes succeed or fail together, so there are no single results.",
         },
+        {0: 2},
+        {0: 1},
         listeners=("broker", "controller"),
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "INVALID_REQUEST", "INVALID_UPDATE_VERSION",
@@ -1292,6 +1411,8 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Carries a whole request on behalf of its client, with who sent it and from where (KIP-590). Only brokers may send it.",
         {},
+        {0: 2},
+        {0: 1},
         listeners=("controller",),
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "NOT_CONTROLLER", "INVALID_REQUEST",
@@ -1308,6 +1429,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "The replica's directory id, and the addresses of leaders (KIP-853).",
         },
+        {0: 2},
+        {0: 1},
         listeners=("controller",),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "CLUSTER_AUTHORIZATION_FAILED",
@@ -1326,6 +1449,8 @@ FACTS: dict[int, ApiFacts] = {
             1: "Asks for brokers or for controllers (KIP-919).",
             2: "Fenced brokers can be included, and are marked (KIP-1073).",
         },
+        {0: 2},
+        {0: 1},
         listeners=("broker", "controller"),
         errors=(
             "MISMATCHED_ENDPOINT_TYPE", "UNSUPPORTED_ENDPOINT_TYPE",
@@ -1339,6 +1464,8 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Shows the producer state of partitions, as a search for hanging transactions needs it (KIP-664). The partition's leader answers; other brokers can be asked too where they hold a replica.",
         {},
+        {0: 2},
+        {0: 1},
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "INVALID_TOPIC_EXCEPTION",
             "TOPIC_AUTHORIZATION_FAILED",
@@ -1357,6 +1484,8 @@ FACTS: dict[int, ApiFacts] = {
             3: "The epoch before a clean shutdown (KIP-966).",
             4: "Same layout; a feature's lowest version may be 0.",
         },
+        {0: 2},
+        {0: 1},
         listeners=("controller",),
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "NOT_CONTROLLER",
@@ -1374,6 +1503,8 @@ FACTS: dict[int, ApiFacts] = {
             1: "Log directories that failed (KIP-858).",
             2: "Log directories that take no new replicas (KIP-1066).",
         },
+        {0: 2},
+        {0: 1},
         listeners=("controller",),
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "STALE_BROKER_EPOCH",
@@ -1388,6 +1519,8 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Takes a broker's registration out of the metadata, for KRaft clusters only. One that still runs can register again.",
         {},
+        {0: 2},
+        {0: 1},
         listeners=("broker", "controller"),
         errors=(
             "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "BROKER_ID_NOT_REGISTERED",
@@ -1401,6 +1534,8 @@ FACTS: dict[int, ApiFacts] = {
         "transaction",
         "For operators who look for hanging transactions: state, age, producer and partitions of each. Its coordinator answers for each id.",
         {},
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "INVALID_REQUEST",
             "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "TRANSACTIONAL_ID_NOT_FOUND",
@@ -1417,6 +1552,8 @@ FACTS: dict[int, ApiFacts] = {
             1: "A filter by age (KIP-994).",
             2: "A filter by a pattern of ids (KIP-1152).",
         },
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "INVALID_REGULAR_EXPRESSION",
         ),
@@ -1429,6 +1566,8 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Sent by brokers only. Each broker hands out ids from its own block, so that no two producers of a cluster share one (KIP-730).",
         {},
+        {0: 2},
+        {0: 1},
         listeners=("controller",),
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "STALE_BROKER_EPOCH",
@@ -1445,6 +1584,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Topics by pattern (KIP-848); the member chooses its own id before it joins (KIP-1082).",
         },
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
@@ -1463,6 +1604,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Members have a type: whether they use the classic or the new protocol (KIP-1099).",
         },
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1477,6 +1620,8 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Sent by each controller to the active one, which records it in the metadata log. Admins can so find controllers, and upgrades see what all support.",
         {},
+        {0: 2},
+        {0: 1},
         listeners=("controller",),
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "NOT_CONTROLLER",
@@ -1490,6 +1635,8 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "The first step of client telemetry; PushTelemetry then sends the metrics. Asked again when a push is refused for an old subscription.",
         {},
+        {0: 2},
+        {0: 1},
         errors=(
             "INVALID_REQUEST", "THROTTLING_QUOTA_EXCEEDED",
         ),
@@ -1502,6 +1649,8 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Sent at the interval of the subscription, and once more when the client ends. A change of subscription is answered with UNKNOWN_SUBSCRIPTION_ID.",
         {},
+        {0: 2},
+        {0: 1},
         errors=(
             "INVALID_REQUEST", "UNSUPPORTED_COMPRESSION_TYPE", "THROTTLING_QUOTA_EXCEEDED",
             "UNKNOWN_SUBSCRIPTION_ID", "TELEMETRY_TOO_LARGE",
@@ -1515,6 +1664,8 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Lets the controller know whose leaders are lost when a log directory fails. Sent when the broker has placed or moved replicas.",
         {},
+        {0: 2},
+        {0: 1},
         listeners=("controller",),
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "CLUSTER_AUTHORIZATION_FAILED",
@@ -1531,6 +1682,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Any type of resource, under the new name (KIP-1142).",
         },
+        {0: 2},
+        {0: 1},
         errors=(
             "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION",
         ),
@@ -1543,6 +1696,8 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Reports leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A long answer is cut, and a cursor gives where to continue.",
         {},
+        {0: 2},
+        {0: 1},
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "INVALID_TOPIC_EXCEPTION",
             "TOPIC_AUTHORIZATION_FAILED", "LISTENER_NOT_FOUND",
@@ -1558,6 +1713,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
         },
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
@@ -1575,6 +1732,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
         },
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1592,6 +1751,8 @@ FACTS: dict[int, ApiFacts] = {
             1: "Limits in records instead of bytes per partition, and the lock's duration; v0 was early access only.",
             2: "A strict limit of records (KIP-1206) and the renewal of locks (KIP-1222).",
         },
+        {0: 2},
+        {0: 1},
         errors=(
             "CORRUPT_MESSAGE", "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER",
             "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1610,6 +1771,8 @@ FACTS: dict[int, ApiFacts] = {
             1: "Same layout; v0 was early access only (KIP-932).",
             2: "Locks may be renewed; the response reports how long they last (KIP-1222).",
         },
+        {0: 2},
+        {0: 1},
         errors=(
             "UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "TOPIC_AUTHORIZATION_FAILED",
             "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST", "KAFKA_STORAGE_ERROR", "UNKNOWN_TOPIC_ID",
@@ -1626,6 +1789,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "The leader may answer before the change is committed, so controllers can join by themselves (KIP-1186).",
         },
+        {0: 2},
+        {0: 1},
         listeners=("broker", "controller"),
         errors=(
             "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
@@ -1640,6 +1805,8 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Requests from the quorum's leader to remove one voter; the answer follows the commit. A leader that removes itself resigns afterwards.",
         {},
+        {0: 2},
+        {0: 1},
         listeners=("broker", "controller"),
         errors=(
             "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
@@ -1654,6 +1821,8 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Sent by a voter whose entry in the set of voters is out of date, as after a restart with other listeners or newer software.",
         {},
+        {0: 2},
+        {0: 1},
         listeners=("controller",),
         errors=(
             "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED",
@@ -1669,6 +1838,8 @@ FACTS: dict[int, ApiFacts] = {
         "share",
         "Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
         {},
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST", "FENCED_STATE_EPOCH",
@@ -1682,6 +1853,8 @@ FACTS: dict[int, ApiFacts] = {
         "share",
         "Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
         {},
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1698,6 +1871,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "How many records are done with, for the lag (KIP-1226).",
         },
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1712,6 +1887,8 @@ FACTS: dict[int, ApiFacts] = {
         "share",
         "Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
         {},
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1728,6 +1905,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "How many records are done with, for the lag (KIP-1226).",
         },
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "CLUSTER_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1744,6 +1923,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "The coordinator may ask for the topology's description (KIP-1331) and report MISSING_CLIENT_TAGS; a recovery lag of 64 bits.",
         },
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_MEMBER_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
@@ -1762,6 +1943,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "The topology node by node (KIP-1331), and the assignor (KIP-1357).",
         },
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "INVALID_GROUP_ID", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1778,6 +1961,8 @@ FACTS: dict[int, ApiFacts] = {
         {
             1: "The lag of each partition (KIP-1226).",
         },
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1792,6 +1977,8 @@ FACTS: dict[int, ApiFacts] = {
         "group",
         "Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).",
         {},
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST",
@@ -1806,6 +1993,8 @@ FACTS: dict[int, ApiFacts] = {
         "group",
         "Deletes what a share group knows of whole topics. The group must have no members (KIP-932).",
         {},
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_TOPIC_OR_PARTITION", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
@@ -1820,6 +2009,8 @@ FACTS: dict[int, ApiFacts] = {
         "group",
         "Stores the description of a streams group's topology, node by node, where operators can read it (KIP-1331).",
         {},
+        {0: 2},
+        {0: 1},
         errors=(
             "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
             "UNKNOWN_MEMBER_ID", "GROUP_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION", "INVALID_REQUEST",
@@ -1834,6 +2025,8 @@ FACTS: dict[int, ApiFacts] = {
         None,
         "Takes a controller's registration out of the metadata. One that still runs can register again.",
         {},
+        {0: 2},
+        {0: 1},
         listeners=("broker", "controller"),
         errors=(
             "REQUEST_TIMED_OUT", "CLUSTER_AUTHORIZATION_FAILED", "NOT_CONTROLLER", "UNSUPPORTED_VERSION",

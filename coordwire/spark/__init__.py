@@ -1,4 +1,4 @@
-"""Captures and segments in Apache Spark: data sources, and a pipeline into tables.
+"""Captures and segments in Apache Spark: data sources, and the engine and tables of the pipeline.
 
     coordwire.spark.register(spark)             # not needed where the package is installed as a wheel
     spark.read.format("kafka-segment").load("/backup/orders-*/")        # records
@@ -9,31 +9,38 @@
     spark.read.format("kafka-offsets").load("/backup")                  # what coordinators wrote
     spark.read.format("kafka-quarantine").load("/backup")               # what none of them could read
 
-    columns.py     every table's columns, with types and docs
-    options.py     the options that a reader takes
-    readers/       files to rows: what runs on the workers
-    sources/       PySpark's data source API over the readers
-    pipeline/      captures and segments into tables, and the report; by Spark or by processes of one machine
+    sources/       PySpark's data source API over `coordwire.tables.readers`
+    engines.py     the engines of `coordwire.tables.pipeline` that run in a Spark session
+    stored_tables.py   the pipeline's tables as DataFrames; catalog_views.py: as views of Spark's catalog
     audits/        offsets, replicas, producers and the state of topics, over the tables
     payloads.py    schema ids and GUIDs of a registry as columns
-    plugins/       the top-level packages by which PySpark finds the sources, one each
     replicas.py    each record once, of several brokers' copies
     session.py     a session with the Java that there is
+    plugins/       the top-level packages by which PySpark finds the sources, one each
 
-Strategy: everything but sources/, session.py, audits/, payloads.py and the pipeline's job in Spark is plain
-Python over Arrow, and runs as well without Spark. Rules: nothing else in coordwire imports pyspark; a worker
-imports the reader that it needs and keeps nothing between tasks; every byte of a file is in a row or in
-quarantine.
+Rules: nothing else in coordwire imports pyspark; importing this package alone does not import it either.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from coordwire._lazy import exports
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["register"]
+    from coordwire.spark.catalog_views import register_views as register_views
+    from coordwire.spark.engines import engine as engine
+    from coordwire.spark.stored_tables import table as table
+
+__all__ = ["engine", "register", "register_views", "table"]
+
+__getattr__, __dir__ = exports(
+    __name__,
+    __all__,
+    {"engine": "engines", "register_views": "catalog_views", "table": "stored_tables"},
+)
 
 
 def register(spark: SparkSession) -> None:

@@ -116,7 +116,8 @@ def keys_text(modules: list[ModuleRow]) -> str:
         "    versions that Kafka deprecated; unstable: the version whose layout may still change. errors:",
         "    the codes that a response is known to carry, by their names in `ErrorCode`; besides, a",
         "    broker may answer any request with UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT,",
-        "    UNSUPPORTED_VERSION or INVALID_REQUEST.",
+        "    UNSUPPORTED_VERSION or INVALID_REQUEST. request_headers, response_headers: the header before",
+        "    a message, as {first version: header version}, in order.",
         '    """',
         "",
         "    name: str",
@@ -126,6 +127,8 @@ def keys_text(modules: list[ModuleRow]) -> str:
         "    coordinator: str | None",
         "    about: str",
         "    changes: dict[int, str]",
+        "    request_headers: dict[int, int]",
+        "    response_headers: dict[int, int]",
         '    listeners: tuple[str, ...] = ("broker",)',
         "    deprecated: range = range(0)",
         "    unstable: int | None = None",
@@ -146,6 +149,7 @@ def keys_text(modules: list[ModuleRow]) -> str:
             text.add("{", *changes, "},")
         else:
             text.add("{},")
+        text.add(f"{api.request_headers},", f"{api.response_headers},")
         text.add(*_api_facts(api))
         text.depth -= 2
         text.add("    ),")

@@ -17,6 +17,7 @@ from typing import Any
 
 import schemas
 from schemas._words import ORDER
+from schemas.headers import RequestHeader, ResponseHeader
 from schemas.vocabulary import FOREVER, LOGS, Api, Array, Message, Named, Struct
 
 NEVER = 32768
@@ -140,12 +141,28 @@ def _check_facts(api: Api) -> None:
         raise SchemaError(f"{api.name}: versions {first} to {last}, deprecated {api.deprecated}")
     if api.unstable is not None and not first <= api.unstable <= last:
         raise SchemaError(f"{api.name}: versions {first} to {last}, unstable {api.unstable}")
+    _check_headers(api, "request", api.request_headers, RequestHeader)
+    _check_headers(api, "response", api.response_headers, ResponseHeader)
     _unique(f"{api.name}: error", list(api.errors))
     untold = [version for version in range(first + 1, last + 1) if version not in api.changes]
     if untold:
         raise SchemaError(f"{api.name}: changes= lacks what version {', '.join(map(str, untold))} brought")
     if unknown := [version for version in api.changes if not first < version <= last]:
         raise SchemaError(f"{api.name}: versions {first} to {last}, changes= of {unknown[0]}")
+
+
+def _check_headers(api: Api, direction: str, headers: dict[int, int], header: Message) -> None:
+    """Apply Kafka's rules for the headers before an API's messages (KAFKA-20923)."""
+    first, last = api.versions
+    starts, numbers = list(headers), list(headers.values())
+    rules = {
+        f"begin with version {first}": starts[:1] == [first],
+        f"begin in versions {first} to {last}, in order": starts == sorted(starts) and starts[-1] <= last,
+        "do not fall": numbers == sorted(numbers),
+        f"are {header.versions[0]} to {header.versions[-1]}": set(numbers) <= set(header.versions),
+    }
+    if broken := [rule for rule, is_kept in rules.items() if not is_kept]:
+        raise SchemaError(f"{api.name}: headers of {direction}s {broken[0]}, not {headers}")
 
 
 def secret_paths(modules: list[ModuleRow]) -> dict[str, list[str]]:

@@ -15,6 +15,7 @@ from schemas.vocabulary import (
 
 ControlledShutdown = Api(
     7, "ControlledShutdown", versions=(0, 3), flexible=3, listeners=("controller", "zkBroker"),
+    request_headers={0: 0, 1: 1, 3: 2},
     about="Asked before a broker stops, and again while partitions remain. Under KRaft the heartbeat does this; Kafka 4.0 dropped the API.",
     changes={
         1: "Same layout; the request header has the client id, which v0 lacks.",

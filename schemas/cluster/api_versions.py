@@ -21,7 +21,7 @@ from schemas.vocabulary import (
 )
 
 ApiVersions = Api(
-    18, "ApiVersions", versions=(0, 5), flexible=3, listeners=("broker", "controller"),
+    18, "ApiVersions", versions=(0, 5), flexible=3, listeners=("broker", "controller"), response_headers={0: 0},
     about="The first request on a connection: which versions of which APIs the broker supports, and which features it has.",
     changes={
         1: "The response reports how long it was throttled (KIP-124).",

@@ -23,7 +23,7 @@ from coordwire.testing.group_conversation import Recorder
 from coordwire.testing.group_script import GroupScript
 from coordwire.testing.pcap import pcap_parts
 from coordwire.versions import ApiKey
-from tests.spark.data import segment
+from tests.tables.made_segments import segment
 
 __all__ = ["make", "traffic"]
 

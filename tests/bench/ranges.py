@@ -16,10 +16,10 @@ from unittest import mock
 import fsspec
 
 from coordwire.records import Record, batches, encode_batch
-from coordwire.spark.options import Options
-from coordwire.spark.readers import object_ranges
-from coordwire.spark.readers.dispatch import SOURCES, plan, read
-from coordwire.spark.readers.stores import Store, store_of
+from coordwire.tables.options import Options
+from coordwire.tables.readers import object_ranges
+from coordwire.tables.readers.sources import SOURCES, plan, read
+from coordwire.tables.stores import Store, store_of
 
 LOG, INDEX = f"{0:020}.log", f"{0:020}.index"
 RECORDS = 4

@@ -15,11 +15,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from coordwire.spark import pipeline
-from coordwire.spark.pipeline.engine import Engine
+import coordwire.spark
+from coordwire.tables import pipeline
+from coordwire.tables.pipeline.engine import Engine
 from tests.bench.spark import cpu, make
-from tests.spark.data import partition, segment
-from tests.spark.worker_processes import descendants, spark_workers
+from tests.tables.made_segments import partition, segment
+from tests.tables.worker_processes import descendants, spark_workers
 
 
 def most_memory(pids: list[int]) -> int:
@@ -38,7 +39,7 @@ def engine_of(name: str, workers: int, folder: Path) -> Engine:
         return pipeline.LocalEngine(workers)
     from coordwire.spark.session import session
 
-    engine = pipeline.SparkEngine(session(f"local[{workers}]", name="scale"))
+    engine = coordwire.spark.engine(session(f"local[{workers}]", name="scale"))
     partition(folder / "small", "orders", 0, segment(random.Random(1), 50))
     pipeline.run(engine, [str(folder / "small")], str(folder / "small-out"), report=False)
     return engine

@@ -21,10 +21,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import coordwire.spark
 from coordwire.records import Record, encode_batch
-from coordwire.spark.columns import default_columns
-from coordwire.spark.options import Options
-from coordwire.spark.readers.dispatch import SOURCES, plan, read
+from coordwire.tables.columns import default_columns
+from coordwire.tables.options import Options
+from coordwire.tables.readers.sources import SOURCES, plan, read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,7 +93,7 @@ def measure(name: str, run: Callable[[], object], size: int, base: float | None)
 
 
 def local_rows(workers: int, folder: Path, out: Path, size: int, base: float) -> None:
-    from coordwire.spark import pipeline
+    from coordwire.tables import pipeline
 
     measure(
         f"pipeline to Parquet, {workers} workers",
@@ -105,8 +106,8 @@ def local_rows(workers: int, folder: Path, out: Path, size: int, base: float) ->
 
 
 def spark_rows(cores: int, folder: Path, out: Path, size: int, base: float, *, writers: bool) -> None:
-    from coordwire.spark import pipeline
     from coordwire.spark.session import session
+    from coordwire.tables import pipeline
 
     spark: SparkSession = session(f"local[{cores}]", name="bench")
     try:
@@ -119,7 +120,9 @@ def spark_rows(cores: int, folder: Path, out: Path, size: int, base: float, *, w
             tables = str(out / f"tables-{cores}")
             measure(
                 f"pipeline to Parquet, local[{cores}]",
-                lambda: pipeline.run(spark, [str(folder)], tables, tables=["records"], report=False),
+                lambda: pipeline.run(
+                    coordwire.spark.engine(spark), [str(folder)], tables, tables=["records"], report=False
+                ),
                 size, base,
             )  # fmt: skip
             target = str(out / f"spark-{cores}")

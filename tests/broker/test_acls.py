@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 
 from coordwire.broker import Broker, BrokerConfig
-from coordwire.broker.authorizer import Acl, AclFilter, Authorizer
 from coordwire.broker.handlers import APIS
+from coordwire.broker.security.authorizer import Acl, AclFilter, Authorizer
 from coordwire.enums import AclOperation, AclPermissionType, AclResourceType, ErrorCode, PatternType
 from coordwire.messages import CreateAclsRequest
 from coordwire.messages.create_acls import AclCreation
@@ -172,6 +172,7 @@ def test_some_resource(acls: list[Acl], expected: bool) -> None:
     assert Authorizer([ANN]).allows_some(ANN, HOST, WRITE.value, TOPIC)
 
 
+@pytest.mark.growth
 def test_decisions_do_not_cost_more_with_more_acls() -> None:
     """As many decisions as ACLs: were one linear in the ACLs, all would be quadratic. The steps along the
     prefixes are a logarithm, as these names are numbers; the length of a name bounds them."""

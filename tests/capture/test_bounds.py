@@ -392,6 +392,7 @@ print(found)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_memory_is_bounded(attack: str) -> None:
     """200 MB of address space, beyond what an interpreter takes that has everything imported."""

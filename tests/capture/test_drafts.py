@@ -15,7 +15,7 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.cli.__main__ import main
 from coordwire.codec import Message
-from coordwire.dialects.grammar import CALLS, Dialect
+from coordwire.designs.dialects.grammar import CALLS, Dialect
 from tests.capture.build import ACK, FIN, PSH, SYN, packet, pcap
 from tests.conversations import CONVERSATIONS, is_request, spoken
 

@@ -23,7 +23,7 @@ from coordwire.capture.jsonlines import line
 from coordwire.capture.reader import Capture, read_head
 from coordwire.capture.rotated import rejoined
 from coordwire.capture.tcp import reassembly
-from coordwire.dialects.grammar import Dialect
+from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import UnreadableRange
 from coordwire.messages import (
     ApiVersionsRequest,
@@ -211,7 +211,7 @@ def test_requests_that_wait_across_captures() -> None:
     ],
 )
 def test_requests_of_other_dialects_that_wait(dialect: Dialect, name: str, fields: dict[str, object]) -> None:
-    from coordwire.dialects.grammar import Grammar
+    from coordwire.designs.dialects.grammar import Grammar
 
     frame = Grammar(dialect).encode(find_message(name)(**fields))
 

@@ -11,8 +11,8 @@ import pytest
 
 from coordwire import messages
 from coordwire.cli.api.contents import entries
-from coordwire.cli.api.field_docs import rows
-from coordwire.cli.api.version_layout import layout
+from coordwire.cli.api.fields import rows
+from coordwire.cli.api.wire_layout import layout
 from coordwire.codec import Struct
 from coordwire.codec.class_docs import field_docs
 from coordwire.frames import encode_request, encode_response
@@ -34,6 +34,8 @@ def test_the_list(run: Run) -> None:
     assert forms[11] | {"about": ""} == {
         "key": 11, "name": "JoinGroup", "versions": [0, 9], "flexible": 6, "coordinator": "group",
         "listeners": ["broker"], "deprecated": None, "unstable": None, "about": "",
+        "requestHeaders": [{"version": 1, "versions": [0, 5]}, {"version": 2, "versions": [6, 9]}],
+        "responseHeaders": [{"version": 0, "versions": [0, 5]}, {"version": 1, "versions": [6, 9]}],
     }  # fmt: skip
 
 

@@ -51,7 +51,7 @@ from coordwire.messages.produce import (
 )
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.records import Record, encode_batch
-from coordwire.spark.pipeline import plots
+from coordwire.tables.report import plots
 
 from ..capture import build
 from .conftest import Run
@@ -290,7 +290,7 @@ def test_markup_of_hostile_names() -> None:
     spans = plots.spans(EVIL, {EVIL: [plots.TimeBar(1.0, 2.0, EVIL)]})
     lines = plots.lines(EVIL, {EVIL: [(1.0, 2.0), (2.0, 3.0)]}, "records", 1.0, 2.0)
     bars = plots.bars(EVIL, {EVIL: (1.0, 2.0)}, ["read", "refused"])
-    for part in (spans, lines, bars, plots.nothing(EVIL), plots.table([EVIL], [[EVIL]])):
+    for part in (spans, lines, bars, plots.empty_plot(EVIL), plots.table([EVIL], [[EVIL]])):
         assert not BAD & set(part)
         assert "\n" not in part
         assert "<script>" not in part

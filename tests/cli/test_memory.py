@@ -69,6 +69,7 @@ def limited(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_frame_of_very_many_elements(inputs: dict[str, Path], command: tuple[str, ...]) -> None:
     path = inputs.get(command[0], inputs["frames"])

@@ -327,9 +327,39 @@ def test_programs_that_are_wrong_are_refused() -> None:
     with pytest.raises(ValueError, match="go together"):
         native.Program(HeartbeatRequest, True, (("group_id", 11, 0, 0, 1, 0, inner, None),), (), ())
     for arguments in (
-        (HeartbeatRequest, None, None, 257),
-        (HeartbeatRequest, None, None, -1),
-        (5, None, None, 1),
+        (HeartbeatRequest, None, None, None, 257),
+        (HeartbeatRequest, None, None, None, -1),
+        (5, None, None, None, 1),
     ):
         with pytest.raises((TypeError, ValueError)):
             native.Decoder(*arguments)
+
+
+def test_what_the_engine_declines_goes_straight_to_the_interpreter() -> None:
+    assert native is not None
+    calls: list[tuple[Any, ...]] = []
+
+    def exact(*args: Any) -> str:
+        calls.append(args)
+        return "exactly"
+
+    def python(*args: Any, **named: Any) -> None:
+        pytest.fail("the engine would run again")
+
+    wire = HeartbeatRequest(group_id="g").encode(version=4)
+    request = HeartbeatRequest(generation_id=1 << 40)
+    decode = native.Decoder(HeartbeatRequest, message_program, python, exact, 5)
+    decode_at = native.Decoder(HeartbeatRequest, message_program, python, exact, 5, True)
+    encode = native.Encoder(HeartbeatRequest, message_program, python, exact, 5)
+    assert decode(wire, version=4) == HeartbeatRequest(group_id="g")
+    assert calls == []
+    assert decode(wire[:-1], version=4) == "exactly"
+    assert decode(wire[:-1], deviations=[], version=4, strict=False) == "exactly"
+    assert decode_at(b"xx" + wire[:-1], 2, 4, True, None) == "exactly"
+    assert encode(request, version=4) == "exactly"
+    assert calls == [
+        (HeartbeatRequest, wire[:-1], 0, 4, True, None),
+        (HeartbeatRequest, wire[:-1], 0, 4, False, []),
+        (HeartbeatRequest, b"xx" + wire[:-1], 2, 4, True, None),
+        (request, 4),
+    ]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coordwire.coordinator.model.classic_states import ENTERED_FROM
-from coordwire.coordinator.model.consumer_states import MemberState
+from coordwire.coordinator.model.classic_group import ENTERED_FROM
+from coordwire.coordinator.model.consumer_member import MemberState
 from tests.coordinator.coverage import Coverage
 
 __all__ = ["CODES", "CONSUMER_TRANSITIONS", "RECORDS", "UNREACHABLE", "answered_against_reason", "unreached"]

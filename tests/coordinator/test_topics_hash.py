@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from coordwire.coordinator import TopicImage, TopicsImage
-from coordwire.coordinator.topics_hash import group_hash, topic_hash
+from coordwire.coordinator.topics import group_hash, topic_hash
 from coordwire.coordinator.xxh3 import xxh3_64
 
 REFERENCE = [
@@ -65,5 +65,5 @@ def test_a_topics_hash_says_what_changed(other: TopicImage) -> None:
 
 
 def test_the_order_of_racks_does_not_matter() -> None:
-    one, two = (replace(ORDERS, racks=(racks,)) for racks in (("r1", "r2"), ("r2", "r1")))
-    assert topic_hash(one) == topic_hash(two)
+    first, second = (replace(ORDERS, racks=(racks,)) for racks in (("r1", "r2"), ("r2", "r1")))
+    assert topic_hash(first) == topic_hash(second)

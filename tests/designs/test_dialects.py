@@ -17,7 +17,7 @@ from coordwire.connection.events import (
     RequestReceived,
     ResponseReceived,
 )
-from coordwire.dialects.grammar import CALLS, Dialect, Grammar
+from coordwire.designs.dialects.grammar import CALLS, Dialect, Grammar
 from coordwire.messages import (
     Draft1ConsultRequest,
     Draft1ConsultResponse,

@@ -59,6 +59,7 @@ class Definition:
 
     deprecated, unstable: the versions that the release says this of.
     errors: the codes that its comments list, which few definitions have.
+    headers: the header's version by the message's, where the definition declares it (KAFKA-20923).
     """
 
     name: str
@@ -70,6 +71,7 @@ class Definition:
     deprecated: frozenset[int] = frozenset()
     unstable: frozenset[int] = frozenset()
     errors: tuple[str, ...] = ()
+    headers: Mapping[int, int] | None = None
 
 
 def span(text: str | None, within: frozenset[int]) -> frozenset[int]:
@@ -119,7 +121,15 @@ def definition(raw: Mapping[str, Any]) -> Definition:
         listeners=frozenset(raw["listeners"]) if "listeners" in raw else None,
         deprecated=span(raw.get("deprecatedVersions"), versions),
         unstable=frozenset({max(versions)}) if unstable and versions else frozenset(),
+        headers=_headers(raw.get("headerVersions"), versions),
     )
+
+
+def _headers(raw: Mapping[str, int] | None, versions: frozenset[int]) -> Mapping[int, int] | None:
+    """{"0-5": 1, "6+": 2} by version."""
+    if raw is None:
+        return None
+    return {version: number for text, number in raw.items() for version in span(text, versions)}
 
 
 def _fact(raw: Mapping[str, Any], within: frozenset[int], structs: Mapping[str, Any]) -> Fact:

@@ -18,6 +18,7 @@ from pathlib import Path
 from coordwire.codec import Field, Struct
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS, ApiFacts
+from coordwire.versions import header_version
 from tests.interop.definitions import Definition, Fact, definitions
 from tests.interop.enums import enum_drift, unknown_enums
 from tests.interop.java_oracle import oracle
@@ -72,6 +73,11 @@ def drift(release: Definition) -> Iterator[str]:
     flexible = {version for version in common if version in cls.flexible_versions}
     if flexible != release.flexible & common:
         yield f"{name}: flexible in {_shown(release.flexible & common)}, ours in {_shown(flexible)}"
+    if release.key is not None and release.headers is not None:
+        for version in sorted(common):
+            want, have = release.headers.get(version), header_version(release.key, version, cls.direction)
+            if want != have:
+                yield f"{name}: header {want} in version {version}, ours {have}"
     if release.key is not None and cls.direction == "request":
         yield from _api_facts(release, FACTS[release.key], common)
     if release.key is not None:

@@ -16,10 +16,11 @@ import os
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from coordwire.codec import Message
+from coordwire.codec import Message, Request, Response
 from coordwire.jsonform import from_json, to_json
 from coordwire.messages import HeartbeatRequest
 from coordwire.testing import strategies
+from coordwire.versions import header_version
 from tests.conformance.test_reserved_tags import CASES
 from tests.interop.cells import (
     CELLS,
@@ -140,6 +141,22 @@ def test_kafka_refuses_the_tags_of_other_versions(
     (found,) = asked.ask([Command("B", java_name(cls), version, wire)])
     assert isinstance(found, Refused), f"Kafka {asked.release} reads tag {tag} in version {version}"
     assert f"Tag {tag} is not valid for version {version}" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("cls", "version"),
+    [pytest.param(c, v, id=f"{c.__name__}-v{v}") for c, v in CELLS if issubclass(c, Request)],
+)
+def test_kafka_agrees_on_the_headers(
+    cls: type[Request[Response]], version: int, kafka: tuple[JavaOracle, JavaOracle]
+) -> None:
+    asked = judge(cls, version)
+    assert asked is not None
+    assert cls.api_key is not None
+    (headers,) = asked.ask([Command("H", java_name(cls), version)])
+    assert not isinstance(headers, Refused), headers.reason
+    ours = [header_version(cls.api_key, version, direction) for direction in ("request", "response")]
+    assert ours == list(map(int, headers))
 
 
 def test_every_message_is_judged() -> None:

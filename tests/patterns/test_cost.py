@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordwire.cli.filtering import patterns
+from coordwire.cli.selection import conditions
 from coordwire.patterns import (
     CACHE_BYTES,
     MAX_DEPTH,
@@ -32,6 +32,7 @@ def letters(count: int) -> str:
     return "".join(map(chr, range(0x4E00, 0x4E00 + count)))
 
 
+@pytest.mark.growth
 @pytest.mark.parametrize(
     "make",
     [
@@ -61,6 +62,7 @@ def test_a_pattern_is_read_in_proportion_to_its_length(make: Callable[[int], str
     assert_linear(make, read, n=500, charges=CHARGES)
 
 
+@pytest.mark.growth
 @pytest.mark.parametrize(
     "make",
     [
@@ -97,6 +99,7 @@ def test_the_size_of_a_set_does_not_multiply_the_work() -> None:
     assert len(set(counts)) == 1
 
 
+@pytest.mark.growth
 @pytest.mark.parametrize("text", ["(a+)+$", "(a|a)*b", "(a?){20}a{20}$", r"(\w+\s?)*x", ".{0,30}b", "(a*)*b"])
 @pytest.mark.parametrize("anywhere", [False, True])
 def test_a_text_costs_in_proportion_to_its_length(text: str, anywhere: bool) -> None:
@@ -136,6 +139,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.growth
 @pytest.mark.parametrize("text", [*HOSTILE, MANY_STATES])
 def test_what_is_kept_takes_no_more_memory_than_it_may(text: str) -> None:
     tracemalloc = pytest.importorskip("tracemalloc", reason="PyPy does not trace memory")
@@ -256,7 +260,7 @@ def test_an_adversarial_pattern_costs_no_more_than_stated(text: str) -> None:
 def test_the_page_of_limits_states_the_bounds() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "limits.md").read_text(encoding="utf-8")
     section = page.partition("## Regular expressions")[2]
-    filters = patterns.MAX_INSTRUCTIONS
+    filters = conditions.MAX_INSTRUCTIONS
     for bound in (
         f"{MAX_INSTRUCTIONS:,}; {filters:,} in a filter", f"{MAX_DEPTH:,} |", f"{CACHE_BYTES >> 20} MB"
     ):  # fmt: skip

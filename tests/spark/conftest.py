@@ -11,24 +11,19 @@ from unittest import mock
 
 import pytest
 
+import coordwire.spark
 from tests.spark.class_archive import OPTIONS, make_archive
-from tests.spark.moto_s3 import environment_of, local_s3
+from tests.tables.moto_s3 import environment_of, local_s3
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tests.spark.moto_s3 import LocalS3
+    from tests.tables.moto_s3 import LocalS3
 
 CAPTURE = Path(__file__).parents[1] / "data" / "captures" / "kpy__tansu__group-range.pcap"
 
 for name, value in OPTIONS.items():
     os.environ.setdefault(name, value)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker("spark")
 
 
 @pytest.fixture(scope="session")
@@ -62,10 +57,10 @@ def spark(store_socket: socket.socket) -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def class_archive(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """For tests that start several Javas of their own, and those after them."""
-    from coordwire.spark import pipeline
+    from coordwire.tables import pipeline
 
     folder = tmp_path_factory.mktemp("classes")
-    pipeline.run(spark, [str(CAPTURE)], str(folder / "out"), report=False)
+    pipeline.run(coordwire.spark.engine(spark), [str(CAPTURE)], str(folder / "out"), report=False)
     before = os.environ.get("SPARK_SUBMIT_OPTS", "")
     archive = folder / "spark.jsa"
     make_archive(spark, archive)

@@ -27,19 +27,20 @@ from pathlib import Path
 
 import pyspark
 
+import coordwire.spark
 from coordwire.errors import CoordwireError
 from coordwire.records import batches
-from coordwire.spark import pipeline
-from coordwire.spark.columns import TABLES
-from coordwire.spark.options import Options
-from coordwire.spark.pipeline.engine import Engine
-from coordwire.spark.pipeline.local_tasks import LocalEngine
-from coordwire.spark.pipeline.manifest import named_files
-from coordwire.spark.pipeline.output import Output
 from coordwire.spark.session import java_home, session
-from tests.spark import plain
-from tests.spark.data import partition, segment
-from tests.spark.worker_processes import local_workers, spark_workers
+from coordwire.tables import pipeline
+from coordwire.tables.columns import TABLES
+from coordwire.tables.options import Options
+from coordwire.tables.pipeline.engine import Engine
+from coordwire.tables.pipeline.local_engine import LocalEngine
+from coordwire.tables.pipeline.manifest import named_files
+from coordwire.tables.storage.output import Output
+from tests.tables import pipeline_steps
+from tests.tables.made_segments import partition, segment
+from tests.tables.worker_processes import local_workers, spark_workers
 
 PARTITIONS, BATCHES = 8, 300
 OPTIONS = Options(split_size=16_384)
@@ -130,20 +131,20 @@ def one_run(engine: Engine, logs: Path, out: Path, counts: Counter[str]) -> None
 def wait_for_late_attempts(out: Path, counts: Counter[str]) -> bool:
     """Whether an attempt outlived its run, as a second one of a task that was held up may: it publishes
     nothing and removes its files itself, unless it is killed, after which the next run does."""
-    if not plain.leftovers(out):
+    if not pipeline_steps.leftovers(out):
         return False
     counts["late attempts"] += 1
     until = time.monotonic() + 60
-    while plain.leftovers(out) and time.monotonic() < until:
+    while pipeline_steps.leftovers(out) and time.monotonic() < until:
         time.sleep(0.2)
     return True
 
 
 def check(out: Path, wanted: int) -> None:
     """That each record is there once, and that the files are those of the manifest."""
-    keys = plain.record_keys(out)
+    keys = pipeline_steps.record_keys(out)
     assert len(keys) == len(set(keys)) == wanted, (out, len(keys), len(set(keys)), wanted)
-    assert plain.leftovers(out) == [], plain.leftovers(out)
+    assert pipeline_steps.leftovers(out) == [], pipeline_steps.leftovers(out)
     output = Output(str(out))
     assert all(alone for _, alone in (named_files(output, table) for table in TABLES)), out
 
@@ -186,7 +187,7 @@ def main() -> None:
                    "spark.ui.enabled": "false"}  # fmt: skip
             master = stack.enter_context(cluster(Path(folder)))
             spark = session(master, name="stress", config=SPECULATION | logged | own)
-            engine, workers = pipeline.SparkEngine(spark), spark_workers
+            engine, workers = coordwire.spark.engine(spark), spark_workers
         for run in range(options.seed, options.seed + options.runs):
             out = Path(folder, f"run-{run}")
             trouble = Troublemaker(run, workers, counts)

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import coordwire.spark
+
 pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
 
 from coordwire.errors import CoordwireError
 from coordwire.records import Record, RecordBatch, batches, encode_batch
-from coordwire.spark import audits, pipeline
-from coordwire.spark.columns import TABLES, arrow_schema
-from coordwire.spark.options import Options
-from coordwire.spark.readers.dispatch import SOURCES, plan, read
+from coordwire.spark import audits
+from coordwire.tables import pipeline
+from coordwire.tables.columns import TABLES, arrow_schema
+from coordwire.tables.options import Options
+from coordwire.tables.readers.sources import SOURCES, plan, read
 from tests.broker_sample import broker_sample
 
 if TYPE_CHECKING:
@@ -91,7 +94,7 @@ def tables(
     out = str(tmp_path_factory.mktemp("tables"))
     names = ["batches", "quarantine"]
     pipeline.run(pipeline.LocalEngine(1), [str(brokers)], out, tables=names, report=False)
-    return {name: pipeline.table(spark, out, name).cache() for name in names}
+    return {name: coordwire.spark.table(spark, out, name).cache() for name in names}
 
 
 def of(table: DataFrame, brokers: Path, number: int) -> DataFrame:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import coordwire.spark
 from coordwire.errors import CoordwireError
 from coordwire.records import Record, encode_batch
-from tests.spark.data import START
+from tests.tables.made_segments import START
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,19 +60,19 @@ def catalog(spark: SparkSession) -> Iterator[None]:
 def test_by_name_and_each_record_once(
     spark: SparkSession, catalog: None, inputs: Path, tmp_path: Path
 ) -> None:
-    from coordwire.spark import pipeline
     from coordwire.spark.replicas import once
+    from coordwire.tables import pipeline
 
     out = tmp_path / "it's ours"
     engine, tables = pipeline.LocalEngine(1), ("records", "batches", "files")
     pipeline.run(engine, [str(inputs)], str(out), tables=tables, report=False)
     with pytest.raises(CoordwireError, match="has no tables"):
-        pipeline.register(spark, str(tmp_path / "nothing"), DATABASE)
+        coordwire.spark.register_views(spark, str(tmp_path / "nothing"), DATABASE)
     with pytest.raises(CoordwireError, match="has no tables"):
-        pipeline.table(spark, str(tmp_path / "nothing"), "records")
+        coordwire.spark.table(spark, str(tmp_path / "nothing"), "records")
     with pytest.raises(CoordwireError, match="views need a Hadoop file system for gs://"):
-        pipeline.register(spark, "gs://bucket/tables", DATABASE)
-    names = pipeline.register(spark, str(out), DATABASE)
+        coordwire.spark.register_views(spark, "gs://bucket/tables", DATABASE)
+    names = coordwire.spark.register_views(spark, str(out), DATABASE)
     assert {f"{DATABASE}.records", f"{DATABASE}.records_once", f"{DATABASE}.lag"} <= set(names)
 
     def rows(name: str) -> list[tuple[str | None, int, bytes]]:
@@ -89,9 +90,9 @@ def test_by_name_and_each_record_once(
         once(frame.drop("cluster_id", "broker"))
     put(inputs, "2", f"pay-0/{LOG}", {0: b"more"})
     pipeline.run(engine, [str(inputs)], str(out), tables=tables, report=False)
-    pipeline.register(spark, str(out), DATABASE)
+    coordwire.spark.register_views(spark, str(out), DATABASE)
     assert rows("records_once") == [*WANTED, ("pay", 0, b"more")]
     pipeline.run(engine, [str(inputs)], str(tmp_path / "two"), tables=tables, report=False)
     with pytest.raises(CoordwireError, match="is in the catalog already"):
-        pipeline.register(spark, str(tmp_path / "two"), DATABASE)
+        coordwire.spark.register_views(spark, str(tmp_path / "two"), DATABASE)
     assert rows("records_once") == [*WANTED, ("pay", 0, b"more")]

@@ -13,8 +13,8 @@ import pytest
 
 from coordwire.records import Record, encode_batch
 from tests.broker_sample import broker_sample
-from tests.spark.data import START
-from tests.spark.test_disk_lag import commits, put
+from tests.tables.made_segments import START
+from tests.tables.test_disk_lag import commits, put
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

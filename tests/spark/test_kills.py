@@ -19,15 +19,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import coordwire.spark
+
 pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
 
 from coordwire.errors import CoordwireError
 from coordwire.records import batches
-from coordwire.spark import pipeline
-from coordwire.spark.pipeline.summary import PipelineSummary
-from tests.spark import plain
-from tests.spark.data import partition, segment
-from tests.spark.worker_processes import spark_workers
+from coordwire.tables import pipeline
+from coordwire.tables.report.summary import PipelineSummary
+from tests.tables import pipeline_steps
+from tests.tables.made_segments import partition, segment
+from tests.tables.worker_processes import spark_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,16 +84,16 @@ def wait_for(what: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
 
 def run_again(spark: SparkSession, logs: tuple[Path, int], out: Path) -> PipelineSummary:
     """It goes on, each record is there once, and nothing is left of what was ended."""
-    summary = pipeline.run(spark, [str(logs[0])], str(out), report=False)
+    summary = pipeline.run(coordwire.spark.engine(spark), [str(logs[0])], str(out), report=False)
     assert_whole(logs, out)
     assert summary.records == logs[1]
     return summary
 
 
 def assert_whole(logs: tuple[Path, int], out: Path) -> None:
-    keys = plain.record_keys(out)
+    keys = pipeline_steps.record_keys(out)
     assert len(keys) == len(set(keys)) == logs[1]
-    assert plain.leftovers(out) == []
+    assert pipeline_steps.leftovers(out) == []
 
 
 def moments() -> Iterator[float]:
@@ -149,7 +151,7 @@ def test_asked_to_end(
             continue
         assert code == status, err
         assert "Traceback" not in err
-        assert plain.leftovers(out) == []
+        assert pipeline_steps.leftovers(out) == []
         assert run_again(spark, logs, out).notices == []
 
 
@@ -167,7 +169,7 @@ def test_kill_of_a_worker(spark: SparkSession, logs: tuple[Path, int], tmp_path:
         assert "worker" in said
         assert "Traceback" not in err
         assert "\tat org.apache" not in err
-        assert plain.leftovers(out) == []
+        assert pipeline_steps.leftovers(out) == []
         run_again(spark, logs, out)
 
 
@@ -181,7 +183,7 @@ def test_a_worker_is_replaced_and_a_second_run_refused(
     os.kill(running.process.pid, signal.SIGSTOP)  # or it might end before the second one has begun
     try:
         with pytest.raises(CoordwireError, match="is in use by run ") as refused:
-            pipeline.run(spark, [str(logs[0])], str(out), report=False)
+            pipeline.run(coordwire.spark.engine(spark), [str(logs[0])], str(out), report=False)
     finally:
         os.kill(running.process.pid, signal.SIGCONT)
     assert f"process {running.process.pid} on" in str(refused.value)

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import coordwire.spark
 from coordwire.cli.__main__ import main
 from coordwire.logs import LogRecord, encode_log_record, find_record
 from coordwire.records import Record, batches, encode_batch
-from tests.spark.data import START, partition, segment
+from tests.tables.made_segments import START, partition, segment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from coordwire.spark.pipeline.summary import PipelineSummary
+    from coordwire.tables.report.summary import PipelineSummary
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "tests" / "data" / "captures"
@@ -74,11 +75,13 @@ def done(
     spark: SparkSession, inputs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, PipelineSummary]:
     """The tables, written once."""
-    from coordwire.spark import pipeline
-    from coordwire.spark.options import Options
+    from coordwire.tables import pipeline
+    from coordwire.tables.options import Options
 
     out = tmp_path_factory.mktemp("out")
-    return out, pipeline.run(spark, [str(inputs)], str(out), options=Options(split_size=3000))
+    return out, pipeline.run(
+        coordwire.spark.engine(spark), [str(inputs)], str(out), options=Options(split_size=3000)
+    )
 
 
 def rows(out: Path, table: str) -> list[dict[str, Any]]:
@@ -196,9 +199,9 @@ def test_without_spark_everything_is_the_same(
     spark: SparkSession, done: tuple[Path, PipelineSummary], inputs: Path, tmp_path: Path
 ) -> None:
     """Rows, summary and report; and each engine finishes what the other one began."""
-    from coordwire.spark import pipeline
-    from coordwire.spark.columns import TABLES
-    from coordwire.spark.options import Options
+    from coordwire.tables import pipeline
+    from coordwire.tables.columns import TABLES
+    from coordwire.tables.options import Options
 
     options = Options(split_size=3000)
     local, out = pipeline.LocalEngine(2), str(tmp_path)
@@ -215,28 +218,25 @@ def test_without_spark_everything_is_the_same(
     found = sorted((tmp_path / "records").rglob("*.parquet"))[:3]
     for path in found:
         path.unlink()
-    again = pipeline.run(spark, [str(inputs)], out, options=options)
+    again = pipeline.run(coordwire.spark.engine(spark), [str(inputs)], out, options=options)
     assert summary.units - len(found) <= again.reused < summary.units
     for name in TABLES:
         assert _comparable(rows(tmp_path, name)) == _comparable(rows(done[0], name)), name
 
 
 def test_tables_have_the_types_documented(spark: SparkSession, done: tuple[Path, PipelineSummary]) -> None:
-    from coordwire.spark import pipeline
-    from coordwire.spark.columns import TABLES
-    from coordwire.spark.pipeline.output import table_schema
+    from coordwire.tables.columns import TABLES, table_schema
 
     for name in TABLES:
-        table = pipeline.table(spark, str(done[0]), name)
+        table = coordwire.spark.table(spark, str(done[0]), name)
         wanted = [(column.name, column.type) for column in table_schema(name)]
         assert sorted(table.dtypes) == sorted(wanted)
         assert table.count() == len(rows(done[0], name)) > 0
 
 
 def test_bodies_as_variants(spark: SparkSession, done: tuple[Path, PipelineSummary]) -> None:
-    from coordwire.spark import pipeline
 
-    frames = pipeline.table(spark, str(done[0]), "frames").where(
+    frames = coordwire.spark.table(spark, str(done[0]), "frames").where(
         "api = 'JoinGroup' and direction = 'request'"
     )
     group = frames.selectExpr("variant_get(parse_json(body), '$.groupId', 'string') AS name").distinct()
@@ -246,19 +246,21 @@ def test_bodies_as_variants(spark: SparkSession, done: tuple[Path, PipelineSumma
 def test_a_second_run_adds_nothing(
     spark: SparkSession, done: tuple[Path, PipelineSummary], inputs: Path
 ) -> None:
-    from coordwire.spark import pipeline
-    from coordwire.spark.options import Options
+    from coordwire.tables import pipeline
+    from coordwire.tables.options import Options
 
     out, first = done
     before = {str(path): path.read_bytes() for path in out.rglob("*.parquet") if "files" not in path.parts}
     theirs = out / "records" / "theirs.parquet"
     theirs.write_bytes(b"a user's")
-    again = pipeline.run(spark, [str(inputs)], str(out), options=Options(split_size=3000))
+    again = pipeline.run(
+        coordwire.spark.engine(spark), [str(inputs)], str(out), options=Options(split_size=3000)
+    )
     assert (again.reused, again.units) == (first.units, first.units)
     assert (again.records, again.frames, again.unread) == (first.records, first.frames, first.unread)
     [notice] = again.notices
     assert notice.endswith("this pipeline did not write were left alone: records/theirs.parquet")
-    assert pipeline.table(spark, str(out), "records").count() == first.records
+    assert coordwire.spark.table(spark, str(out), "records").count() == first.records
     assert theirs.read_bytes() == b"a user's"
     theirs.unlink()
     after = {str(path): path.read_bytes() for path in out.rglob("*.parquet") if "files" not in path.parts}
@@ -277,15 +279,15 @@ def test_the_report_is_one_file(done: tuple[Path, PipelineSummary]) -> None:
 
 
 def test_a_file_that_grew_is_read_anew(spark: SparkSession, tmp_path: Path) -> None:
-    from coordwire.spark import pipeline
+    from coordwire.tables import pipeline
 
     data = segment(random.Random(8), 30)
     place = partition(tmp_path / "in", "orders", 0, data[:5000])
     [path] = place.glob("*.log")
     out = tmp_path / "out"
-    first = pipeline.run(spark, [str(tmp_path / "in")], str(out), report=False)
+    first = pipeline.run(coordwire.spark.engine(spark), [str(tmp_path / "in")], str(out), report=False)
     path.write_bytes(data)
-    second = pipeline.run(spark, [str(tmp_path / "in")], str(out), report=False)
+    second = pipeline.run(coordwire.spark.engine(spark), [str(tmp_path / "in")], str(out), report=False)
     assert first.bad_ranges == 1
     assert second.bad_ranges == 0
     wanted = [record.offset for batch in batches(data) for record in batch]
@@ -294,14 +296,22 @@ def test_a_file_that_grew_is_read_anew(spark: SparkSession, tmp_path: Path) -> N
 
 def test_a_job_that_fails_says_why(spark: SparkSession, tmp_path: Path) -> None:
     from coordwire.errors import CoordwireError
-    from coordwire.spark import pipeline
-    from coordwire.spark.options import Options
+    from coordwire.tables import pipeline
+    from coordwire.tables.options import Options
 
     partition(tmp_path / "in", "orders", 0, bytes(8) + b"\xff" * 92)
     strict = Options(mode="failfast")
     with pytest.raises(CoordwireError, match=r"^the Spark job failed: .*CorruptBatch: .*bytes 0 to 100"):
-        pipeline.run(spark, [str(tmp_path / "in")], str(tmp_path / "out"), options=strict, report=False)
-    again = pipeline.run(spark, [str(tmp_path / "in")], str(tmp_path / "out"), report=False)
+        pipeline.run(
+            coordwire.spark.engine(spark),
+            [str(tmp_path / "in")],
+            str(tmp_path / "out"),
+            options=strict,
+            report=False,
+        )
+    again = pipeline.run(
+        coordwire.spark.engine(spark), [str(tmp_path / "in")], str(tmp_path / "out"), report=False
+    )
     assert (again.reused, again.bad_ranges) == (0, 1)
 
 

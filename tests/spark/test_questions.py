@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import coordwire.spark
+
 pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
 
 from coordwire.records import batches
-from coordwire.spark import pipeline
+from coordwire.tables import pipeline
 from tests.broker_sample import broker_sample
-from tests.spark import plain
+from tests.tables import pipeline_steps
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,8 +63,8 @@ def tables(
               DATA / "stories" / "classic-causes.pcap.xz", logs]  # fmt: skip
     pipeline.run(pipeline.LocalEngine(1), [*map(str, inputs)], out, tables=TABLES, report=False)
     for name in TABLES:
-        pipeline.table(spark, out, name).createOrReplaceTempView(name)
-    yield {name: plain.table_rows(out, name) for name in TABLES}
+        coordwire.spark.table(spark, out, name).createOrReplaceTempView(name)
+    yield {name: pipeline_steps.table_rows(out, name) for name in TABLES}
     for name in TABLES:
         spark.catalog.dropTempView(name)
 

@@ -12,7 +12,7 @@ import pytest
 
 from coordwire.cli.__main__ import main
 from coordwire.records import batches
-from tests.spark.data import partition, segment
+from tests.tables.made_segments import partition, segment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,6 +78,7 @@ def test_frames_are_those_of_the_command_line(
     assert sorted(rows, key=key) == sorted(wanted, key=key)
 
 
+@pytest.mark.smoke
 def test_records_whatever_the_split(spark: SparkSession, logs: Path) -> None:
     wanted = sorted(
         (int(path.parent.name[-1]), record.offset, record.key, record.value)

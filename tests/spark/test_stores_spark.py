@@ -17,19 +17,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import coordwire.spark
+
 pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
 pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire[test]'")
 
-from coordwire.spark import pipeline
-from coordwire.spark.columns import TABLES
-from tests.spark import plain
-from tests.spark.data import partition, segment
-from tests.spark.test_stores import stored_rows
+from coordwire.tables import pipeline
+from coordwire.tables.columns import TABLES
+from tests.tables import pipeline_steps
+from tests.tables.made_segments import partition, segment
+from tests.tables.test_stores import stored_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tests.spark.moto_s3 import LocalS3
+    from tests.tables.moto_s3 import LocalS3
 
 CAPTURES = Path(__file__).parents[1] / "data" / "captures"
 NAMES = ("aio__rdmock__admin.pcap", "confluent__rdmock__group-range.pcap")
@@ -57,7 +59,7 @@ def test_from_a_store_into_a_store(spark: SparkSession, spark_s3: LocalS3, tmp_p
     (logs / "caps").mkdir()
     for name in NAMES:
         shutil.copy(CAPTURES / name, logs / "caps")
-    plain.run(logs, tmp_path / "tables", tables=list(TABLES))
+    pipeline_steps.run(logs, tmp_path / "tables", tables=list(TABLES))
     s3.put("inputs", {str(p.relative_to(tmp_path)): p.read_bytes() for p in logs.rglob("*.*") if p.is_file()})
     s3.put("outputs", {})
     out = "s3://outputs/tables"
@@ -73,16 +75,16 @@ def test_from_a_store_into_a_store(spark: SparkSession, spark_s3: LocalS3, tmp_p
         time.sleep(0.005)
     os.killpg(first.pid, signal.SIGKILL)
     first.communicate()
-    summary = pipeline.run(spark, ["s3://inputs/logs"], out)
+    summary = pipeline.run(coordwire.spark.engine(spark), ["s3://inputs/logs"], out)
     assert summary.unread
     assert "ended without finishing" in summary.notices[0]
     assert summary.reused >= 1
     for table in TABLES:
         found = compared(stored_rows(out, table), "s3://inputs/logs")
-        assert found == compared(plain.table_rows(tmp_path / "tables", table), str(logs)), table
+        assert found == compared(pipeline_steps.table_rows(tmp_path / "tables", table), str(logs)), table
     report = [key for key in s3.keys("outputs") if key.endswith("report.html")]
     assert report == ["tables/report.html"]
-    frames, rows = pipeline.table(spark, out, "frames"), stored_rows(out, "frames")
+    frames, rows = coordwire.spark.table(spark, out, "frames"), stored_rows(out, "frames")
     assert rows
     assert sorted(row.frame for row in frames.where("date is not null").select("frame").collect()) == sorted(
         row["frame"] for row in rows

@@ -26,15 +26,15 @@ import pyarrow as pa
 
 from coordwire.cli.__main__ import main
 from coordwire.errors import CoordwireError
-from coordwire.spark import pipeline
-from coordwire.spark.pipeline.output import Output
-from coordwire.spark.pipeline.summary import PipelineSummary
-from coordwire.spark.pipeline.table_formats import Conflict, VersionedTable, check_format, open_table
-from tests.spark.data import partition, segment
-from tests.spark.in_process import InProcess
-from tests.spark.moto_s3 import LocalS3, local_s3
-from tests.spark.test_table_formats import parquet_rows, rows, table_format
-from tests.spark.test_table_kills import TIMES, expected
+from coordwire.tables import pipeline
+from coordwire.tables.formats import Conflict, VersionedTable, check_format, open_table
+from coordwire.tables.report.summary import PipelineSummary
+from coordwire.tables.storage.output import Output
+from tests.tables.in_process import InProcess
+from tests.tables.made_segments import partition, segment
+from tests.tables.moto_s3 import LocalS3, local_s3
+from tests.tables.test_table_formats import parquet_rows, rows, table_format
+from tests.tables.test_table_kills import TIMES, expected
 
 __all__ = ["table_format"]
 

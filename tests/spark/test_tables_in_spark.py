@@ -22,12 +22,12 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
-from coordwire.spark import columns, pipeline
-from tests.spark.data import partition, segment
-from tests.spark.in_process import InProcess
+from coordwire.tables import columns, pipeline
 from tests.spark.table_jars import jars
-from tests.spark.test_table_kills import expected
-from tests.spark.worker_processes import spark_workers
+from tests.tables.in_process import InProcess
+from tests.tables.made_segments import partition, segment
+from tests.tables.test_table_kills import expected
+from tests.tables.worker_processes import spark_workers
 
 pytestmark = [
     pytest.mark.tables,
@@ -44,7 +44,8 @@ KILLS = int(os.environ.get("COORDWIRE_KILLS", "3"))
 READER = """
 import json, sys
 from pathlib import Path
-from coordwire.spark import columns, pipeline
+from coordwire.tables import columns
+from coordwire.tables import pipeline
 from coordwire.spark.session import session
 from tests.spark.table_jars import session_settings
 
@@ -54,12 +55,12 @@ spark.sparkContext.setLogLevel("ERROR")
 said = {}
 for name in columns.TABLES:
     own = spark.read.format(table_format).load(f"{out}/{name}")
-    table, other = pipeline.table(spark, out, name), pipeline.table(spark, plain, name)
+    table, other = coordwire.spark.table(spark, out, name), coordwire.spark.table(spark, plain, name)
     assert table.schema == other.schema, (table.schema, other.schema)
     rows = lambda found: sorted(json.dumps(row.asDict(True), default=str) for row in found.collect())
     assert rows(table) == rows(other), name
     said[name] = own.count()
-days = pipeline.table(spark, out, "records").select("date").distinct().count()
+days = coordwire.spark.table(spark, out, "records").select("date").distinct().count()
 assert days == 1
 if table_format == "iceberg":
     assert spark.table("lake.records").count() == said["records"]

@@ -20,7 +20,7 @@ import pytest
 
 pytest.importorskip("moto", reason="moto isn't installed: pip install 'coordwire[test]'")
 
-from tests.spark.moto_s3 import local_s3
+from tests.tables.moto_s3 import local_s3
 
 ROOT = Path(__file__).parents[2]
 FOLDER = os.environ.get("COORDWIRE_PYSPARKS")

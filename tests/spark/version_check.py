@@ -20,13 +20,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coordwire.spark import pipeline, register
-from coordwire.spark.columns import TABLES, default_columns
-from coordwire.spark.options import Options
-from coordwire.spark.readers.dispatch import SOURCES, plan, read
-from coordwire.spark.readers.stores import store_of
+import coordwire.spark
+from coordwire.spark import register
+from coordwire.tables import pipeline
+from coordwire.tables.columns import TABLES, default_columns
+from coordwire.tables.options import Options
+from coordwire.tables.readers.sources import SOURCES, plan, read
+from coordwire.tables.stores import store_of
 from tests.broker_sample import SAMPLE, unpack
-from tests.spark.data import partition, segment
+from tests.tables.made_segments import partition, segment
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -140,7 +142,7 @@ def check_stream(spark: SparkSession, folder: Path) -> int:
 def check_pipeline(spark: SparkSession, inputs: Path, folder: Path) -> dict[str, int]:
     import pyarrow.dataset
 
-    summary = pipeline.run(spark, [str(inputs)], str(folder / "spark"), report=False)
+    summary = pipeline.run(coordwire.spark.engine(spark), [str(inputs)], str(folder / "spark"), report=False)
     pipeline.run(pipeline.LocalEngine(workers=1), [str(inputs)], str(folder / "local"), report=False)
     counts = {"units": summary.units}
     for path in sorted((folder / "local").iterdir()):
@@ -152,7 +154,7 @@ def check_pipeline(spark: SparkSession, inputs: Path, folder: Path) -> dict[str,
                 for engine in ("local", "spark")
             )
             counts[path.name] = same(path.name, map(plain, got), map(plain, wanted))
-    assert pipeline.table(spark, str(folder / "spark"), "frames").count() == counts["frames"]
+    assert coordwire.spark.table(spark, str(folder / "spark"), "frames").count() == counts["frames"]
     return counts
 
 
@@ -179,11 +181,11 @@ def check_store(spark: SparkSession, inputs: Path, folder: Path, store: str) -> 
     stream = spark.readStream.format("kafka-segment").load(read).writeStream.format("parquet")
     run_through(stream.option("checkpointLocation", str(folder / "store-state")), folder / "store-streamed")
     assert spark.read.parquet(str(folder / "store-streamed")).count() == counts["kafka-segment"]
-    pipeline.run(spark, [read], out, report=False, options=options)
+    pipeline.run(coordwire.spark.engine(spark), [read], out, report=False, options=options)
     for table in TABLES:
-        wanted = texts(pipeline.table(spark, str(folder / "spark"), table))
-        counts[table] = same(f"{table} in a store", texts(pipeline.table(spark, out, table)), wanted)
-    again = pipeline.run(spark, [read], out, report=False, options=options)
+        wanted = texts(coordwire.spark.table(spark, str(folder / "spark"), table))
+        counts[table] = same(f"{table} in a store", texts(coordwire.spark.table(spark, out, table)), wanted)
+    again = pipeline.run(coordwire.spark.engine(spark), [read], out, report=False, options=options)
     assert again.reused == again.units
     return counts
 

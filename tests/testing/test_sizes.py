@@ -164,6 +164,7 @@ BATCH_FLAWS = [*RECORD_FLAWS, ("offset", 1), ("offset", 2)]
 RECORDS = st.lists(strategies.records(), min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("strategy", "right", "flaws"),
     [
@@ -187,6 +188,7 @@ def test_each_short_varint_is_found(
     assert missed == []
 
 
+@pytest.mark.slow
 def test_hostile_frames_are_large_too() -> None:
     """Some that are large are accepted: more than a few that chance makes so."""
     found: Counter[tuple[str, bool]] = Counter()

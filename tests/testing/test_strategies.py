@@ -126,6 +126,7 @@ def least(strategy: st.SearchStrategy[M], wanted: Callable[[M], bool], most: int
     return find(strategy, wanted, settings=few)
 
 
+@pytest.mark.slow
 def test_what_is_rare_is_there() -> None:
     joins = drawn(strategies.messages(JoinGroupRequest, version=9))
     assert {join.reason is None for join in joins} == {True, False}
@@ -238,6 +239,7 @@ def test_hostile_frames_are_read_or_refused(cls: type[Message]) -> None:
     assert {"whole", "Malformed", "Truncated"} <= seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("magic", [0, 1, 2])
 def test_hostile_record_sets_get_past_the_checksum(magic: int) -> None:
     reasons = set()

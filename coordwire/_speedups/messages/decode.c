@@ -112,20 +112,32 @@ static NOINLINE const uint8_t *read_marked(Reader *reader, const Program *inner,
     return marker == 1 ? read_object(reader, inner, at, value) : NULL;
 }
 
-/* Every item of a list whose bytes are known to be there. */
-#define EACH(size, make)                                                                                       \
-    for (; item < stop; item++, at += (size))                                                                  \
-        if ((*item = make) == NULL)                                                                            \
-            break;                                                                                             \
-    break;
+/* A value of a fixed size, whose bytes are there. */
+ALWAYS_INLINE PyObject *read_fixed(Engine *engine, uint8_t kind, const uint8_t *at)
+{
+    switch (kind) {
+    case INT8: return read_number(engine, (int8_t)*at);
+    case INT16: return read_number(engine, (int16_t)load16(at));
+    case INT32: return read_number(engine, (int32_t)load32(at));
+    case INT64: return read_number(engine, (int64_t)load64(at));
+    case UINT16: return read_number(engine, load16(at));
+    case UINT32: return read_number(engine, load32(at));
+    case FLOAT64: return PyFloat_FromDouble(as_double(load64(at)));
+    case BOOLEAN: return read_boolean(*at);
+    default: return read_uuid(engine, at);
+    }
+}
 
-/* Every item that checks its own bytes. */
-#define EACH_OF(reading)                                                                                       \
-    for (; item < stop && at != NULL; item++) {                                                                \
-        *item = NULL;                                                                                          \
-        at = at < end ? reading : NULL;                                                                        \
-    }                                                                                                          \
-    break;
+/* Items of a fixed size, whose bytes are there, up to the first that is refused: the items after those read.
+   Inlined: the kind and size of each call are constants. */
+ALWAYS_INLINE PyObject **read_fixed_items(Engine *engine, uint8_t kind, int size, const uint8_t *at, PyObject **item,
+                                          PyObject **stop)
+{
+    for (; item < stop; item++, at += size)
+        if ((*item = read_fixed(engine, kind, at)) == NULL)
+            break;
+    return item;
+}
 
 static const uint8_t *read_items(Reader *reader, const Op *op, Py_ssize_t count, const uint8_t *at, PyObject *list)
 {
@@ -133,25 +145,31 @@ static const uint8_t *read_items(Reader *reader, const Op *op, Py_ssize_t count,
     const uint8_t *end = reader->end;
     PyObject **first = ((PyListObject *)list)->ob_item, **item = first, **stop = first + count;
     const uint8_t flags = op->flags & (uint8_t)~NULLABLE; /* of the array: its elements never are null */
+    int size = 0;
     switch (op->kind) {
-    case INT8: EACH(1, read_number(engine, (int8_t)*at))
-    case INT16: EACH(2, read_number(engine, (int16_t)load16(at)))
-    case INT32: EACH(4, read_number(engine, (int32_t)load32(at)))
-    case INT64: EACH(8, read_number(engine, (int64_t)load64(at)))
-    case UINT16: EACH(2, read_number(engine, load16(at)))
-    case UINT32: EACH(4, read_number(engine, load32(at)))
-    case FLOAT64: EACH(8, PyFloat_FromDouble(as_double(load64(at))))
-    case BOOLEAN: EACH(1, read_boolean(*at))
-    case UUID: EACH(16, read_uuid(engine, at))
-    case STRING: EACH_OF(read_sized(reader, true, flags, 0, at, end, item))
-    case BYTES: EACH_OF(read_sized(reader, false, flags, 0, at, end, item))
+    case INT8: item = read_fixed_items(engine, INT8, size = 1, at, first, stop); break;
+    case INT16: item = read_fixed_items(engine, INT16, size = 2, at, first, stop); break;
+    case INT32: item = read_fixed_items(engine, INT32, size = 4, at, first, stop); break;
+    case INT64: item = read_fixed_items(engine, INT64, size = 8, at, first, stop); break;
+    case UINT16: item = read_fixed_items(engine, UINT16, size = 2, at, first, stop); break;
+    case UINT32: item = read_fixed_items(engine, UINT32, size = 4, at, first, stop); break;
+    case FLOAT64: item = read_fixed_items(engine, FLOAT64, size = 8, at, first, stop); break;
+    case BOOLEAN: item = read_fixed_items(engine, BOOLEAN, size = 1, at, first, stop); break;
+    case UUID: item = read_fixed_items(engine, UUID, size = 16, at, first, stop); break;
+    case STRING:
+    case BYTES: /* each checks its own bytes */
+        for (; item < stop && at != NULL; item++) {
+            *item = NULL;
+            at = at < end ? read_sized(reader, op->kind == STRING, flags, 0, at, end, item) : NULL;
+        }
+        break;
     default: /* STRUCT */
         memset(first, 0, (size_t)count * sizeof(PyObject *));
         Py_SET_SIZE(list, count);
         return run(reader, op->inner, op->inner->steps, first, stop, at);
     }
     Py_SET_SIZE(list, item - first); /* those that failed are empty */
-    return item == stop ? at : NULL;
+    return item == stop && at != NULL ? at + count * size : NULL;
 }
 
 static NOINLINE const uint8_t *read_array(Reader *reader, const Op *op, const uint8_t *at, PyObject **value)
@@ -249,20 +267,11 @@ static NOINLINE const uint8_t *read_tags(Reader *reader, const Program *program,
     return at;
 }
 
-#define NUMBER(size, read)                                                                                     \
-    {                                                                                                          \
-        const int64_t number = read;                                                                           \
-        at += (size);                                                                                          \
-        if ((*slot = read_number(engine, number)) == NULL)                                                     \
-            return NULL;                                                                                       \
-        break;                                                                                                 \
-    }
-
-/* What a value of parts, or a length, leaves. */
-#define GO_ON(read)                                                                                            \
-    if ((at = read) == NULL || end - at < step->rest)                                                          \
-        return NULL;                                                                                           \
-    break;
+/* Whether a value of parts, or a length, was read and leaves what the rest of its struct takes. */
+static inline bool has_rest(const uint8_t *at, const uint8_t *end, const Step *step)
+{
+    return at != NULL && end - at >= step->rest;
+}
 
 /* Take the steps for each object: one that is there already, with the bytes of its steps, or a new one. */
 static const uint8_t *run(Reader *reader, const Program *program, const Step *steps, PyObject **item,
@@ -278,24 +287,49 @@ start:
         return NULL;
     for (;; step++) {
         PyObject **slot = slot_at(object, step->offset);
-        switch (step->code) {
-        case INT8: NUMBER(1, (int8_t)*at)
-        case INT16: NUMBER(2, (int16_t)load16(at))
-        case INT32: NUMBER(4, (int32_t)load32(at))
-        case INT64: NUMBER(8, (int64_t)load64(at))
-        case UINT16: NUMBER(2, load16(at))
-        case UINT32: NUMBER(4, load32(at))
+        switch (step->code) { /* what has a fixed size goes on, since its bytes are there */
+        case INT8:
+            if ((*slot = read_fixed(engine, INT8, at)) == NULL)
+                return NULL;
+            at += 1;
+            break;
+        case INT16:
+            if ((*slot = read_fixed(engine, INT16, at)) == NULL)
+                return NULL;
+            at += 2;
+            break;
+        case INT32:
+            if ((*slot = read_fixed(engine, INT32, at)) == NULL)
+                return NULL;
+            at += 4;
+            break;
+        case INT64:
+            if ((*slot = read_fixed(engine, INT64, at)) == NULL)
+                return NULL;
+            at += 8;
+            break;
+        case UINT16:
+            if ((*slot = read_fixed(engine, UINT16, at)) == NULL)
+                return NULL;
+            at += 2;
+            break;
+        case UINT32:
+            if ((*slot = read_fixed(engine, UINT32, at)) == NULL)
+                return NULL;
+            at += 4;
+            break;
         case FLOAT64:
-            if ((*slot = PyFloat_FromDouble(as_double(load64(at)))) == NULL)
+            if ((*slot = read_fixed(engine, FLOAT64, at)) == NULL)
                 return NULL;
             at += 8;
             break;
         case BOOLEAN:
-            if ((*slot = read_boolean(*at++)) == NULL)
+            if ((*slot = read_fixed(engine, BOOLEAN, at)) == NULL)
                 return NULL;
+            at += 1;
             break;
         case UUID:
-            if ((*slot = read_uuid(engine, at)) == NULL)
+            if ((*slot = read_fixed(engine, UUID, at)) == NULL)
                 return NULL;
             at += 16;
             break;
@@ -307,7 +341,10 @@ start:
                 break;
             }
             if (size - 1 > 126 || size - 1 > end - at - 1 - step->rest) {
-                GO_ON(read_sized(reader, true, step->flags, step->rest, at, end, slot))
+                at = read_sized(reader, true, step->flags, step->rest, at, end, slot);
+                if (!has_rest(at, end, step))
+                    return NULL;
+                break;
             }
             if ((*slot = read_text(&engine->interned, at + 1, size - 1)) == NULL)
                 return NULL;
@@ -317,16 +354,36 @@ start:
         case STRING:
         case BYTES:
         case COMPACT_BYTES:
-            GO_ON(read_sized(reader, step->code == STRING, step->flags, step->rest, at, end, slot))
-        case REST:
-            if ((*slot = PyBytes_FromStringAndSize((const char *)at, end - at)) == NULL)
+            at = read_sized(reader, step->code == STRING, step->flags, step->rest, at, end, slot);
+            if (!has_rest(at, end, step))
                 return NULL;
-            GO_ON(end)
-        case STRUCT: GO_ON(read_object(reader, step->op->inner, at, slot))
-        case MARKED: GO_ON(read_marked(reader, step->op->inner, UINT8_MAX, at, slot))
-        case TAGGED_MARKED: GO_ON(read_marked(reader, step->op->inner, 0, at, slot))
-        case ARRAY: GO_ON(read_array(reader, step->op, at, slot))
-        case SEQUENCE: GO_ON(read_sequence(reader, step->op, at, slot))
+            break;
+        case REST:
+            *slot = PyBytes_FromStringAndSize((const char *)at, end - at);
+            at = *slot == NULL ? NULL : end;
+            if (!has_rest(at, end, step))
+                return NULL;
+            break;
+        case STRUCT:
+            if (!has_rest(at = read_object(reader, step->op->inner, at, slot), end, step))
+                return NULL;
+            break;
+        case MARKED:
+            if (!has_rest(at = read_marked(reader, step->op->inner, UINT8_MAX, at, slot), end, step))
+                return NULL;
+            break;
+        case TAGGED_MARKED:
+            if (!has_rest(at = read_marked(reader, step->op->inner, 0, at, slot), end, step))
+                return NULL;
+            break;
+        case ARRAY:
+            if (!has_rest(at = read_array(reader, step->op, at, slot), end, step))
+                return NULL;
+            break;
+        case SEQUENCE:
+            if (!has_rest(at = read_sequence(reader, step->op, at, slot), end, step))
+                return NULL;
+            break;
         case TAGS:
             if (*at == 0)
                 at++;

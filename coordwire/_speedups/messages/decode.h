@@ -3,7 +3,7 @@
    Rules: no object is visible half filled, and a collection must not walk a message that is soon dropped: what
    is made stays unknown to the collector, which goes on, until the message is whole. `made` has its objects and
    lists, borrowed; a slot or item is filled once, so that nothing made is dropped before the end unless all is.
-   (To have the collector stand still for many objects would set off a collection right after, which walks them
+   (To pause the collector for many objects would set off a collection right after, which walks them
    all.) */
 
 #ifndef COORDWIRE_MESSAGES_DECODE_H

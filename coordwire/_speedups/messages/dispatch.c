@@ -1,8 +1,9 @@
 /* What is in each message class as `decode`, `_decode_at` and `encode`.
 
    Strategy: an object a class that is called without being bound, knows its class and has the programs of its
-   versions; calls that the engine can't serve (other arguments, bytes that it refuses, values that it gives
-   up) go to the Python function of that name, with the same arguments. Rules: what the Python function would
+   versions; calls that the engine can't serve (other arguments) go to the Python function of that name, with the
+   same arguments; bytes that it declines and values that it gives up go straight to the interpreter, so that a
+   refusal costs one run of the engine and one of the interpreter. Rules: what the Python function would
    accept or refuse decides; a version's program is asked for once, when it is first used; each subclass has its
    own: Message gives it as the class is made, and one that Message didn't see gets it when it is first looked
    up (unless the interpreter specializes the call at that very moment, which passes by here). */
@@ -20,6 +21,7 @@ typedef struct Caller {
     PyTypeObject *cls;
     PyObject *compile;  /* (cls, version) -> Program, or None where there is none */
     PyObject *function; /* the Python function, whose first argument is the class or message */
+    PyObject *exact;    /* the interpreter: (cls, data, start, version, strict, deviations) or (message, version) */
     PyObject *module;   /* owned: a type that is cleared lets go of it while its objects live */
     Engine *engine;     /* in its state */
     PyObject *programs[]; /* by version; NULL where it wasn't asked for yet */
@@ -85,8 +87,9 @@ static PyObject *call_python(Caller *caller, PyObject *const *args, size_t count
    it finds without asking for whom. */
 static NOINLINE PyObject *make_own(Caller *caller, PyTypeObject *cls, PyObject *name)
 {
-    PyObject *own = PyObject_CallFunction((PyObject *)Py_TYPE(caller), "OOOni", cls, caller->compile,
-                                          caller->function, Py_SIZE(caller), caller->call == decode_at);
+    PyObject *own
+        = PyObject_CallFunction((PyObject *)Py_TYPE(caller), "OOOOni", cls, caller->compile, caller->function,
+                                caller->exact, Py_SIZE(caller), caller->call == decode_at);
     if (own != NULL && PyType_Type.tp_setattro((PyObject *)cls, name, own) < 0)
         Py_CLEAR(own);
     return own;
@@ -144,42 +147,51 @@ static PyObject *call_bound(PyObject *self, PyObject *const *args, Py_ssize_t co
     return result;
 }
 
-static PyObject *decode_from(Caller *caller, PyObject *data, Py_ssize_t start, PyObject *version)
+/* The message, or what the interpreter makes of bytes that the engine declines; NULL where there is no program, and
+   with an exception. */
+static PyObject *decode_from(Caller *caller, PyObject *data, Py_ssize_t start, PyObject *version, PyObject *strict,
+                             PyObject *deviations)
 {
     const Program *program = program_of(caller, version);
-    Py_ssize_t size = PyBytes_GET_SIZE(data);
+    const Py_ssize_t size = PyBytes_GET_SIZE(data);
     if (program == NULL || start < 0 || start > size)
         return NULL;
     const uint8_t *first = (const uint8_t *)PyBytes_AS_STRING(data), *stop;
     PyObject *message = engine_decode(program, first + start, first + size, NULL, &stop);
-    if (message != NULL && stop != first + size)
-        Py_CLEAR(message);
-    return message;
+    if (message != NULL && stop == first + size)
+        return message;
+    Py_XDECREF(message);
+    PyObject *position = PyLong_FromSsize_t(start);
+    if (position == NULL)
+        return NULL;
+    PyObject *const args[] = {(PyObject *)caller->cls, data, position, version, strict, deviations};
+    PyObject *result = PyObject_Vectorcall(caller->exact, args, 6, NULL);
+    Py_DECREF(position);
+    return result;
 }
 
 static PyObject *decode(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
 {
     Caller *caller = (Caller *)self;
     const Engine *engine = caller->engine;
-    PyObject *version = NULL;
     if (PyVectorcall_NARGS(count) == 2 && is_bound(caller, args[0]))
         return call_bound(self, args, 2, names);
     if (PyVectorcall_NARGS(count) != 1 || names == NULL || !PyBytes_Check(args[0]))
-        goto python;
+        return call_python(caller, args, count, names);
+    PyObject *version = NULL, *strict = Py_True, *deviations = Py_None;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
-        PyObject *name = PyTuple_GET_ITEM(names, i);
+        PyObject *name = PyTuple_GET_ITEM(names, i), *value = args[1 + i];
         if (name == engine->version)
-            version = args[1 + i];
-        else if (name != engine->strict && name != engine->deviations)
-            goto python;
+            version = value;
+        else if (name == engine->strict)
+            strict = value;
+        else if (name == engine->deviations)
+            deviations = value;
+        else
+            return call_python(caller, args, count, names);
     }
-    if (version == NULL)
-        goto python;
-    PyObject *message = decode_from(caller, args[0], 0, version);
-    if (message != NULL)
-        return message;
-python:
-    return call_python(caller, args, count, names);
+    PyObject *message = version == NULL ? NULL : decode_from(caller, args[0], 0, version, strict, deviations);
+    return message != NULL ? message : call_python(caller, args, count, names);
 }
 
 /* (data, start, version, strict, deviations) */
@@ -192,7 +204,7 @@ static PyObject *decode_at(PyObject *self, PyObject *const *args, size_t count, 
         Py_ssize_t start = PyLong_AsSsize_t(args[1]);
         if (start == -1)
             PyErr_Clear();
-        PyObject *message = decode_from(caller, args[0], start, args[2]);
+        PyObject *message = decode_from(caller, args[0], start, args[2], args[3], args[4]);
         if (message != NULL)
             return message;
     }
@@ -208,11 +220,12 @@ static PyObject *encode(PyObject *self, PyObject *const *args, size_t count, PyO
     if (PyVectorcall_NARGS(count) == 1 && names != NULL && PyTuple_GET_SIZE(names) == 1
         && PyTuple_GET_ITEM(names, 0) == caller->engine->version) {
         const Program *program = program_of(caller, args[1]);
-        PyObject *wire = program == NULL ? NULL : engine_encode(program, args[0], NULL, NULL);
-        if (wire != NULL)
-            return wire;
         if (PyErr_Occurred())
             return NULL;
+        if (program != NULL) {
+            PyObject *wire = engine_encode(program, args[0], NULL, NULL);
+            return wire != NULL ? wire : PyObject_Vectorcall(caller->exact, args, 2, NULL);
+        }
     }
     return PyObject_Vectorcall(caller->function, args, count, names);
 }
@@ -221,12 +234,12 @@ static PyObject *encode(PyObject *self, PyObject *const *args, size_t count, PyO
 
 static PyObject *caller_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"cls", "compile", "function", "versions", "at", NULL};
-    PyObject *cls, *compile, *function;
+    static char *names[] = {"cls", "compile", "function", "exact", "versions", "at", NULL};
+    PyObject *cls, *compile, *function, *exact;
     Py_ssize_t versions;
     int at = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOn|p", names, &PyType_Type, &cls, &compile, &function,
-                                     &versions, &at))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOOn|p", names, &PyType_Type, &cls, &compile, &function,
+                                     &exact, &versions, &at))
         return NULL;
     if (versions < 0 || versions > MOST_VERSIONS) {
         PyErr_SetString(PyExc_ValueError, "versions");
@@ -242,6 +255,7 @@ static PyObject *caller_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     caller->cls = (PyTypeObject *)Py_NewRef(cls);
     caller->compile = Py_NewRef(compile);
     caller->function = Py_NewRef(function);
+    caller->exact = Py_NewRef(exact);
     return (PyObject *)caller;
 }
 
@@ -253,6 +267,7 @@ static int caller_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(caller->cls);
     Py_VISIT(caller->compile);
     Py_VISIT(caller->function);
+    Py_VISIT(caller->exact);
     for (Py_ssize_t i = 0; i < Py_SIZE(caller); i++)
         Py_VISIT(caller->programs[i]);
     return 0;
@@ -276,6 +291,7 @@ static void caller_dealloc(PyObject *self)
     Py_CLEAR(caller->cls);
     Py_CLEAR(caller->compile);
     Py_CLEAR(caller->function);
+    Py_CLEAR(caller->exact);
     Py_CLEAR(caller->module);
     type->tp_free(self);
     Py_DECREF(type);

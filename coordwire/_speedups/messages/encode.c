@@ -10,160 +10,10 @@
    up, with or without an exception; engine_encode clears it. */
 
 #include "encode.h"
+#include "value_writers.h"
 
 static int write_objects(Writer *writer, const Program *program, PyObject **item, PyObject **stop);
 static int write_value(Writer *writer, const Op *op, PyObject *value, uint8_t null_marker);
-
-/* --- lengths --- */
-
-/* A length or count, -1 for null, with room for `more` bytes after it: where they go. */
-static inline uint8_t *put_length(Writer *writer, uint8_t flags, int wide, Py_ssize_t length, size_t more)
-{
-    if (length > (wide == 2 ? INT16_MAX : INT32_MAX))
-        return NULL;
-    uint8_t *at = reserve(writer, MAX_UVARINT + more);
-    if (at == NULL)
-        return NULL;
-    if (flags & COMPACT)
-        return write_uvarint(at, (uint32_t)(length + 1));
-    return wide == 2 ? store16(at, (uint16_t)length) : store32(at, (uint32_t)length);
-}
-
-static int write_length(Writer *writer, uint8_t flags, int wide, Py_ssize_t length)
-{
-    uint8_t *at = put_length(writer, flags, wide, length, 0);
-    return at == NULL ? -1 : wrote(writer, at);
-}
-
-static int write_sized(Writer *writer, uint8_t flags, int wide, const void *bytes, Py_ssize_t size)
-{
-    uint8_t *at = put_length(writer, flags, wide, size, (size_t)size);
-    if (at == NULL)
-        return -1;
-    memcpy(at, bytes, (size_t)size);
-    return wrote(writer, at + size);
-}
-
-/* --- values without parts --- */
-
-static inline uint8_t *store8(uint8_t *at, uint8_t value)
-{
-    *at = value;
-    return at + 1;
-}
-
-/* Numbers in a row, most often one. */
-#define NUMBERS(store, type, least, most)                                                                      \
-    do {                                                                                                       \
-        uint8_t *at = reserve(writer, (size_t)(stop - item) * sizeof(type));                                   \
-        if (at == NULL)                                                                                        \
-            return -1;                                                                                         \
-        for (; item < stop; item++) {                                                                          \
-            long long number;                                                                                  \
-            if (!is_within(*item, least, most, &number))                                                       \
-                return -1;                                                                                     \
-            at = store(at, (type)number);                                                                      \
-        }                                                                                                      \
-        return wrote(writer, at);                                                                              \
-    } while (0)
-
-static int write_float(Writer *writer, PyObject *value)
-{
-    uint8_t *at = PyFloat_CheckExact(value) ? reserve(writer, 8) : NULL;
-    return at == NULL ? -1 : wrote(writer, store64(at, as_bits(PyFloat_AS_DOUBLE(value))));
-}
-
-static int write_boolean(Writer *writer, PyObject *value)
-{
-    uint8_t *at = PyBool_Check(value) ? reserve(writer, 1) : NULL;
-    if (at == NULL)
-        return -1;
-    *at = value == Py_True;
-    return wrote(writer, at + 1);
-}
-
-static int write_uuid(Writer *writer, PyObject *value)
-{
-    PyObject *number = uuid_number(writer->engine, value);
-    uint8_t *at = number == NULL ? NULL : reserve(writer, 16);
-    if (at == NULL)
-        return -1;
-#if PY_VERSION_HEX >= 0x030D0000
-    Py_ssize_t size = PyLong_AsNativeBytes(number, at, 16,
-                                           Py_ASNATIVEBYTES_BIG_ENDIAN | Py_ASNATIVEBYTES_UNSIGNED_BUFFER
-                                               | Py_ASNATIVEBYTES_REJECT_NEGATIVE);
-    if (size < 0 || size > 16)
-        return -1;
-#else
-    if (_PyLong_AsByteArray((PyLongObject *)number, at, 16, 0, 0) < 0)
-        return -1;
-#endif
-    return wrote(writer, at + 16);
-}
-
-static inline int write_string(Writer *writer, uint8_t flags, PyObject *value)
-{
-    if (!PyUnicode_CheckExact(value))
-        return -1;
-    if (PyUnicode_IS_COMPACT_ASCII(value))
-        return write_sized(writer, flags, 2, PyUnicode_1BYTE_DATA(value), PyUnicode_GET_LENGTH(value));
-    PyObject *wire = PyUnicode_AsUTF8String(value); /* not AsUTF8AndSize, which the text would keep */
-    if (wire == NULL)
-        return -1;
-    int done = write_sized(writer, flags, 2, PyBytes_AS_STRING(wire), PyBytes_GET_SIZE(wire));
-    Py_DECREF(wire);
-    return done;
-}
-
-/* Bytes after a length of `flags`; `bare`: without one. */
-static int write_octets(Writer *writer, uint8_t flags, bool bare, const void *bytes, Py_ssize_t size)
-{
-    if (!bare)
-        return write_sized(writer, flags, 4, bytes, size);
-    uint8_t *at = reserve(writer, (size_t)size);
-    if (at == NULL)
-        return -1;
-    memcpy(at, bytes, (size_t)size);
-    return wrote(writer, at + size);
-}
-
-static int write_bytes(Writer *writer, uint8_t flags, bool bare, PyObject *value)
-{
-    if (PyBytes_CheckExact(value))
-        return write_octets(writer, flags, bare, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value));
-    if (!PyByteArray_CheckExact(value) && !PyMemoryView_Check(value))
-        return -1;
-    Py_buffer view;
-    if (PyObject_GetBuffer(value, &view, PyBUF_SIMPLE) < 0)
-        return -1;
-    int done = write_octets(writer, flags, bare, view.buf, view.len);
-    PyBuffer_Release(&view);
-    return done;
-}
-
-/* Numbers, booleans, uuids, strings or bytes. */
-static inline int write_leaves(Writer *writer, uint8_t kind, uint8_t flags, PyObject **item, PyObject **stop)
-{
-    switch (kind) {
-    case INT8: NUMBERS(store8, uint8_t, INT8_MIN, INT8_MAX);
-    case INT16: NUMBERS(store16, uint16_t, INT16_MIN, INT16_MAX);
-    case INT32: NUMBERS(store32, uint32_t, INT32_MIN, INT32_MAX);
-    case INT64: NUMBERS(store64, uint64_t, INT64_MIN, INT64_MAX);
-    case UINT16: NUMBERS(store16, uint16_t, 0, UINT16_MAX);
-    case UINT32: NUMBERS(store32, uint32_t, 0, UINT32_MAX);
-    default: break;
-    }
-    for (; item < stop; item++) {
-        int failed = kind == STRING    ? write_string(writer, flags, *item)
-                     : kind == BYTES   ? write_bytes(writer, flags, false, *item)
-                     : kind == UUID    ? write_uuid(writer, *item)
-                     : kind == BOOLEAN ? write_boolean(writer, *item)
-                                       : write_float(writer, *item);
-        if (failed)
-            return -1;
-    }
-    return 0;
-}
 
 /* --- values with parts --- */
 
@@ -218,7 +68,7 @@ static int write_marker(Writer *writer, uint8_t marker)
     return wrote(writer, at + 1);
 }
 
-/* Null, where it may stand; in a tagged field a struct's marker is another number. */
+/* Null, where it is allowed; in a tagged field a struct's marker is another number. */
 static int write_null(Writer *writer, const Op *op, uint8_t null_marker)
 {
     if (!(op->flags & NULLABLE) || op->flags & BARE)
@@ -246,6 +96,118 @@ static int write_value(Writer *writer, const Op *op, PyObject *value, uint8_t nu
     }
 }
 
+/* --- tagged fields: the known ones that are set and the unknown ones, by number --- */
+
+typedef struct Unknown {
+    uint32_t tag;
+    PyObject *value;
+} Unknown;
+
+static int by_tag(const void *first, const void *second)
+{
+    uint32_t a = ((const Unknown *)first)->tag, b = ((const Unknown *)second)->tag;
+    return (a > b) - (a < b);
+}
+
+/* Unknown tagged fields by number: how many, -1 to give up. They are borrowed, the array is the caller's. */
+static Py_ssize_t unknown_of(PyObject *tags, Unknown **found)
+{
+    if (tags == Py_None)
+        return 0;
+    if (tags == NULL || !PyDict_CheckExact(tags))
+        return -1;
+    Py_ssize_t count = PyDict_GET_SIZE(tags), at = 0, position = 0;
+    if (count == 0)
+        return 0;
+    Unknown *all = *found = PyMem_New(Unknown, count);
+    if (all == NULL)
+        return -1;
+    PyObject *key, *value;
+    while (PyDict_Next(tags, &position, &key, &value)) {
+        long long tag;
+        if (at == count || !PyLong_CheckExact(key) || !is_within(key, 0, UINT32_MAX, &tag))
+            return -1;
+        all[at++] = (Unknown){(uint32_t)tag, value};
+    }
+    qsort(all, (size_t)at, sizeof *all, by_tag);
+    return at;
+}
+
+static int write_unknown(Writer *writer, const Program *program, const Unknown *unknown)
+{
+    uint8_t *at = reserve(writer, MAX_UVARINT);
+    if (at == NULL)
+        return -1;
+    wrote(writer, write_uvarint(at, unknown->tag));
+    if (!PyBytes_CheckExact(unknown->value) || is_barred(program, unknown->tag))
+        return -1;
+    Py_ssize_t size = PyBytes_GET_SIZE(unknown->value);
+    if (size > INT32_MAX || (at = reserve(writer, MAX_UVARINT + (size_t)size)) == NULL)
+        return -1;
+    at = write_uvarint(at, (uint32_t)size);
+    memcpy(at, PyBytes_AS_STRING(unknown->value), (size_t)size);
+    return wrote(writer, at + size);
+}
+
+static int write_known(Writer *writer, const Op *op, PyObject *value)
+{
+    uint8_t *at = reserve(writer, 2 * MAX_UVARINT);
+    if (at == NULL)
+        return -1;
+    size_t head = (size_t)(write_uvarint(at, (uint32_t)op->tag) - writer->bytes), start = head + MAX_UVARINT;
+    writer->size = start;
+    if (write_value(writer, op, value, 0) < 0)
+        return -1;
+    size_t size = writer->size - start;
+    if (size > INT32_MAX)
+        return -1;
+    at = write_uvarint(writer->bytes + head, (uint32_t)size); /* its bytes move up to it */
+    memmove(at, writer->bytes + start, size);
+    return wrote(writer, at + size);
+}
+
+static int write_sections(Writer *writer, const Program *program, PyObject *object, uint32_t known,
+                          const Unknown *unknown, Py_ssize_t count)
+{
+    const Op *op = program->ops + program->inlined, *stop = op + program->tagged;
+    const Unknown *end = unknown + count;
+    uint8_t *at = reserve(writer, MAX_UVARINT);
+    if (at == NULL || count > INT32_MAX)
+        return -1;
+    wrote(writer, write_uvarint(at, known + (uint32_t)count));
+    for (; op < stop; op++) {
+        for (; unknown < end && unknown->tag < op->tag; unknown++)
+            if (write_unknown(writer, program, unknown) < 0)
+                return -1;
+        if (unknown < end && unknown->tag == op->tag)
+            return -1;
+        PyObject *value = *slot_at(object, op->offset);
+        if (state_of(writer->engine, op, value) == SET && write_known(writer, op, value) < 0)
+            return -1;
+    }
+    for (; unknown < end; unknown++)
+        if (write_unknown(writer, program, unknown) < 0)
+            return -1;
+    return 0;
+}
+
+static NOINLINE int write_tags(Writer *writer, const Program *program, PyObject *object)
+{
+    const Op *op = program->ops + program->inlined, *stop = op + program->tagged;
+    uint32_t known = 0;
+    for (; op < stop; op++) {
+        State state = state_of(writer->engine, op, *slot_at(object, op->offset));
+        if (state == UNSURE)
+            return -1;
+        known += state == SET;
+    }
+    Unknown *unknown = NULL;
+    Py_ssize_t count = unknown_of(*slot_at(object, program->tags), &unknown);
+    int done = count < 0 ? -1 : write_sections(writer, program, object, known, unknown, count);
+    PyMem_Free(unknown);
+    return done;
+}
+
 /* --- structs --- */
 
 /* Copy text, most of which is short. */
@@ -271,14 +233,10 @@ static inline void copy_text(uint8_t *to, const uint8_t *from, size_t size)
     }
 }
 
-#define NUMBER(store, type, least, most)                                                                       \
-    {                                                                                                          \
-        long long number;                                                                                      \
-        if (value == NULL || !is_within(value, least, most, &number))                                          \
-            return -1;                                                                                         \
-        at = store(at, (type)number);                                                                          \
-        break;                                                                                                 \
-    }
+static inline bool is_number(PyObject *value, long long least, long long most, long long *number)
+{
+    return value != NULL && is_within(value, least, most, number);
+}
 
 /* Take the steps for each object. */
 static int write_objects(Writer *writer, const Program *program, PyObject **item, PyObject **stop)
@@ -292,13 +250,38 @@ start:
         return -1;
     for (step = program->writing;; step++) {
         PyObject *value = *slot_at(*item, step->offset);
+        long long number;
         switch (step->code) {
-        case INT8: NUMBER(store8, uint8_t, INT8_MIN, INT8_MAX)
-        case INT16: NUMBER(store16, uint16_t, INT16_MIN, INT16_MAX)
-        case INT32: NUMBER(store32, uint32_t, INT32_MIN, INT32_MAX)
-        case INT64: NUMBER(store64, uint64_t, INT64_MIN, INT64_MAX)
-        case UINT16: NUMBER(store16, uint16_t, 0, UINT16_MAX)
-        case UINT32: NUMBER(store32, uint32_t, 0, UINT32_MAX)
+        case INT8:
+            if (!is_number(value, INT8_MIN, INT8_MAX, &number))
+                return -1;
+            at = store8(at, (uint8_t)number);
+            break;
+        case INT16:
+            if (!is_number(value, INT16_MIN, INT16_MAX, &number))
+                return -1;
+            at = store16(at, (uint16_t)number);
+            break;
+        case INT32:
+            if (!is_number(value, INT32_MIN, INT32_MAX, &number))
+                return -1;
+            at = store32(at, (uint32_t)number);
+            break;
+        case INT64:
+            if (!is_number(value, INT64_MIN, INT64_MAX, &number))
+                return -1;
+            at = store64(at, (uint64_t)number);
+            break;
+        case UINT16:
+            if (!is_number(value, 0, UINT16_MAX, &number))
+                return -1;
+            at = store16(at, (uint16_t)number);
+            break;
+        case UINT32:
+            if (!is_number(value, 0, UINT32_MAX, &number))
+                return -1;
+            at = store32(at, (uint32_t)number);
+            break;
         case BOOLEAN:
             if (value != Py_True && value != Py_False)
                 return -1;
@@ -329,7 +312,7 @@ start:
                 break;
             }
             wrote(writer, at);
-            if (write_tags(writer, step->program, *item, write_value) < 0)
+            if (write_tags(writer, step->program, *item) < 0)
                 return -1;
             at = writer->bytes + writer->size;
             break;

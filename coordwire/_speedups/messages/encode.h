@@ -1,4 +1,4 @@
-/* The buffer that a message is written into, and what encode.c uses: writer.c, defaults.c and tags.c.
+/* The buffer that a message is written into, and what encode.c uses: writer.c and defaults.c.
 
    Rules: as encode.c has them. */
 
@@ -45,17 +45,11 @@ static inline PyObject *uuid_number(const Engine *engine, PyObject *value)
     return number != NULL && PyLong_CheckExact(number) ? number : NULL;
 }
 
-/* Writes a field's value; `null_marker` means that a struct is null. */
-typedef int WriteValue(Writer *writer, const Op *op, PyObject *value, uint8_t null_marker);
-
 /* Whether a value is its field's default, as far as that can be decided without calling the value. */
 typedef enum { SET, DEFAULT, UNSURE } State;
 
 /* defaults.c */
 State state_of(const Engine *engine, const Op *op, PyObject *value);
 State state_of_tags(PyObject *tags);
-
-/* tags.c: the section of tagged fields, known and unknown, by number. */
-int write_tags(Writer *writer, const Program *program, PyObject *object, WriteValue *write_value);
 
 #endif

@@ -88,7 +88,7 @@ struct Program {
     int32_t least;    /* bytes that a struct takes at least on the wire */
     int32_t room;     /* bytes that its numbers and lengths take at most */
     Freelist *freelist;     /* where its objects wait; NULL if they aren't made and freed by freelist.c */
-    Step *steps;      /* of decoding; the others stand after them */
+    Step *steps;      /* of decoding; the others follow them */
     Step *known;      /* the same of each tagged field, by twos */
     Step *writing;    /* of encoding */
     PyObject *module; /* owned: a type that is cleared lets go of it while its objects live */

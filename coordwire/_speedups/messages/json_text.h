@@ -1,4 +1,4 @@
-/* JSON text as Python's json module writes it: ASCII, compact. A buffer that grows, and what can stand in it.
+/* JSON text as Python's json module writes it: ASCII, compact. A buffer that grows, and what it can hold.
 
    Rules: every function leaves room for one more byte after what it writes; it returns false where memory is
    short, or where the bytes are none of its kind. Nothing here sets an exception that stays. */

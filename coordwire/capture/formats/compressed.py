@@ -124,7 +124,7 @@ class Decompressed(io.RawIOBase):
                 )
         except DecodeError as error:
             return self._end(error)
-        except (OSError, MemoryError):  # not of the bytes; whoever reads reports it
+        except (OSError, MemoryError):  # not of the bytes; the reader reports it
             raise
         except Exception as error:  # each library has its own
             what = " ".join(str(error).split()) or type(error).__name__

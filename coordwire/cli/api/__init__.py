@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,13 +16,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.api import differences
-from coordwire.cli.api.api_text import describe_text, diff_text, list_text, others_text
 from coordwire.cli.api.contents import API, PageEntry, entries
-from coordwire.cli.api.field_docs import about, possible_errors, rows, versions
-from coordwire.cli.api.version_layout import layout, layout_text
-from coordwire.cli.inputs import failure, shown
+from coordwire.cli.api.fields import about, possible_errors, rows, versions
+from coordwire.cli.api.text import describe_text, diff_text, list_text, others_text
+from coordwire.cli.api.wire_layout import layout, layout_text
+from coordwire.cli.inputs import failure
+from coordwire.cli.terminal import columns
 from coordwire.codec import Message
 from coordwire.codec.names import suggestion
 from coordwire.messages.keys import FACTS
@@ -64,7 +65,7 @@ def _version(text: str) -> int:
 def run(options: argparse.Namespace) -> int:
     if options.html is not None:
         return _html(options)
-    width = min(max(shutil.get_terminal_size((100, 24)).columns, NARROW), WIDE)
+    width = min(max(columns(default=100), NARROW), WIDE)
     if options.name is None:
         if options.diff or options.version is not None:
             raise Failure(f"api: {'--diff' if options.diff else '--version'} needs the name of an API")
@@ -134,8 +135,18 @@ def _fact(key: int) -> Form:
         "key": key, "name": facts.name, "versions": [facts.first, facts.last], "flexible": facts.flexible,
         "coordinator": facts.coordinator, "listeners": list(facts.listeners),
         "deprecated": [facts.deprecated[0], facts.deprecated[-1]] if facts.deprecated else None,
-        "unstable": facts.unstable, "about": facts.about,
+        "unstable": facts.unstable, "requestHeaders": _headers(facts.request_headers, facts.last),
+        "responseHeaders": _headers(facts.response_headers, facts.last), "about": facts.about,
     }  # fmt: skip
+
+
+def _headers(headers: dict[int, int], last: int) -> list[Form]:
+    """The header before a message, by its versions."""
+    ends = [*(first - 1 for first in list(headers)[1:]), last]
+    return [
+        {"version": number, "versions": [first, end]}
+        for (first, number), end in zip(headers.items(), ends, strict=True)
+    ]
 
 
 def _other(entry: PageEntry) -> Form:

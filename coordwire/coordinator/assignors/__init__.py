@@ -1,11 +1,10 @@
-"""Server-side assignors (KIP-848): who gets which partitions, equal to Apache Kafka's own choice."""
+"""Server-side assignors (KIP-848), whose targets equal those of Apache Kafka."""
 
 from collections.abc import Mapping
 
-from coordwire.coordinator.assignors.fixed import fixed_targets
 from coordwire.coordinator.assignors.range_assignor import range_targets
-from coordwire.coordinator.assignors.specification import Assignor, GroupSpec, MemberSpec
-from coordwire.coordinator.assignors.uniform import uniform_targets
+from coordwire.coordinator.assignors.specification import Assignor, GroupSpec, MemberSpec, fixed_targets
+from coordwire.coordinator.assignors.uniform_assignor import uniform_targets
 
 __all__ = ["ASSIGNORS", "Assignor", "GroupSpec", "MemberSpec", "fixed_targets"]
 

@@ -1,43 +1,42 @@
 """Members that use the classic protocol in a consumer group, while its clients are upgraded one by one.
 
-JoinGroup brings the member a step towards its target; its epoch is the generation. SyncGroup fetches what it
-was assigned, from the coordinator. Heartbeat asks it to join again when there is more to do, and from then
-on it has its rebalance time-out for that. The coordinator assigns: there is no leader.
+JoinGroup takes the member a step towards its target; its epoch is the generation. SyncGroup fetches its
+assignment from the coordinator. Heartbeat asks it to join again when the next step is due, for which it has
+its rebalance time-out. The coordinator assigns: there is no leader.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from coordwire.coordinator.classic.leave import leaving_members
-from coordwire.coordinator.client_ids import client_id_of
-from coordwire.coordinator.consumer.consumer_heartbeat import new_member_id
+from coordwire.coordinator.classic.requests import leaving_members
+from coordwire.coordinator.consumer import sessions
 from coordwire.coordinator.consumer.downgrade import downgrade, downgrades_when_replaced
-from coordwire.coordinator.consumer.embedded_protocol import (
+from coordwire.coordinator.consumer.heartbeat import new_member_id
+from coordwire.coordinator.consumer.members import (
+    find_member,
+    find_static_member,
+    joining_static_member,
+    record_member,
+    refuse_if_full,
+)
+from coordwire.coordinator.consumer.patterns import PatternChange, update_pattern
+from coordwire.coordinator.consumer.reconciliation import reconcile
+from coordwire.coordinator.consumer.sessions import remove_members
+from coordwire.coordinator.consumer.target import current_target, refresh_epoch, update_target
+from coordwire.coordinator.effects import Reply, RequestContext, client_id_of
+from coordwire.coordinator.hash_order import capacity_for, partitions_in_order, topics_in_order
+from coordwire.coordinator.listener import AppendCause
+from coordwire.coordinator.model.classic_group import CONSUMER_PROTOCOL_TYPE
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.model.consumer_member import ClassicSide, ConsumerMember, MemberState
+from coordwire.coordinator.model.embedded_protocol import (
     MalformedProtocol,
     Subscription,
     read_subscription,
     written_assignment,
 )
-from coordwire.coordinator.consumer.joining_members import (
-    find_member,
-    find_static_member,
-    joining_static_member,
-    refuse_if_full,
-)
-from coordwire.coordinator.consumer.leaving import SESSIONS, remove_members
-from coordwire.coordinator.consumer.regexes import PatternChange, update_pattern
-from coordwire.coordinator.consumer.target import current_target, update_target
-from coordwire.coordinator.consumer.updating import reconcile, record_member, refresh_epoch
-from coordwire.coordinator.effects import RequestContext
-from coordwire.coordinator.hash_order import capacity_for, partitions_in_order, topics_in_order
-from coordwire.coordinator.listener import Because
-from coordwire.coordinator.model.classic_group import CONSUMER_PROTOCOL_TYPE
-from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
-from coordwire.coordinator.model.consumer_member import ClassicSide, ConsumerMember
-from coordwire.coordinator.model.consumer_states import MemberState
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.reply import Reply
 from coordwire.coordinator.state import NOTHING, Outcome, Result, State
 from coordwire.enums import ErrorCode
 from coordwire.logs import LogRecord
@@ -110,11 +109,11 @@ def join_classic(
     def appended(error: int) -> None:
         if error:
             return
-        SESSIONS.unlimit_join(state, group.group_id, response.member_id)
+        sessions.unlimit_join(state, group.group_id, response.member_id)
         if not downgrades:
-            # It has its rebalance time-out to fetch its assignment.
-            SESSIONS.keep_alive(state, group.group_id, response.member_id, request.session_timeout_ms)
-            SESSIONS.limit_sync(state, group.group_id, response.member_id, request.rebalance_timeout_ms)
+            # The member has its rebalance time-out to fetch its assignment.
+            sessions.keep_alive(state, group.group_id, response.member_id, request.session_timeout_ms)
+            sessions.limit_sync(state, group.group_id, response.member_id, request.rebalance_timeout_ms)
         reply.send(response)
 
     return Result(records, on_append=appended, replay=not downgrades)
@@ -168,19 +167,19 @@ def sync_classic(state: State, group: ConsumerGroupModel, request: SyncGroupRequ
     assert member.classic is not None
     name, metadata = member.classic.protocols[0]
     expected = ((request.protocol_type, CONSUMER_PROTOCOL_TYPE), (request.protocol_name, name))
-    if any(told is not None and told != known for told, known in expected):
+    if any(requested is not None and requested != known for requested, known in expected):
         raise OperationRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if group.assignment_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
         # There is a new target. A member that gives up partitions joined for it already.
-        SESSIONS.limit_join(state, group.group_id, member)
+        sessions.limit_join(state, group.group_id, member)
         raise OperationRefused(ErrorCode.REBALANCE_IN_PROGRESS)
     session_timeout_ms = member.classic.session_timeout_ms
 
     def appended(error: int) -> None:
         if error:
             return
-        SESSIONS.unlimit_sync(state, group.group_id, member.member_id)
-        SESSIONS.keep_alive(state, group.group_id, member.member_id, session_timeout_ms)
+        sessions.unlimit_sync(state, group.group_id, member.member_id)
+        sessions.keep_alive(state, group.group_id, member.member_id, session_timeout_ms)
         owned = {
             topic: partitions_in_order(partitions, capacity_for(len(partitions)))
             for topic, partitions in member.owned.items()
@@ -189,7 +188,7 @@ def sync_classic(state: State, group: ConsumerGroupModel, request: SyncGroupRequ
             ordered = topics_in_order(owned, capacity_for(len(owned)))
             assignment = written_assignment(ordered, state.topics, metadata)
         except MalformedProtocol:
-            # Apache Kafka fails here too, and never answers: the member joins again when it gives up.
+            # Apache Kafka fails here too, and never answers: the member joins again after its time-out.
             return
         reply.send(
             SyncGroupResponse(
@@ -204,14 +203,14 @@ def sync_classic(state: State, group: ConsumerGroupModel, request: SyncGroupRequ
 def heartbeat_classic(state: State, group: ConsumerGroupModel, request: HeartbeatRequest) -> Outcome:
     member = _validated(group, request.member_id, request.group_instance_id, request.generation_id)
     assert member.classic is not None
-    SESSIONS.keep_alive(state, group.group_id, member.member_id, member.classic.session_timeout_ms)
+    sessions.keep_alive(state, group.group_id, member.member_id, member.classic.session_timeout_ms)
     rejoins = (
         member.epoch < group.assignment_epoch
         or member.state is MemberState.UNREVOKED_PARTITIONS
         or (member.state is MemberState.UNRELEASED_PARTITIONS and not group.waits_for_partitions(member))
     )
     if rejoins:
-        SESSIONS.limit_join(state, group.group_id, member)
+        sessions.limit_join(state, group.group_id, member)
     error = int(ErrorCode.REBALANCE_IN_PROGRESS) if rejoins else 0
     return HeartbeatResponse(error_code=error)
 
@@ -219,13 +218,13 @@ def heartbeat_classic(state: State, group: ConsumerGroupModel, request: Heartbea
 def leave_classic(
     state: State, group: ConsumerGroupModel, request: LeaveGroupRequest, version: int
 ) -> Result:
-    gone: dict[str, ConsumerMember] = {}
+    leaving: dict[str, ConsumerMember] = {}
     response = LeaveGroupResponse()
     for identity in leaving_members(request, version):
         error = 0
         try:
             member = _leaving(group, identity)
-            gone[member.member_id] = member
+            leaving[member.member_id] = member
         except OperationRefused as refusal:
             error = refusal.code
         response.members.append(
@@ -234,12 +233,12 @@ def leave_classic(
                 error_code=int(error),
             )
         )  # fmt: skip
-    reason = next((one.reason for one in request.members if one.reason is not None), None)
-    return remove_members(state, group, list(gone.values()), response, Because(reason=reason))
+    reason = next((member.reason for member in request.members if member.reason is not None), None)
+    return remove_members(state, group, list(leaving.values()), response, AppendCause(reason=reason))
 
 
 def _leaving(group: ConsumerGroupModel, identity: MemberIdentity) -> ConsumerMember:
-    """An operator may name a static member by its instance id alone."""
+    """Find the member, which an operator may name by its instance id alone."""
     if identity.group_instance_id is None:
         return find_member(group, identity.member_id)
     if not identity.member_id:

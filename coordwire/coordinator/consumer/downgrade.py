@@ -1,23 +1,25 @@
-"""A consumer group becomes a classic one, online: its last member that uses KIP-848 is gone.
+"""The online conversion of a consumer group without members of KIP-848 to a classic group.
 
-Members keep their ids, sessions, and what their target says as their assignment; the group's epoch becomes
-its generation. They are asked to join again where the assignment is not for the members that remain.
+Members keep their ids and sessions; their targets become their assignments, and the group's epoch becomes its
+generation. They are asked to join again where the targets are not for the members that remain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from coordwire.coordinator.classic.rebalancing import keep_alive, prepare_rebalance
-from coordwire.coordinator.classic.records import group_metadata
-from coordwire.coordinator.consumer.consumer_records import group_tombstones
-from coordwire.coordinator.consumer.embedded_protocol import MalformedProtocol, written_assignment
+from coordwire.coordinator.classic.rebalance import keep_alive, prepare_rebalance
 from coordwire.coordinator.listener import Leaving
-from coordwire.coordinator.model.classic_group import CONSUMER_PROTOCOL_TYPE, ClassicGroupModel
-from coordwire.coordinator.model.classic_member import ClassicMember
-from coordwire.coordinator.model.classic_states import GroupState
+from coordwire.coordinator.model.classic_group import (
+    CONSUMER_PROTOCOL_TYPE,
+    ClassicGroupModel,
+    ClassicMember,
+    GroupState,
+)
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.model.embedded_protocol import MalformedProtocol, written_assignment
+from coordwire.coordinator.records import classic_group_record, consumer_tombstones
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.coordinator.state import State
 from coordwire.enums import ErrorCode
@@ -26,11 +28,11 @@ from coordwire.logs import LogRecord
 __all__ = ["downgrade", "downgrades_when_replaced", "downgrades_without"]
 
 
-def downgrades_without(state: State, group: ConsumerGroupModel, gone: Collection[ConsumerMember]) -> bool:
-    """Whether the group becomes classic when these members are gone."""
-    left = len(group.members) - len(gone)
-    classic_left = group.classic_members - sum(member.classic is not None for member in gone)
-    return classic_left == left and left > 0 and _allowed(state, left)
+def downgrades_without(state: State, group: ConsumerGroupModel, removed: Collection[ConsumerMember]) -> bool:
+    """Whether the group becomes classic without these members."""
+    remaining = len(group.members) - len(removed)
+    remaining_classic = group.classic_members - sum(member.classic is not None for member in removed)
+    return remaining_classic == remaining and remaining > 0 and _allowed(state, remaining)
 
 
 def downgrades_when_replaced(state: State, group: ConsumerGroupModel, replaced: ConsumerMember) -> bool:
@@ -48,15 +50,15 @@ def downgrade(
     group: ConsumerGroupModel,
     records: list[LogRecord],
     *,
-    gone: Collection[str] = (),
-    how: Leaving = "left",
+    removed: Collection[str] = (),
+    leaving: Leaving = "left",
     joining: ConsumerMember | None = None,
     rebalance: bool,
 ) -> None:
-    """Put a classic group in the place of a consumer group, and make the records for that.
+    """Replace a consumer group by a classic one, and add the records of that.
 
-    gone: who is no longer in it, and how they went. joining: a static member that replaces one, in records
-    that were made before.
+    removed: the ids of members that leave, in the way that `leaving` names. joining: a static member that
+    replaces another, in records that were made before.
     """
     replaced = None
     renamed: dict[str, str] = {}
@@ -64,11 +66,11 @@ def downgrade(
         replaced = group.static_member(joining.instance_id)
         assert replaced is not None
         renamed = {replaced.member_id: joining.member_id}
-    records += group_tombstones(group, renamed)
+    records += consumer_tombstones(group, renamed)
     members = [
         member
         for member in group.members_in_order()
-        if member.member_id not in gone
+        if member.member_id not in removed
         and (joining is None or member.instance_id is None or member.instance_id != joining.instance_id)
     ]
     if joining is not None:
@@ -88,25 +90,25 @@ def downgrade(
         )  # fmt: skip
     classic.protocol = classic.selected_protocol()
     classic.topics = classic.computed_topics()
-    for one in classic.members.values():
-        of = one.member_id
-        if replaced is not None and joining is not None and of == joining.member_id:
-            of = replaced.member_id
+    for classic_member in classic.members.values():
+        target_id = classic_member.member_id
+        if replaced is not None and joining is not None and target_id == joining.member_id:
+            target_id = replaced.member_id
         try:
-            one.assignment = written_assignment(
-                group.target(of), state.topics, one.metadata(classic.protocol)
+            classic_member.assignment = written_assignment(
+                group.target(target_id), state.topics, classic_member.metadata(classic.protocol)
             )
         except MalformedProtocol as error:
             raise OperationRefused(
                 ErrorCode.GROUP_ID_NOT_FOUND,
                 f"Cannot downgrade the classic group {group.group_id}: {error.reason}.",
             ) from None
-    assignments = {one.member_id: one.assignment for one in classic.members.values()}
-    records.append(group_metadata(classic, assignments))
+    assignments = {member.member_id: member.assignment for member in classic.members.values()}
+    records.append(classic_group_record(classic, assignments))
     state.groups[group.group_id] = classic
-    _report(state, group, classic, gone, how, joining, replaced)
-    for one in classic.members_in_order():
-        keep_alive(state, classic, one)
+    _report(state, group, classic, removed, leaving, joining, replaced)
+    for classic_member in classic.members_in_order():
+        keep_alive(state, classic, classic_member)
     if rebalance:
         prepare_rebalance(state, classic)
 
@@ -115,15 +117,15 @@ def _report(
     state: State,
     group: ConsumerGroupModel,
     classic: ClassicGroupModel,
-    gone: Collection[str],
-    how: Leaving,
+    removed: Collection[str],
+    leaving: Leaving,
     joining: ConsumerMember | None,
     replaced: ConsumerMember | None,
 ) -> None:
     """Report the conversion to the shard's listener."""
-    cause = joining.member_id if joining is not None else next(iter(gone), None)
-    left = [member for name in gone if (member := group.members.get(name)) is not None]
-    state.listener.became_classic(state.now, classic, cause, left, how)
+    cause = joining.member_id if joining is not None else next(iter(removed), None)
+    leavers = [member for name in removed if (member := group.members.get(name)) is not None]
+    state.listener.became_classic(state.now, classic, cause, leavers, leaving)
     if joining is not None and replaced is not None:
-        taken = classic.members[joining.member_id]
-        state.listener.member_joined(state.now, classic, taken, replaced.member_id)
+        classic_member = classic.members[joining.member_id]
+        state.listener.member_joined(state.now, classic, classic_member, replaced.member_id)

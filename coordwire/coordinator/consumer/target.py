@@ -1,6 +1,7 @@
-"""The target assignment: who shall have which partitions, computed anew when the group's epoch has risen.
+"""The epoch of a consumer group, and its target assignment, computed anew after the epoch has risen.
 
-KIP-1263: not more often than once in an assignment interval; until then members go on towards the last one.
+KIP-1263: a target is computed at most once in an assignment interval; until then members move towards the
+last one.
 """
 
 from __future__ import annotations
@@ -9,27 +10,109 @@ from typing import NamedTuple
 from uuid import UUID
 
 from coordwire.coordinator.assignors import ASSIGNORS, Assignor, GroupSpec, MemberSpec
-from coordwire.coordinator.consumer.consumer_records import assignment_epoch_record, target_record
-from coordwire.coordinator.consumer.subscriptions import subscribed_ids, subscribed_names
-from coordwire.coordinator.hash_order import capacity_for, in_hash_order
+from coordwire.coordinator.hash_order import capacity_for, in_hash_order, ordered_names
 from coordwire.coordinator.model.assignment import NO_TARGET, Target, same_target
 from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
 from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.records import (
+    assignment_epoch_record,
+    epoch_record,
+    partition_metadata_tombstone,
+    target_record,
+)
 from coordwire.coordinator.state import State
+from coordwire.coordinator.topics import TopicsImage, group_hash
 from coordwire.logs import LogRecord
 
-__all__ = ["TargetOfMember", "current_target", "update_target"]
+__all__ = [
+    "TargetOfMember",
+    "current_target",
+    "refresh_epoch",
+    "subscribed_ids",
+    "subscribed_names",
+    "update_target",
+]
+
+
+# --- subscriptions ---
+
+
+def subscribed_names(group: ConsumerGroupModel, member: ConsumerMember) -> list[str]:
+    """The member's topics, each once; an unresolved pattern matches none (KIP-848)."""
+    resolved = group.resolved.get(member.regex) if member.regex else None
+    if resolved is None or not resolved.topics:
+        return ordered_names(member.named or member.topics)
+    if not member.topics:
+        return ordered_names(resolved.topics)
+    larger, smaller = resolved.topics, member.named or member.topics
+    if len(member.topics) > len(resolved.topics):
+        larger, smaller = smaller, larger
+    return list(dict.fromkeys([*ordered_names(larger), *ordered_names(smaller)]))
+
+
+def subscribed_ids(image: TopicsImage, names: list[str]) -> tuple[UUID, ...]:
+    """The topics of these names that exist."""
+    return tuple(topic.id for topic in map(image.find, names) if topic is not None)
+
+
+# --- the epoch ---
+
+
+def refresh_epoch(
+    state: State,
+    group: ConsumerGroupModel,
+    old: ConsumerMember,
+    new: ConsumerMember,
+    records: list[LogRecord],
+    *,
+    changed: bool,
+) -> tuple[int, bool]:
+    """The group's epoch after a change of a member, and whether all members then have one subscription.
+
+    The epoch rises if a subscription changed, or the metadata of subscribed topics did.
+    """
+    if not changed and not group.refresh_due(state.now):
+        return group.epoch, group.homogeneous
+    group_id = group.group_id
+    patterns = dict(group.patterns.items())
+    dropped = []
+    if old.regex != new.regex:
+        if old.regex and patterns.get(old.regex) is not None:
+            patterns[old.regex] -= 1
+            if not patterns[old.regex]:
+                del patterns[old.regex]
+                dropped.append(old.regex)
+        if new.regex:
+            patterns[new.regex] = patterns.get(new.regex, 0) + 1
+    topics = group.topics_after([old], new, dropped)
+    metadata_hash = group_hash(state.topics, topics)
+    size = len(group.members)
+    known = new.instance_id is not None and new.instance_id in group.static_members
+    if new.member_id not in group.members and not known:
+        size += 1
+    homogeneous = group.is_homogeneous(patterns.values(), topics.values(), size)
+    epoch = group.epoch
+    if changed or metadata_hash != group.metadata_hash:
+        epoch += 1
+        records.append(epoch_record(group_id, epoch, metadata_hash))
+    group.refreshed(state.now, epoch)
+    if group.has_partition_metadata:
+        records.append(partition_metadata_tombstone(group_id))
+    return epoch, homogeneous
+
+
+# --- the target ---
 
 
 class TargetOfMember(NamedTuple):
-    """What one member shall have, as of which epoch."""
+    """One member's target, and its epoch."""
 
     epoch: int
     target: Target
 
 
 def current_target(group: ConsumerGroupModel, member: ConsumerMember) -> TargetOfMember:
-    """The last target; a static member that comes back under a new id has its predecessor's."""
+    """The member's last target; a static member under a new id has its predecessor's."""
     member_id = member.member_id
     if member.instance_id is not None:
         known = group.static_members.get(member.instance_id)
@@ -48,7 +131,7 @@ def update_target(
     homogeneous: bool,
     records: list[LogRecord],
 ) -> TargetOfMember:
-    """The member's target as of now: a new one, if the group's epoch asks for it and it is time."""
+    """The member's target; computes a new one if the group's epoch has risen and the interval is over."""
     if group.assignment_epoch >= epoch or not _is_time(state, group):
         return current_target(group, new)
     name = group.preferred_assignor(old, new) or state.config.consumer_assignors[0]
@@ -73,7 +156,7 @@ def _is_time(state: State, group: ConsumerGroupModel) -> bool:
 
 
 def _spec(state: State, group: ConsumerGroupModel, new: ConsumerMember, homogeneous: bool) -> GroupSpec:
-    """The group as it is with the new member, which may be in the place of a static one."""
+    """The input of the assignor: the group with the new member, which may replace a static one."""
     members = {member.member_id: member for member in group.members_in_order()} | {new.member_id: new}
     targets = dict(zip(members, map(group.targets.get, members), strict=True))
     capacity = capacity_for(len(members))
@@ -88,14 +171,14 @@ def _spec(state: State, group: ConsumerGroupModel, new: ConsumerMember, homogene
         member = members[member_id]
         subscription = member.named or member.topics, member.regex
         if subscription not in known:
-            found = subscribed_names(group, member)
-            names.update(found)
-            known[subscription] = subscribed_ids(state.topics, found), len(found)
+            subscribed = subscribed_names(group, member)
+            names.update(subscribed)
+            known[subscription] = subscribed_ids(state.topics, subscribed), len(subscribed)
         topics, count = known[subscription]
         target = targets[member_id]
         if target is None:
             target = NO_TARGET
         specs[member_id] = MemberSpec(member.instance_id, topics, count, target)
-    found_topics = [topic for name in names if (topic := state.topics.find(name)) is not None]
-    partitions = {topic.id: topic.partitions for topic in found_topics}
+    images = [topic for name in names if (topic := state.topics.find(name)) is not None]
+    partitions = {topic.id: topic.partitions for topic in images}
     return GroupSpec(specs, homogeneous, partitions, group.targets.values())

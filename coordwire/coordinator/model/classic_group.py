@@ -1,26 +1,111 @@
-"""A classic group: its members, state and generation; what follows from a change is decided elsewhere.
+"""A classic group: its states, its members and its generation, and the vote for a protocol.
 
-Rules: a group is mutated in place, as Kafka's is: when an append fails, the operation itself takes back
-what it did (see `sync` and `static_members`), and the shard only removes groups that the append would have
-created.
+Nothing here decides when something happens. Rules: a group is mutated in place, as Kafka's is: when an append
+fails, the operation itself takes back its changes (see `classic.requests`), and the shard only removes groups
+that the append would have created.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
 
+from coordwire.coordinator.effects import Reply
 from coordwire.coordinator.hash_order import MIN_CAPACITY, capacity_for, in_hash_order
-from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
-from coordwire.coordinator.model.classic_states import ENTERED_FROM, GroupState
-from coordwire.coordinator.model.subscription import subscribed_topics
-from coordwire.coordinator.model.vote import elected_protocol
+from coordwire.coordinator.model.embedded_protocol import subscribed_topics
 from coordwire.coordinator.refusal import OperationRefused
-from coordwire.coordinator.reply import Reply
 from coordwire.enums import ErrorCode
 from coordwire.messages import JoinGroupResponse, SyncGroupResponse
 from coordwire.messages.join_group import JoinGroupResponseMember
 
-__all__ = ["CONSUMER_PROTOCOL_TYPE", "ClassicGroupModel"]
+__all__ = [
+    "CLASSIC_TRANSITIONS",
+    "CONSUMER_PROTOCOL_TYPE",
+    "ENTERED_FROM",
+    "ClassicGroupModel",
+    "ClassicMember",
+    "GroupState",
+    "Protocols",
+    "elected_protocol",
+]
+
+
+# --- states ---
+
+
+class GroupState(Enum):
+    """A state, by the name that DescribeGroups gives it."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+CLASSIC_TRANSITIONS: Mapping[tuple[GroupState, GroupState], str] = {
+    (GroupState.EMPTY, GroupState.PREPARING_REBALANCE): "a member joins",
+    (GroupState.PREPARING_REBALANCE, GroupState.EMPTY): "all members are gone",
+    (GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE): "all have joined, or time is up",
+    (GroupState.COMPLETING_REBALANCE, GroupState.STABLE): "the leader's SyncGroup is durable",
+    (GroupState.COMPLETING_REBALANCE, GroupState.PREPARING_REBALANCE): "a member joins, leaves or fails",
+    (GroupState.STABLE, GroupState.PREPARING_REBALANCE): "a member joins, changes, leaves or fails",
+} | {(state, GroupState.DEAD): "the partition moves away" for state in GroupState}
+"""The causes of transitions; there are no others.
+
+Empty waits for members; PreparingRebalance for their JoinGroup; CompletingRebalance for the leader's
+SyncGroup; Stable has assignments; Dead is a group whose coordinator gave it up.
+"""
+
+ENTERED_FROM: Mapping[GroupState, frozenset[GroupState]] = {
+    state: frozenset(before for before, after in CLASSIC_TRANSITIONS if after is state)
+    for state in GroupState
+}
+
+
+# --- members ---
+
+Protocols = tuple[tuple[str, bytes], ...]
+"""Assignment protocols with the member's metadata for each, most preferred first."""
+
+
+@dataclass(slots=True, eq=False)
+class ClassicMember:
+    """A member and its parked requests.
+
+    instance_id: a static member's name, None for a dynamic one. new: it has not completed a join
+    phase yet, so that its client has no member id for heartbeats.
+    """
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    protocol_type: str
+    protocols: Protocols
+    assignment: bytes = b""
+    parked_join: Reply | None = None
+    parked_sync: Reply | None = None
+    new: bool = False
+
+    @property
+    def satisfies_heartbeat(self) -> bool:
+        """Whether the member waits for an answer, so that its silence is not a failure; a new one has a
+        limit."""
+        return not self.new and (self.parked_join is not None or self.parked_sync is not None)
+
+    def metadata(self, protocol: str | None) -> bytes:
+        for name, metadata in self.protocols:
+            if name == protocol:
+                return metadata
+        raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+# --- the group ---
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 
@@ -31,9 +116,9 @@ class ClassicGroupModel:
     state_since: when it entered its state, in milliseconds; None where an old record does not say.
     pending_joins: ids given out with MEMBER_ID_REQUIRED that have not joined yet (KIP-394).
     pending_syncs: members of the generation whose SyncGroup has not come yet.
-    member_added: somebody joined since the initial delay was last extended.
-    overdue: the join phase's time is over, and no member has joined.
-    topics: what the members subscribe to; None where that can't be known.
+    member_added: whether a member joined since the initial delay was last extended.
+    overdue: whether the join phase's time is over, and no member has joined.
+    topics: the topics that the members subscribe to; None where they can't be known.
     """
 
     __slots__ = (
@@ -73,10 +158,18 @@ class ClassicGroupModel:
         self._capacity = MIN_CAPACITY
         self._following: deque[str] | None = None
 
-    # --- what it is like ---
+    # --- properties ---
 
     def is_leader(self, member_id: str) -> bool:
         return self.leader is not None and self.leader == member_id
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state is GroupState.EMPTY
+
+    @property
+    def is_dead(self) -> bool:
+        return self.state is GroupState.DEAD
 
     @property
     def is_consumer(self) -> bool:
@@ -84,12 +177,12 @@ class ClassicGroupModel:
 
     @property
     def is_simple(self) -> bool:
-        """Whether it came into being by a commit only, without a record of its own."""
+        """Whether only a commit created the group, without a record of its own."""
         return self.protocol_type is None and self.state is GroupState.EMPTY and not self.pending_joins
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long a rebalance waits: as long as its most patient member, and not less than no time."""
+        """How long a rebalance waits: the longest time-out of a member, and at least 0."""
         return max([0, *(member.rebalance_timeout_ms for member in self.members.values())])
 
     @property
@@ -111,7 +204,7 @@ class ClassicGroupModel:
         return self.is_consumer if self.topics is None else topic in self.topics
 
     def validate_member(self, member_id: str, instance_id: str | None) -> ClassicMember:
-        """The member; refuses one that the group doesn't know, or whose instance id another took over."""
+        """Find the member; refuse an unknown one, and one whose instance id another member took over."""
         if instance_id is not None:
             existing = self.static_members.get(instance_id)
             if existing is None:
@@ -123,7 +216,7 @@ class ClassicGroupModel:
             raise OperationRefused(ErrorCode.UNKNOWN_MEMBER_ID)
         return member
 
-    # --- members come and go ---
+    # --- changes of members ---
 
     def add(self, member: ClassicMember, parked: Reply | None = None) -> None:
         if member.instance_id is not None:
@@ -162,8 +255,11 @@ class ClassicGroupModel:
         self.pending_syncs.discard(member_id)
 
     def _first_member(self) -> str | None:
-        """The first in the order of members, which is worked out once for leaders that leave one after the
-        other: it changes only when a member comes."""
+        """The first in the order of members.
+
+        The order changes only when a member joins, so it is worked out once for leaders that leave one after
+        the other.
+        """
         if self._following is None:
             self._following = deque(in_hash_order(self.members, self._capacity))
         while self._following:
@@ -180,7 +276,7 @@ class ClassicGroupModel:
         session_timeout_ms: int,
         parked: Reply | None,
     ) -> None:
-        """A member joins again, with what it asks for now."""
+        """Update a member that joins again."""
         self._count(member.protocols, -1)
         member.protocols = protocols
         self._count(member.protocols, 1)
@@ -215,7 +311,7 @@ class ClassicGroupModel:
                 del supported[name]
 
     def elect_joined_leader(self) -> bool:
-        """Keep the leader if it has rejoined, else elect one that has; False if there is none."""
+        """Keep the leader if it has rejoined, else elect a member that has; False without one."""
         if self.leader is None:
             return False
         if self.members[self.leader].parked_join is None:
@@ -276,7 +372,7 @@ class ClassicGroupModel:
         return True
 
     def joined_members(self) -> list[JoinGroupResponseMember]:
-        """All members with their metadata, as the leader gets them."""
+        """All members with their metadata, for the leader's answer."""
         return [
             JoinGroupResponseMember(
                 member_id=member.member_id,
@@ -285,3 +381,24 @@ class ClassicGroupModel:
             )
             for member in self.members_in_order()
         ]
+
+
+# --- the vote ---
+
+
+def elected_protocol(members: Iterable[ClassicMember], supported: Mapping[str, int], size: int) -> str:
+    """The protocol with the most votes; a tie goes to the first in the order of Java's HashMap.
+
+    supported: by how many of the `size` members each protocol is supported.
+    """
+    votes: dict[str, int] = {}
+    for member in members:
+        for name, _ in member.protocols:
+            if supported.get(name) == size:
+                votes[name] = votes.get(name, 0) + 1
+                break
+        else:
+            raise OperationRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+    most = max(votes.values())
+    ordered = in_hash_order(votes, capacity_for(len(votes), MIN_CAPACITY))
+    return next(name for name in ordered if votes[name] == most)

@@ -1,23 +1,96 @@
-"""A member of a consumer group: what it said of itself, and what it owns. A value, replaced as a whole."""
+"""A member of a consumer group (KIP-848) and its states.
+
+A member is a value: the contents of its requests, and its partitions. It is replaced as a whole.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from coordwire.coordinator.model.assignment import NOTHING_OWNED, Owned
-from coordwire.coordinator.model.classic_member import Protocols
-from coordwire.coordinator.model.consumer_states import MemberState
+from coordwire.coordinator.model.classic_group import Protocols
 
-__all__ = ["LEFT", "LEFT_FOR_NOW", "ClassicSide", "ConsumerMember"]
+__all__ = [
+    "CONSUMER_TRANSITIONS",
+    "LEFT",
+    "LEFT_FOR_NOW",
+    "MEMBER_TRANSITIONS",
+    "ClassicSide",
+    "ConsumerGroupState",
+    "ConsumerMember",
+    "MemberState",
+]
+
+
+# --- states ---
+
+
+class ConsumerGroupState(Enum):
+    """A group's state, by the name that ConsumerGroupDescribe gives it."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+
+
+class MemberState(Enum):
+    """The progress of a member towards its target, by the number in records."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    UNRELEASED_PARTITIONS = 2
+    UNKNOWN = 127
+
+    @classmethod
+    def of(cls, number: int) -> MemberState:
+        """The state of a record, which a newer Kafka may have written."""
+        return cls(number) if number in (0, 1, 2) else cls.UNKNOWN
+
+
+CONSUMER_TRANSITIONS: Mapping[tuple[ConsumerGroupState, ConsumerGroupState], str] = {
+    (ConsumerGroupState.EMPTY, ConsumerGroupState.ASSIGNING): "a member joins: the group's epoch rises",
+    (ConsumerGroupState.ASSIGNING, ConsumerGroupState.RECONCILING): "a target is computed",
+    (ConsumerGroupState.ASSIGNING, ConsumerGroupState.STABLE): "a target is computed that members have",
+    (ConsumerGroupState.RECONCILING, ConsumerGroupState.STABLE): "the last member has come to it",
+    (ConsumerGroupState.RECONCILING, ConsumerGroupState.ASSIGNING): "the group's epoch rises",
+    (ConsumerGroupState.STABLE, ConsumerGroupState.ASSIGNING): "the group's epoch rises",
+    (ConsumerGroupState.STABLE, ConsumerGroupState.RECONCILING): "a static member leaves for now (-2)",
+    (ConsumerGroupState.ASSIGNING, ConsumerGroupState.EMPTY): "the last member leaves",
+    (ConsumerGroupState.RECONCILING, ConsumerGroupState.EMPTY): "the last member leaves",
+    (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY): "the last member leaves",
+}
+"""The causes of changes of a group's state; one heartbeat may take a group several steps."""
+
+MEMBER_TRANSITIONS: Mapping[tuple[MemberState, MemberState], str] = {
+    (MemberState.STABLE, MemberState.UNREVOKED_PARTITIONS): "its new target lacks what it owns",
+    (MemberState.STABLE, MemberState.UNRELEASED_PARTITIONS): "others own what its new target has",
+    (
+        MemberState.UNREVOKED_PARTITIONS,
+        MemberState.UNRELEASED_PARTITIONS,
+    ): "it gave up, while others have not",
+    (MemberState.UNREVOKED_PARTITIONS, MemberState.STABLE): "it gave up, and all of its target is free",
+    (MemberState.UNRELEASED_PARTITIONS, MemberState.STABLE): "the last partition is free",
+    (
+        MemberState.UNRELEASED_PARTITIONS,
+        MemberState.UNREVOKED_PARTITIONS,
+    ): "a newer target lacks what it owns",
+}
+"""The causes of changes of a member's state."""
+
+
+# --- the member ---
 
 LEFT = -1
 LEFT_FOR_NOW = -2
-"""Epochs of a member that is gone, and of a static one that will be back."""
+"""The epochs of a member that left, and of a static one that left for now."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassicSide:
-    """What a member said that uses the classic protocol in a consumer group."""
+    """The JoinGroup of a member that uses the classic protocol in a consumer group."""
 
     session_timeout_ms: int
     protocols: Protocols
@@ -27,10 +100,10 @@ class ClassicSide:
 class ConsumerMember:
     """A member.
 
-    epoch: of the target that it has come to; previous_epoch: the one before. topics: names, sorted. named:
-    the same as the member's request lists them, until the log has them. regex: a pattern, empty or None
-    without one. owned: with the epoch in which each partition was assigned. revoking: partitions that it
-    shall give up and has not yet. classic: None where it uses KIP-848.
+    epoch: of the target that it has reached; previous_epoch: the epoch before that. topics: names, sorted.
+    named: the names in the order of the member's request, until the log has them. regex: a pattern, empty or
+    None without one. owned: with the epoch in which each partition was assigned. revoking: partitions that
+    it has to give up and has not yet. classic: None where it uses KIP-848.
     """
 
     member_id: str

@@ -4,14 +4,14 @@
 markers to write and outcomes to answer with come out as values.
 """
 
-from coordwire.coordinator.transactions.transaction_config import TransactionConfig
-from coordwire.coordinator.transactions.transaction_effects import (
+from coordwire.coordinator.config import TransactionConfig
+from coordwire.coordinator.transactions.effects import (
     MarkersToWrite,
     TransactionAppend,
     TransactionEffect,
     TransactionOutcome,
 )
-from coordwire.coordinator.transactions.transaction_shard import TransactionShard
+from coordwire.coordinator.transactions.shard import TransactionShard
 from coordwire.coordinator.transactions.transactional_id import Place, TransactionalId, TransactionFacts
 
 __all__ = [

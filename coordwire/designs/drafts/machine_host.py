@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from coordwire.connection import Connection
+from coordwire.designs.dialects import Dialect
 from coordwire.designs.drafts.actions import (
     AskZooKeeper,
     Connect,
@@ -22,7 +23,6 @@ from coordwire.designs.drafts.actions import (
     Send,
 )
 from coordwire.designs.drafts.machine import Machine
-from coordwire.dialects import Dialect
 from coordwire.errors import EncodeError
 
 __all__ = ["HostAction", "MachineHost", "SendBytes"]

@@ -4,7 +4,6 @@
     data_sources.py  the sources for PySpark's Python data source API
     source_reader.py the reader that they share
     pushdown.py      filters pushed down by Spark
-    arrivals.py      which files of a growing folder are new
     streaming.py     a growing folder as a stream
     compatibility.py what differs between the versions of PySpark
 """

@@ -1,6 +1,6 @@
 """The data sources, as PySpark's Python data source API wants them.
 
-Strategy: one small class a source over `coordwire.spark.readers.dispatch`; a reader holds nothing but its
+Strategy: one small class a source over `coordwire.tables.readers.sources`; a reader holds nothing but its
 options and the names of its columns, so that what Spark ships to the workers is small and every task begins
 anew. Rules: `.schema(…)` picks columns, and what isn't picked isn't made; filters are used to read less, and
 Spark still checks them all; rows come as Arrow batches in exactly the schema that Spark planned with.
@@ -19,11 +19,11 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from coordwire.errors import CoordwireError
-from coordwire.spark.columns import ddl, default_columns
-from coordwire.spark.options import parse_options
-from coordwire.spark.readers.dispatch import SOURCES, SourceDefinition
 from coordwire.spark.sources.compatibility import filters_are_pushed
 from coordwire.spark.sources.source_reader import BatchReader
+from coordwire.tables.columns import ddl, default_columns
+from coordwire.tables.options import parse_options
+from coordwire.tables.readers.sources import SOURCES, SourceDefinition
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

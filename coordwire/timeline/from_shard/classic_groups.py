@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from coordwire.coordinator.consumer.embedded_protocol import (
+from coordwire.coordinator.model.classic_group import ClassicGroupModel, ClassicMember, Protocols
+from coordwire.coordinator.model.consumer_member import ConsumerMember
+from coordwire.coordinator.model.embedded_protocol import (
     MalformedProtocol,
     Subscription,
     read_named_assignment,
     read_subscription,
 )
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
-from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.refusal import OperationRefused
 from coordwire.timeline.events import (
     Cause,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordwire.coordinator.listener import Because
+from coordwire.coordinator.listener import AppendCause
 from coordwire.messages import OffsetCommitKey
 from coordwire.timeline.events import GroupEvent, OffsetCommitted, TransactionStep
 from coordwire.timeline.from_shard.rebalances import Rebalances
@@ -47,7 +47,7 @@ class ShardCommits:
         self._transactions.pop(producer_id, None)
 
     def committed(
-        self, now: int, key: OffsetCommitKey, value: Any, because: Because, producer_id: int
+        self, now: int, key: OffsetCommitKey, value: Any, because: AppendCause, producer_id: int
     ) -> None:
         """A record is durable."""
         if isinstance(value, bytes):

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from coordwire.coordinator.listener import Because
-from coordwire.coordinator.model.consumer_member import LEFT_FOR_NOW
-from coordwire.coordinator.model.consumer_states import MemberState
+from coordwire.coordinator.listener import AppendCause
+from coordwire.coordinator.model.consumer_member import LEFT_FOR_NOW, MemberState
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.logs import LogRecord
 from coordwire.messages import (
@@ -133,7 +132,7 @@ class ConsumerGroups:
                 if group.epoch == group.assignment_epoch:
                     found.generation, found.joined = group.assignment_epoch, now
 
-    def records(self, now: int, records: Iterable[LogRecord], because: Because) -> None:
+    def records(self, now: int, records: Iterable[LogRecord], because: AppendCause) -> None:
         """The records of one append are durable; those of commits are another's."""
         changes: dict[str, _Change] = {}
         for record in records:
@@ -184,7 +183,7 @@ class ConsumerGroups:
 
     # --- events ---
 
-    def _tell(self, now: int, group_id: str, change: _Change, because: Because) -> None:
+    def _tell(self, now: int, group_id: str, change: _Change, because: AppendCause) -> None:
         group = self._groups.get(group_id)
         if group is None:
             return
@@ -203,7 +202,7 @@ class ConsumerGroups:
         for member in change.gone.values():
             heir = _heir(member, change)
             if heir is None:
-                self._left(now, group_id, member, because.how, because.reason)
+                self._left(now, group_id, member, because.leaving, because.reason)
             elif member.epoch != LEFT_FOR_NOW:
                 self._left(now, group_id, member, "fenced", None)
         for member in change.joined.values():
@@ -339,7 +338,7 @@ def _predecessor(member: _Member, change: _Change) -> _Member | None:
     return next((one for one in change.gone.values() if one.said.instance_id == instance_id), None)
 
 
-def _why(group: _Group, change: _Change, because: Because) -> tuple[Cause, str | None] | None:
+def _why(group: _Group, change: _Change, because: AppendCause) -> tuple[Cause, str | None] | None:
     """Whose doing an append is, if a member's."""
     for member in change.joined.values():
         if _predecessor(member, change) is not None:
@@ -347,7 +346,7 @@ def _why(group: _Group, change: _Change, because: Because) -> tuple[Cause, str |
         first = len(group.members) == len(change.joined)
         return "first_member" if first else "new_member", member.member_id
     for name in change.gone:
-        return _CAUSES.get(because.how, "member_removed"), name
+        return _CAUSES.get(because.leaving, "member_removed"), name
     for name in change.changed:
         return "subscription_changed", name
     return None

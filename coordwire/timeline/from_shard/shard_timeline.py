@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from coordwire.coordinator.effects import Append
-from coordwire.coordinator.listener import Because, GroupListener, GroupsInLog, Leaving
+from coordwire.coordinator.listener import AppendCause, GroupListener, GroupsInLog, Leaving
 from coordwire.coordinator.log_entries import LogEntry, TransactionMarker
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.classic_member import ClassicMember, Protocols
+from coordwire.coordinator.model.classic_group import ClassicGroupModel, ClassicMember, Protocols
 from coordwire.coordinator.model.consumer_member import ConsumerMember
 from coordwire.coordinator.topics import TopicsImage
 from coordwire.messages import OffsetCommitKey
@@ -72,10 +71,10 @@ class ShardTimeline(GroupListener):
         """Something happened in the operation that is running."""
         self._noted.append((group, tell))
 
-    def appends(self, now: int, append: Append, because: Because) -> None:
+    def appends(self, now: int, append: Append, because: AppendCause) -> None:
         self._note(None, lambda: self._appended(now, append, because))
 
-    def _appended(self, now: int, append: Append, because: Because) -> None:
+    def _appended(self, now: int, append: Append, because: AppendCause) -> None:
         if append.marker is not None:
             committed = append.marker.committed
             self._commits.ended(now, append.producer_id, append.producer_epoch, committed=committed)
@@ -142,13 +141,13 @@ class ShardTimeline(GroupListener):
         now: int,
         group: ClassicGroupModel,
         member: ClassicMember,
-        how: Leaving,
+        leaving: Leaving,
         reason: str | None = None,
     ) -> None:
-        self._classic.left(now, group, member, how, reason)
+        self._classic.left(now, group, member, leaving, reason)
 
-    def member_rejoined(self, group: ClassicGroupModel, member: ClassicMember, before: Protocols) -> None:
-        self._classic.rejoined(group, member, before)
+    def member_rejoined(self, group: ClassicGroupModel, member: ClassicMember, previous: Protocols) -> None:
+        self._classic.rejoined(group, member, previous)
 
     def rebalance_began(self, now: int, group: ClassicGroupModel) -> None:
         self._classic.began(now, group)
@@ -164,7 +163,7 @@ class ShardTimeline(GroupListener):
         now: int,
         group: ClassicGroupModel,
         member_id: str | None,
-        left: Sequence[ConsumerMember] = (),
-        how: Leaving = "left",
+        leavers: Sequence[ConsumerMember] = (),
+        leaving: Leaving = "left",
     ) -> None:
-        self._classic.converted(now, group, member_id, left, how)
+        self._classic.converted(now, group, member_id, leavers, leaving)

@@ -6,9 +6,8 @@ from collections.abc import Hashable
 from typing import Any
 
 from coordwire.coordinator import ShardStatus
-from coordwire.coordinator.model.classic_group import ClassicGroupModel
-from coordwire.coordinator.model.classic_states import GroupState
-from coordwire.coordinator.model.consumer_states import ConsumerGroupState
+from coordwire.coordinator.model.classic_group import ClassicGroupModel, GroupState
+from coordwire.coordinator.model.consumer_member import ConsumerGroupState
 from coordwire.designs.simulator import World
 from coordwire.designs.simulator.kafka import ClassicClient, Cluster, GroupClient
 from coordwire.designs.simulator.kafka.classic_client import assigned

@@ -15,6 +15,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from coordwire.codec import Message
+from coordwire.designs.dialects import Dialect
 from coordwire.designs.drafts.actions import (
     AskZooKeeper,
     Connect,
@@ -35,7 +36,6 @@ from coordwire.designs.drafts.zookeeper_operations import (
 )
 from coordwire.designs.drafts.zookeeper_tree import ZooKeeperTree
 from coordwire.designs.zookeeper import Topic
-from coordwire.dialects import Dialect
 
 
 class Entry(NamedTuple):

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from coordwire.connection import Connection
 from coordwire.connection.events import RequestReceived
+from coordwire.designs.dialects.frames import Side
+from coordwire.designs.dialects.grammar import CALLS, Dialect
 from coordwire.designs.drafts.actions import AskZooKeeper, Connect, Disconnect
 from coordwire.designs.drafts.machine import Machine
 from coordwire.designs.drafts.machine_host import MachineHost, SendBytes
@@ -23,8 +25,6 @@ from coordwire.designs.drafts.zookeeper_operations import (
     WatchEvent,
     ZooKeeperError,
 )
-from coordwire.dialects.grammar import CALLS, Dialect
-from coordwire.draft_frames import Side
 from coordwire.errors import EncodeError
 from coordwire.messages import find_message
 from coordwire.testing.strategies import messages

@@ -16,6 +16,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.errors.RetriableException;
+import org.apache.kafka.common.message.ApiMessageType;
+import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.protocol.Message;
@@ -41,6 +43,7 @@ import org.apache.kafka.common.protocol.types.Type;
  *   B  bytes             -> JSON text, the bytes written again, number of bytes left over
  *   S  -                 -> the fields of this version, a line each: path, type ("[]" before it for an array),
  *                           whether it may be null, and its tag or -
+ *   H  -                 -> the header versions of a request and of its response, in decimal, as two parts
  *   E  -                 -> the constants of the enum with this full name, a line each: name, number, and
  *                           whether it is an error that may be retried; of another class its static numbers
  * </pre>
@@ -163,6 +166,10 @@ public final class Oracle {
             case 'V': {
                 Message message = kind.fresh();
                 return List.of(text(message.lowestSupportedVersion()), text(message.highestSupportedVersion()));
+            }
+            case 'H': {
+                ApiMessageType type = ApiMessageType.fromApiKey(((ApiMessage) kind.fresh()).apiKey());
+                return List.of(text(type.requestHeaderVersion(version)), text(type.responseHeaderVersion(version)));
             }
             case 'S': {
                 Schema[] schemas = (Schema[]) kind.message.getField("SCHEMAS").get(null);

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from coordwire.designs.dialects import Dialect
 from coordwire.designs.drafts.actions import Noted
 from coordwire.designs.drafts.draft_1_broker import FirstDraftBroker
 from coordwire.designs.drafts.draft_1_consumer import FirstDraftConsumer, FirstDraftConsumerConfig
@@ -23,7 +24,6 @@ from coordwire.designs.simulator.drafts.zookeeper_node import ZOOKEEPER_PORT, Zo
 from coordwire.designs.simulator.network import SimulatedNode
 from coordwire.designs.simulator.world import World
 from coordwire.designs.zookeeper import StaticTopics
-from coordwire.dialects import Dialect
 
 __all__ = ["DRAFT_DESIGNS", "DraftRun", "add_design"]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from coordwire.designs.dialects import Dialect
 from coordwire.designs.drafts.actions import (
     AskZooKeeper,
     Connect,
@@ -32,7 +33,6 @@ from coordwire.designs.simulator.drafts.zookeeper_wire import (
 )
 from coordwire.designs.simulator.network import Link, SimulatedNode
 from coordwire.designs.simulator.process import Process
-from coordwire.dialects import Dialect
 
 __all__ = ["MachineProcess"]
 

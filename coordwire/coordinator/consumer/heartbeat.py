@@ -1,0 +1,235 @@
+"""ConsumerGroupHeartbeat (KIP-848): the one request by which members join, stay, change and leave.
+
+Strategy: three steps, each of which adds records. The request updates the member, which may raise the group's
+epoch; the target is computed anew if its epoch is smaller; the member is reconciled with the target.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import UUID
+
+from coordwire.coordinator.consumer import sessions
+from coordwire.coordinator.consumer.members import (
+    find_member,
+    find_static_member,
+    joining_static_member,
+    record_member,
+    refuse_if_full,
+    validate_epoch,
+)
+from coordwire.coordinator.consumer.patterns import PatternChange, resolution_is_due, update_pattern
+from coordwire.coordinator.consumer.reconciliation import reconcile
+from coordwire.coordinator.consumer.sessions import leave_consumer_group
+from coordwire.coordinator.consumer.target import refresh_epoch, update_target
+from coordwire.coordinator.consumer.upgrade import find_or_make_consumer_group
+from coordwire.coordinator.effects import RequestContext, client_id_of
+from coordwire.coordinator.hash_order import MIN_CAPACITY, in_hash_order
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.model.consumer_member import LEFT, LEFT_FOR_NOW, ConsumerMember
+from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.state import Outcome, Result, State
+from coordwire.enums import ErrorCode
+from coordwire.logs import LogRecord
+from coordwire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from coordwire.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatResponseTopicPartitions,
+)
+
+__all__ = ["consumer_group_heartbeat", "new_member_id", "validate_heartbeat"]
+
+
+_NO_TIMEOUT = -1
+_ID_FROM_CLIENT = 1
+"""The first version in which the client chooses the member id."""
+
+_TRIES = 32
+
+
+def validate_heartbeat(state: State, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
+    """Raise `OperationRefused` for a request that is invalid whatever the group is like."""
+    epoch = request.member_epoch
+    has_own_id = version >= _ID_FROM_CLIENT or epoch > 0 or epoch == LEFT
+    if has_own_id and request.member_id < _VISIBLE and _is_blank(request.member_id):
+        raise _invalid("MemberId can't be empty.")
+    if request.group_id < _VISIBLE and _is_blank(request.group_id):
+        raise _invalid("GroupId can't be empty.")
+    if request.instance_id is not None and _is_blank(request.instance_id):
+        raise _invalid("InstanceId can't be empty.")
+    if request.rack_id is not None and _is_blank(request.rack_id):
+        raise _invalid("RackId can't be empty.")
+    if epoch == 0:
+        if request.rebalance_timeout_ms == _NO_TIMEOUT:
+            raise _invalid("RebalanceTimeoutMs must be provided in first request.")
+        if request.topic_partitions is None or request.topic_partitions:
+            raise _invalid("TopicPartitions must be empty when (re-)joining.")
+        if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+            raise _invalid(
+                "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
+            )
+    elif epoch == LEFT_FOR_NOW:
+        if request.instance_id is None:
+            raise _invalid("InstanceId can't be null.")
+    elif epoch < LEFT_FOR_NOW:
+        raise _invalid("MemberEpoch is invalid.")
+    assignor = request.server_assignor
+    if assignor is not None and assignor not in state.config.consumer_assignors:
+        known = in_hash_order(state.config.consumer_assignors, MIN_CAPACITY)
+        raise OperationRefused(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {assignor} is not supported. Supported assignors: {', '.join(known)}.",
+        )
+
+
+_JAVA_SPACES = "".join(map(chr, range(33)))
+_VISIBLE = "!"
+"""The first character after Java's spaces: a greater text does not begin with one of them."""
+
+
+def _is_blank(text: str) -> bool:
+    return not text.strip(_JAVA_SPACES)
+
+
+def _invalid(message: str) -> OperationRefused:
+    return OperationRefused(ErrorCode.INVALID_REQUEST, message)
+
+
+def new_member_id(new_id: Callable[[], str]) -> str:
+    """Make a member id as Apache Kafka does: a UUID in base64 that does not begin with a hyphen."""
+    for _ in range(_TRIES):
+        member_id = base64.urlsafe_b64encode(UUID(new_id()).bytes).decode().rstrip("=")
+        if not member_id.startswith("-"):
+            break
+    return member_id
+
+
+def consumer_group_heartbeat(
+    state: State, request: ConsumerGroupHeartbeatRequest, context: RequestContext
+) -> Outcome:
+    group_id, member_id, epoch = request.group_id, request.member_id, request.member_epoch
+    if epoch < 0:
+        return leave_consumer_group(_existing(state, group_id), request, state)
+    records: list[LogRecord] = []
+    group = state.groups.get(group_id)
+    if not isinstance(group, ConsumerGroupModel):
+        group = find_or_make_consumer_group(state, group_id, records, join=epoch == 0)
+    old = group.members.get(member_id)
+    if old is None or old.epoch != epoch or request.instance_id is not None:
+        refuse_if_full(state, group, member_id)
+        member_id = member_id or new_member_id(context.new_id)
+        old = _member(group, member_id, request, records)
+    new = _updated(old, request, context)
+    if (
+        new is not old
+        or not group.is_settled(old, state.now)
+        or (group.patterns.peak and resolution_is_due(state, group, len(group.patterns), is_new=False))
+    ):
+        new = _advanced(state, group, old, new, request, records)
+    config = state.config.of_consumer_group(group_id)
+    sessions.keep_alive(state, group_id, member_id, config.session_timeout_ms)
+    response = ConsumerGroupHeartbeatResponse(
+        member_id=new.member_id, member_epoch=new.epoch, heartbeat_interval_ms=config.heartbeat_interval_ms
+    )
+    if epoch == 0 or (new.owned is not old.owned and new.owned != old.owned) or _is_full(request):
+        response.assignment = Assignment(
+            topic_partitions=[
+                ConsumerGroupHeartbeatResponseTopicPartitions(topic_id=topic, partitions=list(partitions))
+                for topic, partitions in new.owned.items()
+            ]
+        )
+    return Result(records, response) if records else response
+
+
+def _advanced(
+    state: State,
+    group: ConsumerGroupModel,
+    old: ConsumerMember,
+    new: ConsumerMember,
+    request: ConsumerGroupHeartbeatRequest,
+    records: list[LogRecord],
+) -> ConsumerMember:
+    """Take the three steps, and return the member after them."""
+    renamed = record_member(group, old, new, records)
+    pattern = update_pattern(state, group, old, new, records)
+    changed = renamed or pattern is not PatternChange.NONE
+    # A new pattern raises the epoch when it is resolved.
+    epoch, homogeneous = refresh_epoch(
+        state, group, old, new, records, changed=renamed or pattern is PatternChange.RESOLVED
+    )
+    target = update_target(state, group, epoch, old, new, homogeneous, records)
+    reported = request.topic_partitions
+    return reconcile(state, group, new, target, reported, records, subscription_changed=changed)
+
+
+def _existing(state: State, group_id: str) -> ConsumerGroupModel:
+    group = state.groups.get(group_id)
+    if group is None:
+        raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+    if not isinstance(group, ConsumerGroupModel):
+        raise OperationRefused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+    return group
+
+
+def _member(
+    group: ConsumerGroupModel,
+    member_id: str,
+    request: ConsumerGroupHeartbeatRequest,
+    records: list[LogRecord],
+) -> ConsumerMember:
+    """The member as it was before this heartbeat."""
+    joins = request.member_epoch == 0
+    if request.instance_id is not None and joins:
+        return joining_static_member(group, member_id, request.instance_id, records, classic=False)
+    if request.instance_id is not None:
+        member = find_static_member(group, member_id, request.instance_id)
+    elif joins:
+        return group.members.get(member_id) or ConsumerMember(member_id)
+    else:
+        member = find_member(group, member_id)
+    validate_epoch(member, request.member_epoch, request.topic_partitions)
+    return member
+
+
+def _updated(
+    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, context: RequestContext
+) -> ConsumerMember:
+    """Update the member; fields that the request leaves out stay."""
+    names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
+    if (
+        names is None
+        and regex is None
+        and request.rack_id is None
+        and request.server_assignor is None
+        and request.rebalance_timeout_ms == _NO_TIMEOUT
+        and request.instance_id == member.instance_id
+        and client_id_of(context) == member.client_id
+        and context.client_host == member.client_host
+        and member.classic is None
+    ):
+        return member
+    timeout_ms = request.rebalance_timeout_ms
+    return replace(
+        member,
+        instance_id=member.instance_id if request.instance_id is None else request.instance_id,
+        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == _NO_TIMEOUT else timeout_ms,
+        assignor=member.assignor if request.server_assignor is None else request.server_assignor,
+        topics=member.topics if names is None else tuple(sorted(set(names))),
+        named=member.named if names is None else tuple(names),
+        regex=member.regex if regex is None else regex,
+        client_id=client_id_of(context),
+        client_host=context.client_host,
+        classic=None,
+    )
+
+
+def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Whether the request has all fields, as it does after an error."""
+    return (
+        request.rebalance_timeout_ms != _NO_TIMEOUT
+        and request.topic_partitions is not None
+        and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
+    )

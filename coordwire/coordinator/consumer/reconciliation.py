@@ -1,0 +1,245 @@
+"""The steps of a member towards its target (KIP-848): it gives up partitions first, then takes free ones.
+
+    STABLE                  the member has its target's partitions, as of its epoch
+    UNREVOKED_PARTITIONS    it has to give up partitions, and stays in its epoch while it still reports them
+    UNRELEASED_PARTITIONS   it is in the target's epoch, and waits for partitions that other members have
+
+Rules: a partition is taken only when no member has it; a partition that the member itself is about to give up
+counts as its own. A heartbeat without a list of partitions proves nothing, so it releases nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import replace
+from uuid import UUID
+
+from coordwire.coordinator.consumer import sessions
+from coordwire.coordinator.consumer.target import TargetOfMember, subscribed_ids, subscribed_names
+from coordwire.coordinator.hash_order import (
+    capacity_for,
+    copied_capacity,
+    copied_set_capacity,
+    partitions_in_order,
+    topics_in_order,
+)
+from coordwire.coordinator.model.assignment import NOTHING_OWNED, Owned, Reported
+from coordwire.coordinator.model.consumer_group import ConsumerGroupModel
+from coordwire.coordinator.model.consumer_member import ConsumerMember, MemberState
+from coordwire.coordinator.records import (
+    owned_record,
+)
+from coordwire.coordinator.refusal import OperationRefused
+from coordwire.coordinator.state import State
+from coordwire.enums import ErrorCode
+from coordwire.logs import LogRecord
+
+__all__ = ["reconcile"]
+
+
+def reconcile(
+    state: State,
+    group: ConsumerGroupModel,
+    member: ConsumerMember,
+    target: TargetOfMember,
+    reported: Reported,
+    records: list[LogRecord],
+    *,
+    subscription_changed: bool,
+) -> ConsumerMember:
+    """Take the member's next step towards its target, with its record and its timer."""
+    if not subscription_changed and member.is_reconciled_to(target.epoch):
+        return member
+    step = reconciled(state, group, member, target, reported, subscription_changed=subscription_changed)
+    if step is member or step == member:
+        return step
+    records.append(owned_record(group.group_id, step))
+    if step.classic is None:
+        if step.state is MemberState.UNREVOKED_PARTITIONS:
+            sessions.limit_revocation(state, group.group_id, step)
+        else:
+            sessions.unlimit_revocation(state, group.group_id, step.member_id)
+    return step
+
+
+# --- steps ---
+
+_NONE: Mapping[int, int] = {}
+
+
+def reconciled(
+    state: State,
+    group: ConsumerGroupModel,
+    member: ConsumerMember,
+    target: TargetOfMember,
+    reported: Reported,
+    *,
+    subscription_changed: bool,
+) -> ConsumerMember:
+    """The member after the next step towards its target; the same one if there is none."""
+    names = subscribed_names(group, member)
+    step = _Step(group, member, target, reported, bool(names), set(subscribed_ids(state.topics, names)))
+    match member.state:
+        case MemberState.STABLE:
+            if member.epoch != target.epoch:
+                return step.towards_target(member.epoch)
+            return step.within_subscription() if subscription_changed else member
+        case MemberState.UNREVOKED_PARTITIONS:
+            if step.reports(member.revoking):
+                return step.within_subscription() if subscription_changed else member
+            return step.towards_target(member.epoch)
+        case MemberState.UNRELEASED_PARTITIONS:
+            return step.towards_target(member.epoch)
+        case MemberState.UNKNOWN:
+            # A newer coordinator has more states. Without partitions the member can begin anew.
+            if reported is None or list(reported):
+                raise OperationRefused(
+                    ErrorCode.FENCED_MEMBER_EPOCH,
+                    "The consumer group member is in a unknown state. "
+                    "The member must abandon all its partitions and rejoin.",
+                )
+            return step.towards_target(target.epoch)
+
+
+class _Step:
+    def __init__(
+        self,
+        group: ConsumerGroupModel,
+        member: ConsumerMember,
+        target: TargetOfMember,
+        reported: Reported,
+        subscribes: bool,
+        subscribed: Set[UUID],
+    ) -> None:
+        self._group = group
+        self._member = member
+        self._target = target
+        self._reported = reported
+        self._subscribes = subscribes
+        self._subscribed = subscribed
+
+    def reports(self, partitions: Owned) -> bool:
+        """Whether the member may still own one of these."""
+        if self._reported is None:
+            return True
+        return any(
+            partition in partitions.get(topic.topic_id, _NONE)
+            for topic in self._reported
+            for partition in topic.partitions
+        )
+
+    def within_subscription(self) -> ConsumerMember:
+        """Revoke topics that the member no longer subscribes to, before a new target does."""
+        member = self._member
+        if not self._subscribes and not member.revoking:
+            if member.owned is NOTHING_OWNED:
+                return member
+            owned: Owned = NOTHING_OWNED
+            revoking: Owned = member.owned
+        else:
+            dropped = [topic for topic in member.owned if topic not in self._subscribed]
+            if not dropped:
+                return member
+            subscribed = {
+                topic: partitions for topic, partitions in member.owned.items() if topic in self._subscribed
+            }
+            owned = topics_in_order(subscribed, copied_capacity(len(member.owned)))
+            given_up, added = dict(member.revoking), dict[UUID, Mapping[int, int]]()
+            capacity = copied_capacity(len(given_up))
+            for topic in dropped:
+                # Java's merge makes room first, and inserts before the other keys of a bucket.
+                capacity = capacity_for(len(given_up) + len(added), capacity)
+                if topic in given_up:
+                    given_up[topic] = _merged(given_up[topic], member.owned[topic])
+                else:
+                    added[topic] = member.owned[topic]
+            revoking = topics_in_order(dict(reversed(added.items())) | given_up, capacity)
+        if revoking and self.reports(revoking):
+            return self._moved(member.epoch, MemberState.UNREVOKED_PARTITIONS, owned, revoking)
+        return replace(member, previous_epoch=member.epoch, owned=owned)
+
+    def towards_target(self, epoch: int) -> ConsumerMember:
+        """Retain the target's partitions, give up the others, then take free ones of the target.
+
+        epoch: of the member while it gives up partitions.
+        """
+        member = self._member
+        owned: dict[UUID, Mapping[int, int]] = {}
+        revoking: dict[UUID, Mapping[int, int]] = {}
+        gains: dict[UUID, list[int]] = {}
+        waits = False
+        target = self._target.target
+        topics = dict.fromkeys([*target, *member.owned])
+        capacity = capacity_for(len(topics), copied_set_capacity(len(target)))
+        for topic in topics_in_order(topics, capacity):
+            assigned = target.get(topic, ()) if topic in self._subscribed else ()
+            owned_before = member.owned.get(topic, _NONE)
+            assigned_set = frozenset(assigned)
+            retained = {
+                partition: since for partition, since in owned_before.items() if partition in assigned_set
+            }
+            lost = {
+                partition: since for partition, since in owned_before.items() if partition not in assigned_set
+            }
+            free, waits_here = self._free(topic, assigned, owned_before)
+            waits = waits or waits_here
+            if retained:
+                owned[topic] = retained
+            if lost:
+                revoking[topic] = _ordered(lost, copied_capacity(len(owned_before)))
+            if free:
+                gains[topic] = partitions_in_order(free, copied_set_capacity(len(assigned)))
+        if revoking and self.reports(revoking):
+            for topic, partitions in owned.items():
+                owned[topic] = _ordered(partitions, copied_capacity(len(member.owned[topic])))
+            return self._moved(epoch, MemberState.UNREVOKED_PARTITIONS, _tables(owned), _tables(revoking))
+        retained_topics = set(owned)
+        capacity = capacity_for(len(owned))
+        added: dict[UUID, Mapping[int, int]] = {}
+        for topic in topics_in_order(gains, capacity_for(len(gains))):
+            # Java's computeIfAbsent makes room first, and inserts before the other keys of a bucket.
+            capacity = capacity_for(len(owned) + len(added), capacity)
+            new = dict.fromkeys(gains[topic], self._target.epoch)
+            if topic in owned:
+                owned[topic] = {**owned[topic], **new}
+            else:
+                added[topic] = new
+        owned = dict(reversed(added.items())) | owned
+        for topic, partitions in owned.items():
+            # Java copies the member's partitions of a topic if it retains some; else the table is new.
+            size = len(member.owned[topic]) if topic in retained_topics else 0
+            owned[topic] = _ordered(partitions, capacity_for(len(partitions), copied_capacity(size)))
+        state = MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE
+        return self._moved(self._target.epoch, state, topics_in_order(owned, capacity), NOTHING_OWNED)
+
+    def _free(self, topic: UUID, assigned: Iterable[int], owned: Mapping[int, int]) -> tuple[list[int], bool]:
+        """The free partitions of a topic's target, and whether others are not free yet."""
+        own = self._member.revoking.get(topic, _NONE)
+        free, waits = [], False
+        for partition in assigned:
+            if partition in owned:
+                continue
+            if partition in own or self._group.is_free(topic, partition):
+                free.append(partition)
+            else:
+                waits = True
+        return free, waits
+
+    def _moved(self, epoch: int, state: MemberState, owned: Owned, revoking: Owned) -> ConsumerMember:
+        member = self._member
+        return replace(
+            member, epoch=epoch, previous_epoch=member.epoch, state=state, owned=owned, revoking=revoking
+        )
+
+
+def _merged(known: Mapping[int, int], added: Mapping[int, int]) -> Mapping[int, int]:
+    merged = {**known, **added}
+    return _ordered(merged, capacity_for(len(merged), copied_capacity(len(known))))
+
+
+def _ordered(partitions: Mapping[int, int], capacity: int) -> Mapping[int, int]:
+    return {partition: partitions[partition] for partition in partitions_in_order(partitions, capacity)}
+
+
+def _tables(owned: dict[UUID, Mapping[int, int]]) -> Owned:
+    return topics_in_order(owned, capacity_for(len(owned)))

@@ -1,0 +1,63 @@
+"""The effects of a transaction coordinator, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from coordwire.coordinator.transactions.transactional_id import Place
+from coordwire.logs import LogRecord, encode_log_record
+
+__all__ = ["MarkersToWrite", "TransactionAppend", "TransactionEffect", "TransactionOutcome"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionAppend:
+    """Records for the end of the log, as one batch: confirm with `appended` or `failed`."""
+
+    number: int
+    records: tuple[LogRecord, ...]
+
+    def encoded(self) -> list[tuple[bytes, bytes | None]]:
+        """Each record's key and value; a value of None is a tombstone."""
+        pairs = []
+        for record in self.records:
+            key, value = encode_log_record(record)
+            assert key is not None
+            pairs.append((key, value))
+        return pairs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkersToWrite:
+    """A marker for the end of each of these partitions: report with `marked`.
+
+    transaction_version: 2 if the producer's epoch is a new one for each transaction.
+    """
+
+    number: int
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    coordinator_epoch: int
+    transaction_version: int
+    places: frozenset[Place]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionOutcome:
+    """The outcome of the operation with this ticket.
+
+    producer_id, producer_epoch: of the producer from now on, -1 where the operation does not set them.
+    places: an error code for each partition, where they differ.
+    """
+
+    ticket: int
+    error_code: int = 0
+    producer_id: int = -1
+    producer_epoch: int = -1
+    places: dict[Place, int] = field(default_factory=dict)
+
+
+TransactionEffect: TypeAlias = TransactionAppend | MarkersToWrite | TransactionOutcome

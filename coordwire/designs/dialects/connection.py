@@ -1,0 +1,139 @@
+"""One side of a connection in a dialect other than Kafka's: messages to bytes, frames to events.
+
+Strategy: `Matching` decides what a frame is; this class turns that into an event, and notes what we send
+until its response comes. Rules: as `Connection`'s: nothing that a peer sends raises; what the caller does
+wrong raises `EncodeError` and changes nothing. Responses without a type id go out in the order of their
+requests.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+
+from coordwire.codec import Message
+from coordwire.connection.endpoint import Endpoint
+from coordwire.connection.events import Event, FrameRefused, RequestReceived, ResponseReceived, SentRequest
+from coordwire.connection.state import ConnectionState
+from coordwire.designs.dialects.grammar import Call, Dialect, DraftFrame, Grammar, Side, other
+from coordwire.designs.dialects.matching import Matching, PendingRequest
+from coordwire.errors import EncodeError, Malformed, NotInVersion
+
+
+class DraftConnection(Endpoint):
+    """One side of a connection in a dialect. side: which one is ours; the other arguments are
+    `Matching`'s."""
+
+    def __init__(self, grammar: Grammar, side: Side, auto_commit: bool | None, *, strict: bool) -> None:
+        super().__init__(strict=strict)
+        self.grammar = grammar
+        self.side = side
+        self.matching = Matching(grammar, auto_commit, strict)
+        self._next_id = 0
+
+    def unanswered(self) -> list[SentRequest]:
+        return [asked.about for asked in self.matching.waiting[self.side]]
+
+    def read(self, body: bytes) -> Event:
+        match = self.matching.match(body, other(self.side))
+        asked = match.asked
+        sent = asked.about if asked is not None and isinstance(asked.about, SentRequest) else None
+        number = None if asked is None else asked.number
+        if match.frame is None:
+            assert match.error is not None
+            return FrameRefused(body=body, error=match.error, request=sent, correlation_id=number)
+        if match.frame.direction == "request":
+            return RequestReceived(match.frame, match.frame.call.response is not None)
+        if sent is None:
+            error = Malformed(f"no {match.frame.call.name} request waits for this answer", 0)
+            return FrameRefused(body=body, error=error, correlation_id=number)
+        return ResponseReceived(sent, match.frame)
+
+    def send(
+        self, message: Message, version: int | None, request: RequestReceived | FrameRefused | None
+    ) -> bytes:
+        self.expect("send", ConnectionState.OPEN)
+        call, direction = self.grammar.find(message)
+        name = type(message).__name__
+        if direction == "request":
+            if request is not None:
+                raise EncodeError(f"{name} is a request: expected no request to answer")
+            if call.asker != self.side:
+                raise EncodeError(f"{name} is sent by the {call.asker}, this is the {self.side}")
+            return self._ask(call, message, version or 0)
+        if request is None:
+            raise EncodeError(f"{name} is a response: expected the request to answer")
+        if isinstance(request, FrameRefused):
+            raise EncodeError(f"{name} is a response: a refused frame has no answer in this dialect")
+        return self._answer(call, message, version, request)
+
+    def _ask(self, call: Call, message: Message, version: int) -> bytes:
+        message = self._numbered(message)
+        data = self.grammar.encode(message, version=version)
+        asked = self.matching.ask(call, message)
+        asked.about = SentRequest(message, call.type_id, version, asked.number)
+        return data
+
+    def _numbered(self, message: Message) -> Message:
+        """The message with a correlation id, where the dialect has one and the caller gave none."""
+        if self.grammar.dialect is not Dialect.DRAFT_3:
+            return message
+        taken = self.matching.waiting[self.side].numbered
+        given = getattr(message, "correlation_id", -1)
+        if given != -1:
+            if taken(given) is not None:
+                raise EncodeError(
+                    f"another request with the number {given} waits for its answer", "correlation_id"
+                )
+            return message
+        while taken(self._next_id) is not None:
+            self._next_id += 1
+        self._next_id += 1
+        return _with_number(message, self._next_id - 1)
+
+    def _answer(self, call: Call, message: Message, version: int | None, request: RequestReceived) -> bytes:
+        asked = self._owed(call, message, request)
+        if self.grammar.dialect is Dialect.DRAFT_3:
+            given = getattr(message, "correlation_id", -1)
+            if given == -1:
+                message = _with_number(message, asked.number)
+            elif given != asked.number:
+                raise EncodeError(f"expected the request's, {asked.number}, got {given}", "correlation_id")
+        data = self.grammar.encode(message, version=self._version(call, message, version))
+        self.matching.answer(asked)
+        return data
+
+    def _owed(self, call: Call, message: Message, request: RequestReceived) -> PendingRequest:
+        """The request that waits for this answer."""
+        frame = request.frame
+        if not isinstance(frame, DraftFrame) or frame.dialect is not self.grammar.dialect:
+            raise EncodeError(f"expected a request in {self.grammar.dialect}, got one of another dialect")
+        if frame.call != call:
+            raise EncodeError(f"{type(message).__name__} doesn't answer {type(frame.message).__name__}")
+        queue = self.matching.waiting[other(self.side)]
+        asked = queue.numbered(frame.correlation_id, call)
+        if asked is None:
+            raise EncodeError("this request waits for no answer")
+        if call.known_by == "order" and queue.firsts()[0] is not asked:
+            raise EncodeError("another request waits for its answer before this one")
+        return asked
+
+    def _version(self, call: Call, message: Message, version: int | None) -> int:
+        allowed = self.matching.versions(call)
+        if version is None:
+            if len(allowed) > 1:
+                raise EncodeError(
+                    f"no registration has decided whether {type(message).__name__} has offsets: "
+                    "expected version 1 (with them) or 0 (without)"
+                )
+            return allowed[0]
+        if version not in allowed:
+            name, what = type(message).__name__, "with" if allowed[0] else "without"
+            raise NotInVersion(f"the consumer registered {what} auto_commit: {name} has version {allowed[0]}")
+        return version
+
+
+def _with_number(message: Message, number: int) -> Message:
+    """A copy of the message with this correlation id."""
+    message = copy(message)
+    message.correlation_id = number  # type: ignore[attr-defined]
+    return message

@@ -1,0 +1,117 @@
+"""The frames of dialects other than Kafka's: what a call is, and what a received frame holds.
+
+Strategy: the types only; `grammar` has the calls of each dialect and the bytes of their frames.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, Literal
+
+from coordwire.codec import Message
+from coordwire.codec.message import M_co
+from coordwire.errors import Deviation, OutOfRange
+from coordwire.messages import find_message
+
+__all__ = ["Call", "Dialect", "Direction", "DraftFrame", "KnownBy", "Side", "other"]
+
+Side = Literal["client", "server"]
+Direction = Literal["request", "response"]
+KnownBy = Literal["order", "type", "number"]
+
+_SIZE = struct.Struct(">i")
+_TYPE = struct.Struct(">h")
+
+
+class Dialect(StrEnum):
+    """The protocol of a connection."""
+
+    KAFKA = "kafka"
+    KAFKA_07 = "kafka-0.7"
+    DRAFT_1 = "draft-1"
+    DRAFT_2 = "draft-2"
+    DRAFT_3 = "draft-3"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request of a dialect and its answer.
+
+    asker: who sends it; "server" is the broker or coordinator. request, response: the names of the classes; a
+    response of None: there is none. known_by: what links an answer to its request: the order of the requests,
+    the type id that it repeats, or its correlation id. auto_commit: whether the answer has version 1 where
+    the consumer registered with auto_commit, else 0. reconstructed: whether the type id is our own choice.
+    """
+
+    name: str
+    type_id: int
+    asker: Side
+    request: str
+    response: str | None
+    known_by: KnownBy = "order"
+    auto_commit: bool = False
+    reconstructed: bool = True
+
+    @property
+    def answer_typed(self) -> bool:
+        """Whether the answer begins with the request's type id."""
+        return self.known_by == "type"
+
+    def message(self, direction: Direction) -> type[Message]:
+        """The class of the request or of the response. Raises `KeyError` without a response."""
+        name = self.request if direction == "request" else self.response
+        if name is None:
+            raise KeyError((self.name, direction))
+        return find_message(name)
+
+    def encode(self, message: Message, direction: Direction, *, version: int = 0) -> bytes:
+        """The frame of its request or response, size prefix and type id included. Raises `EncodeError`."""
+        head = _TYPE.pack(self.type_id) if direction == "request" or self.answer_typed else b""
+        body = message.encode(version=version)
+        size = len(head) + len(body)
+        if size > 0x7FFF_FFFF:
+            raise OutOfRange(f"a frame of {size} bytes is too long for its size prefix")
+        return b"".join((_SIZE.pack(size), head, body))
+
+
+def other(side: Side) -> Side:
+    """The opposite side."""
+    return "server" if side == "client" else "client"
+
+
+@dataclass(slots=True, kw_only=True)
+class DraftFrame(Generic[M_co]):
+    """A received request or response of a dialect other than Kafka's; `size` counts its bytes after the
+    prefix.
+
+    version: of the message's layout; it is not on the wire. correlation_id: in draft-3 the message's own,
+    elsewhere the request's place among its side's requests on this connection, from 0.
+    """
+
+    dialect: Dialect
+    call: Call
+    direction: Direction
+    message: M_co
+    version: int
+    size: int
+    correlation_id: int = -1
+    deviations: list[Deviation] = field(default_factory=list)
+
+    @property
+    def api_key(self) -> int:
+        """The type id."""
+        return self.call.type_id
+
+    @property
+    def api_version(self) -> int:
+        return self.version
+
+    @property
+    def api_name(self) -> str:
+        return self.call.name
+
+    @property
+    def client_id(self) -> str | None:
+        return getattr(self.message, "client_id", None)

@@ -1,0 +1,249 @@
+"""What each frame of a connection is, in a dialect other than Kafka's, and which request it answers.
+
+Strategy: in these dialects a frame does not always identify itself. `Matching` keeps the requests of each
+side that wait, and lists the readings of a new frame that the conversation allows: a request by its type
+id, then an answer by type id, by correlation id or by its turn. The frame is the first reading that decodes
+whole; only if none does, and not where decoding is strict, the first that Apache Kafka's own decoder
+would accept.
+
+Rules: no received frame raises; `Match` has the error. An answer that cannot be read uses up the request
+whose turn it was. Whether PingResponse has offsets is decided by the registration that was seen, else by
+the caller, else by the bytes: only one of the two layouts can fit them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from coordwire.codec import Message
+from coordwire.designs.dialects.grammar import Call, Dialect, Direction, DraftFrame, Grammar, Side, other
+from coordwire.errors import DecodeError, Malformed, Truncated, UnknownApi
+
+_TYPE = struct.Struct(">h").unpack_from
+_NUMBER = struct.Struct(">hq")
+
+
+@dataclass(slots=True, eq=False)
+class PendingRequest:
+    """A request that was sent. number: as `DraftFrame.correlation_id`. about: data of the caller's own.
+    turn: its place among all requests of its side that waited."""
+
+    call: Call
+    number: int
+    about: Any = None
+    turn: int = -1
+
+
+class Queue:
+    """One side's requests that wait, in their order. Each look-up (the first of a call, the first with a
+    number) takes the same time however many wait."""
+
+    def __init__(self) -> None:
+        self._all: OrderedDict[int, PendingRequest] = OrderedDict()
+        self._of_call: dict[int, OrderedDict[int, PendingRequest]] = {}  # by type id
+        self._numbered: dict[tuple[int, int], OrderedDict[int, PendingRequest]] = {}  # by type id and number
+        self._turn = 0
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[PendingRequest]:
+        return iter(self._all.values())
+
+    def add(self, asked: PendingRequest) -> None:
+        kind, turn = asked.call.type_id, self._turn
+        self._turn += 1
+        asked.turn = turn
+        self._all[turn] = asked
+        self._of_call.setdefault(kind, OrderedDict())[turn] = asked
+        self._numbered.setdefault((kind, asked.number), OrderedDict())[turn] = asked
+
+    def remove(self, asked: PendingRequest) -> bool:
+        """Remove a request; False if it does not wait."""
+        if self._all.get(asked.turn) is not asked:
+            return False
+        kind, turn = asked.call.type_id, asked.turn
+        del self._all[turn]
+        del self._of_call[kind][turn]
+        numbered = self._numbered[kind, asked.number]
+        del numbered[turn]
+        if not numbered:
+            del self._numbered[kind, asked.number]
+        return True
+
+    def oldest(self) -> PendingRequest | None:
+        return _first(self._all)
+
+    def first(self, call: Call) -> PendingRequest | None:
+        """The oldest request of a call."""
+        return _first(self._of_call.get(call.type_id))
+
+    def firsts(self) -> list[PendingRequest]:
+        """The oldest request of each call whose answers come in order, sorted by age."""
+        heads = [_first(queue) for queue in self._of_call.values()]
+        return sorted((one for one in heads if one and one.call.known_by == "order"), key=_turn)
+
+    def numbered(self, number: int, call: Call | None = None) -> PendingRequest | None:
+        """The oldest request with a number, and of this call if one is given."""
+        kinds = self._of_call if call is None else (call.type_id,)
+        heads = (_first(self._numbered.get((kind, number))) for kind in kinds)
+        return min((one for one in heads if one), key=_turn, default=None)
+
+
+def _first(queue: OrderedDict[int, PendingRequest] | None) -> PendingRequest | None:
+    return next(iter(queue.values()), None) if queue else None
+
+
+def _turn(asked: PendingRequest) -> int:
+    return asked.turn
+
+
+class Reading(NamedTuple):
+    """What a frame may be. asked: the request that it would answer."""
+
+    call: Call
+    direction: Direction
+    version: int
+    asked: PendingRequest | None
+
+
+@dataclass(slots=True)
+class Match:
+    """What a frame is. frame: None if it was refused; `error` then says why. reading: the likeliest one,
+    None if there is none.
+
+    asked: for a request the request itself, for a response the request that it answers, if that was seen.
+    """
+
+    frame: DraftFrame | None
+    error: DecodeError | None
+    reading: Reading | None
+    asked: PendingRequest | None
+
+
+@dataclass(slots=True)
+class Matching:
+    """One connection's conversation.
+
+    auto_commit: as the consumer registered, None if unknown. latest: how many waiting requests of a side are
+    remembered, None for all of them. gone: called with each request that waits no longer.
+    """
+
+    grammar: Grammar
+    auto_commit: bool | None = None
+    strict: bool = False
+    latest: int | None = None
+    gone: Callable[[PendingRequest], None] | None = None
+    waiting: dict[Side, Queue] = field(default_factory=lambda: {"client": Queue(), "server": Queue()})
+    _asked: dict[Side, int] = field(init=False, default_factory=lambda: {"client": 0, "server": 0})
+
+    # --- requests and answers ---
+
+    def ask(self, call: Call, message: Message) -> PendingRequest:
+        """Note a request that was sent."""
+        side = call.asker
+        asked = PendingRequest(call, getattr(message, "correlation_id", self._asked[side]))
+        self._asked[side] += 1
+        known = getattr(message, "auto_commit", None)
+        if isinstance(known, bool):
+            self.auto_commit = known
+        if call.response is not None:
+            queue = self.waiting[side]
+            queue.add(asked)
+            if self.latest is not None and len(queue) > self.latest:
+                oldest = queue.oldest()
+                assert oldest is not None
+                self.drop(oldest)
+        return asked
+
+    def answer(self, asked: PendingRequest) -> None:
+        """Note that a request was answered. Earlier ones that are answered in order never will be."""
+        if not self.drop(asked) or asked.call.known_by != "order":
+            return
+        queue = self.waiting[asked.call.asker]
+        while (first := next(iter(queue.firsts()), None)) is not None and first.turn < asked.turn:
+            self.drop(first)
+
+    def drop(self, asked: PendingRequest) -> bool:
+        """Stop waiting for a request's answer; False if it does not wait."""
+        there = self.waiting[asked.call.asker].remove(asked)
+        if there and self.gone is not None:
+            self.gone(asked)
+        return there
+
+    def match(self, body: bytes, sender: Side) -> Match:
+        """Find what a received frame is, from its bytes after the size prefix, and note it."""
+        readings = list(self.readings(body, sender))
+        first: DecodeError | None = None
+        for strict in (True,) if self.strict else (True, False):
+            for index, reading in enumerate(readings):
+                try:
+                    frame = self.grammar.decode(
+                        body, reading.call, reading.direction, version=reading.version, strict=strict
+                    )
+                except DecodeError as error:
+                    first = error if index == 0 else first
+                    continue
+                return self._matched(frame, reading)
+        if not readings or first is None:
+            return Match(None, self._nothing(body, sender), None, None)
+        reading = readings[0]
+        if reading.asked is not None:
+            self.answer(reading.asked)
+        return Match(None, first, reading, reading.asked)
+
+    def _matched(self, frame: DraftFrame, reading: Reading) -> Match:
+        asked = reading.asked
+        if reading.direction == "request":
+            asked = self.ask(reading.call, frame.message)
+        elif asked is not None:
+            self.answer(asked)
+        if asked is not None:
+            frame.correlation_id = asked.number
+        return Match(frame, None, reading, asked)
+
+    # --- what a frame may be ---
+
+    def readings(self, body: bytes, sender: Side) -> Iterator[Reading]:
+        """What the conversation allows a frame to be, the likeliest first."""
+        queue = self.waiting[other(sender)]
+        call = self.grammar.by_id.get(_TYPE(body)[0]) if len(body) >= 2 else None
+        if call is not None and call.asker == sender:
+            yield Reading(call, "request", 0, None)
+        elif call is not None and call.answer_typed:
+            yield from self._answers(call, queue.first(call))
+        if self.grammar.dialect is Dialect.DRAFT_3:
+            number = _NUMBER.unpack_from(body)[1] if len(body) >= _NUMBER.size else None
+            asked = None if number is None else queue.numbered(number)
+            if asked is not None:
+                yield from self._answers(asked.call, asked)
+            return
+        for asked in queue.firsts():
+            yield from self._answers(asked.call, asked)
+
+    def _answers(self, call: Call, asked: PendingRequest | None) -> Iterator[Reading]:
+        for version in self.versions(call):
+            yield Reading(call, "response", version, asked)
+
+    def versions(self, call: Call) -> tuple[int, ...]:
+        """The versions that an answer may have."""
+        if not call.auto_commit:
+            return (0,)
+        return (1, 0) if self.auto_commit is None else (int(self.auto_commit),)
+
+    def _nothing(self, body: bytes, sender: Side) -> DecodeError:
+        if all(call.asker != sender for call in self.grammar.calls):
+            if self.grammar.dialect is Dialect.DRAFT_3 and len(body) < _NUMBER.size:
+                return Truncated(
+                    f"a response header needs {_NUMBER.size} bytes, {len(body)} given", len(body)
+                )
+            return Malformed("no request waits for this answer", 0)
+        if len(body) < 2:
+            return Truncated(f"a type id needs 2 bytes, {len(body)} given", len(body), "request_type_id")
+        kind = _TYPE(body)[0]
+        reason = f"type id {kind} is unknown, and no request waits for an answer"
+        return UnknownApi(reason, 0, "request_type_id")

@@ -1,0 +1,194 @@
+"""Units of work as the tasks of one Spark job, of a classic session or one of Spark Connect; tables by Spark.
+
+    pipeline.run(engine(spark), ["/backup"], "tables")
+
+Strategy: a classic session runs the tasks as an RDD and reports its progress. A session of Spark Connect
+(`SparkSession.builder.remote(…)`) has no SparkContext: there each task is a row with its pickled units, and
+`mapInArrow` works through it on the server's workers, which need coordwire as those of a cluster do. Rules:
+an interrupted run cancels its job; Spark's traces become one sentence. With Connect, paths are the workers'
+and also this process's, which lists the inputs and keeps the manifest, so that both must see the same files;
+Connect reports nothing of a job that runs, so that progress comes at its end.
+"""
+
+from __future__ import annotations
+
+__all__ = ["ConnectEngine", "SparkEngine", "engine", "is_connect"]
+
+import pickle
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from coordwire.errors import CoordwireError
+from coordwire.spark.stored_tables import table
+from coordwire.tables.options import Options
+from coordwire.tables.pipeline.engine import Progress, as_tasks, work_through
+from coordwire.tables.pipeline.units import Unit, UnitFailed, printable
+from coordwire.tables.report.summary import TableRows
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import SparkSession
+
+POLL = 0.2
+MOST_SAID = 2000
+_FAILED = f"{UnitFailed.__module__}.{UnitFailed.__name__}: "
+_LOST = re.compile(
+    r"Python worker exited|ExecutorLostFailure|OutOfMemoryError|No space left|SparkContext was"
+)
+_CAUSE = re.compile(r"[A-Za-z_][\w.]*: ")
+"""The line of a worker's traceback that says what was raised."""
+
+CONNECT_WORKERS = 16
+"""How many there may be: Connect does not say."""
+
+
+def engine(spark: SparkSession) -> SparkEngine:
+    """The engine of a Spark session, for `coordwire.tables.pipeline.run`."""
+    return ConnectEngine(spark) if is_connect(spark) else SparkEngine(spark)
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether it is a session of Spark Connect."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+class SparkEngine:
+    """Runs units in a Spark job of this session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+
+    def run_units(
+        self,
+        units: Sequence[Unit],
+        out: str,
+        options: Options,
+        tables: tuple[str, ...],
+        progress: Progress | None,
+        run: str | None = None,
+    ) -> None:
+        tasks, done_count = as_tasks(units, self._workers()), 0
+        if not tasks:
+            return
+
+        def work(group: list[Unit]) -> int:
+            return work_through(group, out, options, tables, run)
+
+        with ThreadPoolExecutor(1) as pool:
+            job = pool.submit(self._work_through, tasks, work)
+            try:
+                while not job.done():
+                    done_count = max(done_count, self._done_count())
+                    if progress is not None:
+                        progress(done_count, len(tasks))
+                    time.sleep(POLL)
+            except BaseException:  # interrupted, or asked to end
+                with suppress(Exception):  # Spark itself may be gone
+                    self._cancel()
+                raise
+            if (error := job.exception()) is not None:
+                raise _in_one_sentence(error) from error
+        if progress is not None:
+            progress(len(tasks), len(tasks))
+
+    def _workers(self) -> int:
+        return self.spark.sparkContext.defaultParallelism
+
+    def _work_through(self, tasks: list[list[Unit]], work: Callable[[list[Unit]], int]) -> None:
+        self.spark.sparkContext.parallelize(tasks, len(tasks)).map(work).collect()
+
+    def _done_count(self) -> int:
+        """How many tasks have ended, as far as Spark says so."""
+        tracker = self.spark.sparkContext.statusTracker()
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        return sum(info.numCompletedTasks for info in stages if info is not None)
+
+    def _cancel(self) -> None:
+        self.spark.sparkContext.cancelAllJobs()
+
+    def table_rows(self, out: str, tables: Sequence[str]) -> TableRows:
+        return _SparkRows(self.spark, out, tables)
+
+
+class ConnectEngine(SparkEngine):
+    """Runs units in a job of a Spark Connect session."""
+
+    def _workers(self) -> int:
+        return CONNECT_WORKERS
+
+    def _work_through(self, tasks: list[list[Unit]], work: Callable[[list[Unit]], int]) -> None:
+        def run_batches(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+            import pyarrow as pa
+
+            for batch in batches:
+                unit_counts = [work(pickle.loads(row["task"])) for row in batch.to_pylist()]
+                yield pa.RecordBatch.from_pydict({"units": pa.array(unit_counts, pa.int64())})
+
+        rows = [(number, pickle.dumps(task)) for number, task in enumerate(tasks)]
+        frame = self.spark.createDataFrame(rows, "number bigint, task binary")
+        frame.repartitionByRange(len(tasks), "number").mapInArrow(run_batches, "units bigint").collect()
+
+    def _done_count(self) -> int:
+        return 0
+
+    def _cancel(self) -> None:
+        self.spark.interruptAll()
+
+
+class _SparkRows:
+    """`TableRows` by Spark."""
+
+    def __init__(self, spark: SparkSession, out: str, tables: Sequence[str]) -> None:
+        self._spark = spark
+        self._out = out
+        self._tables = tables
+
+    def rows(
+        self,
+        name: str,
+        columns: str,
+        order: str,
+        most: int,
+        *,
+        known: Sequence[str] = (),
+        among: Mapping[str, Sequence[str]] | None = None,
+    ) -> list[Any]:
+        from pyspark.sql.functions import col
+
+        if name not in self._tables:
+            return []
+        # A store that workers write to may be one that Spark itself has no credentials for.
+        needed = [*columns.split(), *order.split(), *known, *(among or {})]
+        frame = table(self._spark, self._out, name, columns=needed, hadoop=False)
+        for column in known:
+            frame = frame.where(col(column).isNotNull())
+        for column, values in (among or {}).items():
+            frame = frame.where(col(column).isin(list(values)))
+        # A datetime holds the years 1 to 9999 only, and a capture may say any time.
+        types = dict(frame.dtypes)
+        expressions = [
+            f"unix_micros(`{column}`) AS `{column}`" if types[column] == "timestamp" else f"`{column}`"
+            for column in columns.split()
+        ]
+        return frame.selectExpr(*expressions).orderBy(*order.split()).limit(most).collect()
+
+
+def _in_one_sentence(error: BaseException) -> BaseException:
+    """What ended the job, without Spark's traces; anything but Spark's own errors as it is."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    if not isinstance(error, Py4JError | PySparkException):
+        return error
+    lines = [line.strip() for line in str(error).splitlines()]
+    failed = [line.partition(_FAILED)[2] for line in lines if _FAILED in line]
+    lost = [line for line in lines if _LOST.search(line)]
+    causes = [line for line in lines if _CAUSE.match(line)]
+    sentence = (failed or lost[:1] or causes or lines or ["?"])[-1]
+    return CoordwireError(
+        f"the Spark job failed: {printable(sentence)[:MOST_SAID]}; a rerun goes on where it was"
+    )

@@ -1,0 +1,155 @@
+"""The tables of an output folder as DataFrames.
+
+Strategy: Spark reads the files that the manifest and the notes name. In a store for which Spark's Hadoop has
+no file system, the executors read them by pyarrow, with what the workers wrote them with: a data source of
+Spark's Python API whose partitions are those files. Rules: a column that isn't asked for isn't fetched; the
+date, which is in the folder's name only, becomes a column again.
+"""
+
+from __future__ import annotations
+
+__all__ = ["hadoop_reads", "read_rows", "table"]
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from coordwire.errors import CoordwireError
+from coordwire.spark.sources.compatibility import arrow_schema_of
+from coordwire.tables.columns import ddl, select_tables, table_schema
+from coordwire.tables.formats import PARQUET
+from coordwire.tables.pipeline.manifest import named_files, table_format
+from coordwire.tables.storage.manifest_file import load
+from coordwire.tables.storage.output import Output
+from coordwire.tables.stores import is_uri
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+MOST_TASKS = 256
+_DATE = re.compile(r"/date=(\d{4}-\d\d-\d\d)/")
+
+
+def table(
+    spark: SparkSession, out: str, name: str, *, columns: Sequence[str] | None = None, hadoop: bool = True
+) -> DataFrame:
+    """One of the tables in `out`, with the column types that are documented, whatever is in it.
+
+    Reads what the manifest and the notes name, and nothing else that is in the folder. A table in Delta or
+    Iceberg is read by the format's own reader, where the session has it; where not, its files are, which its
+    log names. A store is read by Spark itself where Hadoop has a file system for the URI's scheme, else by
+    pyarrow on the executors. columns: the only ones wanted. hadoop: False for pyarrow in any case. Raises
+    `CoordwireError` where files alone don't make the rows, and for a folder that has no tables.
+    """
+    select_tables([name])
+    output = Output(out)
+    if load(output) is None:
+        raise CoordwireError(f"{output.place} has no tables of this pipeline")
+    selected = [column for column in table_schema(name) if columns is None or column.name in columns]
+    schema = ddl(selected)
+    by_spark = output.local or (hadoop and hadoop_reads(spark, out))
+    format_name = table_format(output)
+    if by_spark and format_name != PARQUET and (frame := _read(spark, output, name, format_name)) is not None:
+        return frame
+    names, alone = named_files(output, name)
+    if not names:
+        return spark.createDataFrame([], schema)
+    if not by_spark:
+        return by_pyarrow(spark, out, name, schema)
+    place = f"{output.uri}/{name}"
+    reader = spark.read.schema(schema)
+    if alone:
+        return reader.parquet(place)
+    base = f"{'file://' if output.local else ''}{output.root}/{name}" if output.local else place
+    return reader.option("basePath", base).parquet(
+        *(file if is_uri(file) else f"{output.uri}/{file}" for file in names)
+    )
+
+
+def hadoop_reads(spark: SparkSession, out: str) -> bool:
+    """Whether Spark's Hadoop has a file system for a URI's scheme."""
+    try:
+        context: Any = spark.sparkContext
+        classes = context._jvm.org.apache.hadoop.fs.FileSystem
+        classes.getFileSystemClass(out.partition("://")[0], context._jsc.hadoopConfiguration())
+    except Exception:  # Java says no, or the session is a remote one
+        return False
+    return True
+
+
+def _read(spark: SparkSession, output: Output, name: str, format_name: str) -> DataFrame | None:
+    """The table by its format's own reader; None where the session has none, or none that is set up."""
+    from pyspark.errors import PySparkException
+
+    place = f"file://{output.root}/{name}" if output.local else f"{output.place.rstrip('/')}/{name}"
+    try:
+        frame = spark.read.format(format_name).load(place)
+        names = set(frame.columns)
+    except PySparkException:
+        return None
+    return frame.selectExpr(*(
+        f"CAST({f'`{column.name}`' if column.name in names else 'NULL'} AS {column.type}) AS `{column.name}`"
+        for column in table_schema(name)
+    ))  # fmt: skip
+
+
+class StoredTable(DataSource):
+    """Options: out, table."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "coordwire-stored-table"
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return _Reader(self.options["out"], self.options["table"], schema)
+
+
+class _Reader(DataSourceReader):
+    def __init__(self, out: str, table: str, schema: StructType) -> None:
+        self.out = out
+        self.table = table
+        self.schema = schema
+
+    def partitions(self) -> Sequence[InputPartition]:
+        names, _ = named_files(Output(self.out), self.table)
+        step = -(-len(names) // MOST_TASKS) or 1
+        return [InputPartition(names[at : at + step]) for at in range(0, len(names), step)]
+
+    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+        arrow_schema = arrow_schema_of(self.schema)
+        for name in partition.value or ():
+            yield from read_rows(self.out, name, arrow_schema)
+
+
+def by_pyarrow(spark: SparkSession, out: str, table: str, schema: str) -> DataFrame:
+    """The rows of a table. schema: the columns wanted, as Spark writes them."""
+    spark.dataSource.register(StoredTable)
+    reader = spark.read.format(StoredTable.name()).schema(schema)
+    return reader.option("out", out).option("table", table).load()
+
+
+def read_rows(out: str, name: str, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
+    """The rows of one file in batches of this schema."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    match = _DATE.search(name)
+    day = date.fromisoformat(match[1]) if match else None
+    with Output(out).folder.open(name) as stream:
+        file = pyarrow.parquet.ParquetFile(stream)
+        names = [field.name for field in schema if field.name in file.schema_arrow.names]
+        for batch in file.iter_batches(columns=names):
+            arrays: list[Any] = []
+            for field in schema:
+                if field.name in names:
+                    arrays.append(batch.column(field.name).cast(field.type))
+                elif field.name == "date" and day is not None:
+                    arrays.append(pa.repeat(pa.scalar(day, field.type), batch.num_rows))
+                else:
+                    arrays.append(pa.nulls(batch.num_rows, field.type))
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)

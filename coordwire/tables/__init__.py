@@ -1,0 +1,15 @@
+"""Captures and log segments as rows of tables: without Spark, and what Spark's workers run.
+
+    columns.py     every table's columns, with types and docs
+    options.py     the options of readers
+    stores/        object stores, by the URIs that name them
+    readers/       files to Arrow batches
+    storage/       the pipeline's output folder: its files, manifest, lock and attempts
+    formats/       the tables' own logs: Delta and Iceberg
+    report/        the HTML report
+    pipeline/      captures and segments into tables, by an engine: processes of this machine, or Spark
+    local/         entries of captures into one file a table, for `coordwire decode --out`
+
+Rules: nothing here imports pyspark; pyarrow is imported where rows are made. A worker keeps nothing between
+tasks; every byte of a file is in a row or in quarantine.
+"""

@@ -1,0 +1,124 @@
+"""The formats that tables are written in: plain Parquet, Delta and Iceberg.
+
+Strategy: in all of them the workers write the same Parquet files to the same places. In plain Parquet the
+manifest says which of them are the table; in Delta and Iceberg the table's own log does, to which the driver
+commits the files, through the format's own library for Python: `deltalake` or `pyiceberg`. Rules: the library
+is imported only for its format; one transaction a run for a table; a file that a table no longer has stays
+in its place for those who read an older version, until the format's own cleaning removes it.
+
+delta_table.py      a table in Delta; delta_stores.py: how delta-rs uses a store
+iceberg_table.py    a table in Iceberg, and path_catalog.py, where it is found
+file_statistics.py  what the footer of a Parquet file says, for the formats' logs
+compacted_files.py  files that a compaction made, without the rows that a commit replaces
+table_commits.py    the tables of a folder, each brought up to the last commit that the manifest has
+"""
+
+from __future__ import annotations
+
+__all__ = ["FORMATS", "PARQUET", "Conflict", "VersionedTable", "check_format", "open_table"]
+
+from collections.abc import Collection, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Protocol
+
+from coordwire.errors import CoordwireError
+from coordwire.tables.stores import canonical, is_uri
+
+if TYPE_CHECKING:
+    from coordwire.tables.storage.output import Output
+
+PARQUET = "parquet"
+FORMATS = (PARQUET, "delta", "iceberg")
+
+DELTA_STORES = ("s3", "gs", "abfss")
+"""The schemes of the stores that Delta tables can be in."""
+
+_PACKAGES = {"delta": ("deltalake", (1, 6, 6)), "iceberg": ("pyiceberg", (0, 12, 0))}
+"""What each format needs, and since which version it has what is used here."""
+
+
+class Conflict(CoordwireError):
+    """Another writer committed to the table at the same time; the commit may be tried again."""
+
+
+class VersionedTable(Protocol):
+    """A table in a format with a log. Names of files are relative to the output folder, where they are in
+    it; of others they are URIs."""
+
+    def committed(self) -> int | None:
+        """Read the log: the number of the pipeline's last commit in it; None where there is no table yet.
+        Raises `CoordwireError` for a table of anyone else."""
+
+    def files(self) -> list[str]:
+        """The files that the table consists of, as `committed` found it. Raises `CoordwireError` where files
+        alone don't make the rows: part of their rows is deleted, or columns have other names in them."""
+
+    def commit(self, number: int, adds: Mapping[str, int], removes: Collection[str]) -> None:
+        """Add and remove files in one transaction, on top of what `committed` found, and give the table the
+        columns that it lacks.
+
+        number: of the commit; adds: files with their sizes. Raises `Conflict`, `CoordwireError`.
+        """
+
+
+def check_format(name: str, place: str = "") -> None:
+    """Raises `CoordwireError` for an unknown format, one whose package is missing, and a place for which
+    the format has no name."""
+    if name not in FORMATS:
+        raise CoordwireError(f"no such format of tables: {name}; there are {', '.join(FORMATS)}")
+    if name not in _PACKAGES:
+        return
+    package, least = _PACKAGES[name]
+    expected = ".".join(map(str, least))
+    try:
+        installed = version(package)
+    except PackageNotFoundError:
+        raise CoordwireError(
+            f"tables in the format {name} need the package {package}, {expected} or newer: "
+            f"pip install 'coordwire[{name}]'; it writes them with any version of Spark"
+        ) from None
+    if _numbers(installed) < least:
+        raise CoordwireError(
+            f"tables in the format {name} need {package} {expected} or newer, and {installed} is installed: "
+            f"pip install --upgrade 'coordwire[{name}]'"
+        )
+    scheme = canonical(place).partition("://")[0] if is_uri(place) else ""
+    if name == "delta" and scheme not in ("", *DELTA_STORES):
+        raise CoordwireError(
+            f"Delta tables can be in {', '.join(DELTA_STORES)} or on the local disk, not in {scheme}: choose "
+            f"another --out than {place}, or --format iceberg"
+        )
+    if refused_characters := sorted(set(place) & set("#?%" if name == "iceberg" else "%" if scheme else "")):
+        raise CoordwireError(
+            f"{name.capitalize()}'s readers take {' and '.join(refused_characters)} in a path for more than "
+            "a name: choose another --out"
+        )
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    numbers = []
+    for part in text.split(".")[:3]:
+        digits = part[: len(part) - len(part.lstrip("0123456789"))]
+        numbers.append(int(digits or 0))
+    return tuple(numbers)
+
+
+def open_table(format_name: str, output: Output, table: str, table_id: str) -> VersionedTable:
+    """A table of the folder. table_id: what its commits are known by, from the manifest."""
+    check_format(format_name)
+    if format_name == "delta":
+        from coordwire.tables.formats.delta_table import DeltaTableFiles
+
+        return DeltaTableFiles(output, table, table_id)
+    from coordwire.tables.formats.iceberg_table import IcebergTableFiles
+
+    return IcebergTableFiles(output, table, table_id)
+
+
+def differing(present: Mapping[str, str], expected: Mapping[str, str]) -> Sequence[str]:
+    """The columns that have another type than the pipeline writes, as sentences."""
+    return [
+        f"{name} is {present[name]}, expected {kind}"
+        for name, kind in expected.items()
+        if name in present and present[name] != kind
+    ]

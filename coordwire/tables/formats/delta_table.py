@@ -1,0 +1,156 @@
+"""A table in Delta, written by delta-rs.
+
+Strategy: the workers' files are added to the table's log, and the files that they replace removed, in one
+transaction, which carries the pipeline's number as an application transaction (`txn`): a commit of the same
+number cannot be there twice, and two of one folder at the same time conflict: in a store by a conditional
+put. Rules: dates are the partition; columns that a later version has are added to the table first, in a
+commit of their own, since delta-rs has no transaction for both; a store is used as pyarrow uses it (see
+`delta_stores`), and its errors are one sentence.
+"""
+
+from __future__ import annotations
+
+__all__ = ["DeltaTableFiles"]
+
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from deltalake import DeltaTable, Field, Schema
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import (
+    AddAction,
+    CommitProperties,
+    RemoveAction,
+    Transaction,
+    create_table_with_add_actions,
+)
+
+from coordwire import __version__
+from coordwire.errors import CoordwireError
+from coordwire.tables.columns import arrow_schema, table_schema
+from coordwire.tables.formats import Conflict, differing
+from coordwire.tables.formats.delta_stores import in_one_line, storage_options, url
+from coordwire.tables.formats.file_statistics import delta_statistics, footers
+from coordwire.tables.storage.names import partition_date
+
+if TYPE_CHECKING:
+    from coordwire.tables.storage.output import Output
+
+LOG = "_delta_log"
+PLAIN_READER = 1
+"""The version of Delta's protocol in which the files alone make the rows."""
+
+
+class DeltaTableFiles:
+    """`VersionedTable` in Delta."""
+
+    def __init__(self, output: Output, table: str, table_id: str) -> None:
+        self._output = output
+        self._table = table
+        self._app = f"coordwire-{table_id}"
+        self._place = output.path(table) if output.local else f"{output.place.rstrip('/')}/{table}"
+        self._url = self._place if output.local else url(self._place)
+        self._storage = None if output.local else storage_options(output.place)
+        self._schema = Schema.from_arrow(arrow_schema(table_schema(table)))
+        self._partitions = ["date"] if any(field.name == "date" for field in self._schema.fields) else []
+        self._delta: DeltaTable | None = None
+
+    def committed(self) -> int | None:
+        self._delta = None
+        if LOG not in self._output.folder.entries(self._table):
+            return None
+        self._output.folder.check(f"{self._table}/{LOG}")
+        with self._explained("read as a Delta table"):
+            self._delta = DeltaTable(self._url, storage_options=self._storage)
+        number: int | None = self._delta.transaction_version(self._app)
+        if number is None:
+            raise CoordwireError(
+                f"{self._place} is a Delta table that was not written with this folder's manifest: "
+                "choose another --out"
+            )
+        return number
+
+    def files(self) -> list[str]:
+        if self._delta is None:
+            return []
+        protocol = self._delta.protocol()
+        if protocol.min_reader_version > PLAIN_READER:
+            raise CoordwireError(
+                f"{self._place} uses features of Delta that only its own readers know "
+                f"({', '.join(protocol.reader_features or ()) or 'column mapping'}): read it in a session "
+                "with the Delta package"
+            )
+        names = []
+        for path in self._delta.get_add_actions(flatten=True).column("path").to_pylist():
+            names.append(path if "://" in path else f"{self._table}/{unquote(path)}")
+        return sorted(names)
+
+    def commit(self, number: int, adds: Mapping[str, int], removes: Collection[str]) -> None:
+        actions = [self._added(name, adds[name], stats) for name, stats in self._statistics(adds)]
+        properties = CommitProperties(
+            app_transactions=[Transaction(self._app, number)],
+            custom_metadata={"coordwire": __version__, "coordwireCommit": str(number)},
+            max_commit_retries=0,
+        )
+        with self._explained("written"):
+            if self._delta is None:
+                create_table_with_add_actions(
+                    self._url, self._schema, actions, storage_options=self._storage,
+                    partition_by=self._partitions, commit_properties=properties,
+                )  # fmt: skip
+                return
+            self._add_columns(self._delta)
+            removed = [self._removed(name) for name in sorted(removes)]
+            self._delta.create_write_transaction(
+                [*actions, *removed], "append", self._delta.schema(), self._partitions,
+                commit_properties=properties,
+            )  # fmt: skip
+
+    @contextmanager
+    def _explained(self, action: str) -> Iterator[None]:
+        """delta-rs's errors as ours."""
+        try:
+            yield
+        except CommitFailedError as error:
+            raise Conflict(f"{self._place}: {in_one_line(error)}") from None
+        except DeltaError as error:
+            if (
+                action == "written"
+                and self._delta is None
+                and LOG in self._output.folder.entries(self._table)
+            ):
+                raise Conflict(f"{self._place}: {in_one_line(error)}") from None
+            raise CoordwireError(f"{self._place} can't be {action}: {in_one_line(error)}") from None
+        except OSError as error:
+            raise CoordwireError(f"{self._place} can't be {action}: {in_one_line(error)}") from None
+
+    def _statistics(self, names: Collection[str]) -> list[tuple[str, str]]:
+        return [(name, delta_statistics(footer)) for name, footer in footers(self._output, sorted(names))]
+
+    def _added(self, name: str, size: int, stats: str) -> AddAction:
+        return AddAction(name.removeprefix(f"{self._table}/"), size, self._values(name), _now(), True, stats)
+
+    def _removed(self, name: str) -> RemoveAction:
+        return RemoveAction(
+            name.removeprefix(f"{self._table}/"), True, _now(), partition_values=self._values(name)
+        )
+
+    def _values(self, name: str) -> dict[str, str | None]:
+        return {"date": partition_date(name)} if self._partitions else {}
+
+    def _add_columns(self, delta: DeltaTable) -> None:
+        present = {field.name: field.type.to_json() for field in delta.schema().fields}
+        expected = {field.name: field.type.to_json() for field in self._schema.fields}
+        if wrong := differing(present, expected):
+            raise CoordwireError(f"{self._place}: {'; '.join(wrong)}: choose another --out")
+        new = [Field(field.name, field.type) for field in self._schema.fields if field.name not in present]
+        if new:
+            delta.alter.add_columns(new)
+            delta.update_incremental()
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

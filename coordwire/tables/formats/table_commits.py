@@ -1,0 +1,116 @@
+"""The tables of a folder in Delta or Iceberg, brought up to what its manifest says.
+
+Strategy: a run ends with a number. The manifest has it first, and with it which units and files are new and
+which files go; then each table gets one transaction with that number. A table says which number it has last,
+so that the next run after a kill in between commits what is missing and nothing
+twice. Rules: what a table's log says counts, not which files are there, since Delta and Iceberg may compact
+and clean them; a table without anything new or dropped gets no commit.
+"""
+
+from __future__ import annotations
+
+__all__ = ["bring_up", "next_log", "table_files", "unless_same"]
+
+from collections.abc import Collection
+
+from coordwire.errors import CoordwireError
+from coordwire.tables.columns import TABLES
+from coordwire.tables.formats import Conflict, VersionedTable, open_table
+from coordwire.tables.formats.compacted_files import without_replaced
+from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, TableLog, load
+from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.unit_attempt import remove_ours
+
+TRIES = 5
+"""How often a commit is tried that conflicts with others', as of a compaction."""
+
+
+def next_log(
+    manifest: Manifest, notes: Notes, dropped: Collection[str], files: dict[str, Proof] | None
+) -> tuple[Notes, TableLog]:
+    """The notes and the log with which a run ends: one number more, if anything is new or goes.
+
+    notes: of all units that are complete; dropped: those of them that others replace; files: the table of
+    files.
+    """
+    number = manifest.log.commit + 1
+    retired = [name for unit in dropped for name in notes[unit]["proofs"]]
+    remaining = {unit: {"commit": number} | note for unit, note in notes.items() if unit not in dropped}
+    new_files = files is not None and files != manifest.files
+    if new_files:
+        retired += manifest.files
+    if not retired and not new_files and all(note["commit"] < number for note in remaining.values()):
+        return remaining, manifest.log
+    before = manifest.log
+    last = number if new_files else before.files_commit
+    replaced: dict[str, list[str]] = {}
+    for unit in dropped:
+        for name in {name.partition("/")[0] for name in notes[unit]["proofs"]}:
+            replaced.setdefault(name, []).extend(notes[unit]["paths"])
+    return remaining, TableLog(before.format, before.table_id, number, last, retired, replaced)
+
+
+def unless_same(
+    output: Output, files: dict[str, Proof] | None, before: dict[str, Proof]
+) -> dict[str, Proof] | None:
+    """The new table of files; None, and its files are removed, if the one before has the same content."""
+    if files is None or sorted(proof[:2] for proof in files.values()) != sorted(
+        proof[:2] for proof in before.values()
+    ):
+        return files
+    for name, proof in files.items():
+        remove_ours(output, name, proof)
+    return None
+
+
+def bring_up(output: Output, names: Collection[str], run: str, *, create: bool = False) -> list[str]:
+    """Commit what the manifest has to the tables that don't have it; the tables that got a commit.
+
+    wanted: tables that are to be there, even without rows, if `create`; the others are if they have files.
+    Raises `CoordwireError` where a table has commits that the manifest doesn't know, and after `TRIES`.
+    """
+    manifest = load(output) or Manifest()
+    notices = []
+    for name in TABLES:
+        if name not in names and not any(manifest.changes(name, 0)):
+            continue
+        table = open_table(manifest.log.format, output, name, manifest.log.table_id)
+        for attempt in range(TRIES):
+            try:
+                if _commit(output, name, table, manifest, run, create):
+                    notices.append(name)
+                break
+            except Conflict as error:
+                if attempt == TRIES - 1:
+                    raise CoordwireError(f"{error.reason}; a rerun goes on where it was") from None
+    return notices
+
+
+def _commit(
+    output: Output, name: str, table: VersionedTable, manifest: Manifest, run: str, create: bool
+) -> bool:
+    last = table.committed()
+    newest = manifest.log.commit
+    if last is not None and last > newest:
+        raise CoordwireError(
+            f"{output.path(name)} has commit {last} of this pipeline, and the manifest knows {newest}: "
+            "the manifest is an older copy; choose another --out"
+        )
+    adds, removes = manifest.changes(name, last or 0)
+    if last is None:
+        removes.clear()
+    elif removes:
+        present = table.files()
+        if removes.difference(present):
+            rewritten, changed = without_replaced(output, manifest, name, present, run)
+            adds, removes = adds | rewritten, removes.intersection(present) | changed
+    if not adds and not removes and (last is not None or not create):
+        return False
+    table.commit(newest, adds, removes)
+    return True
+
+
+def table_files(output: Output, manifest: Manifest, table: str) -> list[str]:
+    """The files that a table consists of at present, by its own log."""
+    opened = open_table(manifest.log.format, output, table, manifest.log.table_id)
+    return [] if opened.committed() is None else opened.files()

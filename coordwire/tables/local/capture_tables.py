@@ -1,0 +1,109 @@
+"""Entries to rows of the tables: frames, errors, groups, offset_commits, lag, quarantine.
+
+Strategy: rows are made by the pipeline's own readers; each capture's events come from a timeline of its own.
+Filters choose the rows of frames, errors and quarantine; the timelines of groups are made from all frames,
+since they would be wrong otherwise. Rules: rows go on to the writers at once; memory is that of the timeline
+and of one batch.
+"""
+
+from __future__ import annotations
+
+__all__ = ["TABLES_OF_CAPTURES", "TablesFormat"]
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from coordwire._display import counted
+from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.tables.columns import TABLES
+from coordwire.tables.local.owned_files import OwnedFiles
+from coordwire.tables.readers.captures import bad_of
+from coordwire.tables.readers.frame_rows import ErrorRows, FrameRows, row_size
+from coordwire.tables.readers.group_rows import STORIES, event_row, event_table
+from coordwire.tables.readers.rows import quarantine_row
+from coordwire.timeline.events import GroupEvent
+from coordwire.timeline.from_wire.capture_timeline import Timeline
+
+TABLES_OF_CAPTURES = ("frames", "errors", *STORIES, "quarantine")
+EVENT = 300
+"""About how many bytes a row of any other table than frames has."""
+
+
+class TableWriter(Protocol):
+    """One table's file."""
+
+    def add(self, row: Sequence[Any], size: int) -> None:
+        """A row, in the order of the table's columns. size: its bytes, about."""
+
+    def close(self) -> None:
+        """The table is whole."""
+
+
+class TablesFormat:
+    """What `coordwire decode` writes entries to."""
+
+    def __init__(self, files: OwnedFiles, format: str, *, show_secrets: bool) -> None:
+        self._names = {table: f"{table}.{format}" for table in TABLES_OF_CAPTURES}
+        files.check(self._names.values())
+        self._writers = {table: _writer(files, table, name, format) for table, name in self._names.items()}
+        self._columns = {table: [column.name for column in TABLES[table]] for table in TABLES_OF_CAPTURES}
+        self._frames = FrameRows(self._columns["frames"], show_secrets=show_secrets)
+        self._errors = ErrorRows(self._columns["errors"], show_secrets=show_secrets)
+        self._show_secrets = show_secrets
+        self._timeline = Timeline()
+        self._capture = ""
+        self._rows = dict.fromkeys(TABLES_OF_CAPTURES, 0)
+
+    def observe(self, entry: Entry) -> None:
+        """Any entry of the capture, before filters."""
+        capture = entry.capture if isinstance(entry, FrameEntry) else entry.file
+        if capture != self._capture:  # reading the one before it may have failed
+            self.finish()
+            self._capture = capture
+        self._events(self._timeline.feed(entry))
+
+    def write(self, entry: Entry, digits: int) -> None:
+        """An entry that the filters chose."""
+        if isinstance(entry, FrameEntry):
+            self._add("frames", self._frames.row(entry), row_size(entry))
+            for row in self._errors.rows(entry):
+                self._add("errors", row, EVENT)
+        else:
+            bad_range = bad_of(entry, entry.file, show_secrets=self._show_secrets)
+            row = quarantine_row(bad_range, self._columns["quarantine"])
+            self._add("quarantine", row, EVENT + len(bad_range.data or b""))
+
+    def finish(self) -> None:
+        """The capture is at its end."""
+        self._events(self._timeline.finish())
+        self._timeline = Timeline()
+
+    def close(self) -> None:
+        """All captures are at their ends."""
+        self.finish()
+        for writer in self._writers.values():
+            writer.close()
+
+    def report(self) -> None:
+        """Say on standard output what was written."""
+        for table, name in self._names.items():
+            print(f"{name:<24} {counted(self._rows[table], 'row')}")
+
+    def _events(self, events: Iterable[GroupEvent]) -> None:
+        for event in events:
+            table = event_table(event)
+            self._add(table, event_row(event, self._columns[table]), EVENT)
+
+    def _add(self, table: str, row: Sequence[Any], size: int) -> None:
+        self._rows[table] += 1
+        self._writers[table].add(row, size)
+
+
+def _writer(files: OwnedFiles, table: str, name: str, format: str) -> TableWriter:
+    if format == "csv":
+        from coordwire.tables.local.table_writers import CsvTable
+
+        return CsvTable(files.open(name), TABLES[table])
+    from coordwire.tables.local.table_writers import ParquetTable
+
+    return ParquetTable(files.open(name), TABLES[table])

@@ -1,0 +1,195 @@
+"""The options that a reader takes.
+
+    mode                                  permissive (the default: bad ranges are left out, and
+                                          kafka-quarantine has them) or failfast (the first one fails the job)
+    topics                                names or globs, separated by commas: of the partitions' folders, so
+                                          that kafka-offsets has __consumer_offsets and the like; for
+                                          kafka-lag the topics that were committed
+    partitions                            numbers and ranges: 0,3-5, of the same
+    startingOffset, endingOffset          records from the first, and before the second
+    startingTimestamp, endingTimestamp    milliseconds since 1970, or ISO 8601 (UTC unless it says otherwise);
+                                          batches that headers or the index exclude by these four are not
+                                          looked into, and what is wrong in them is not reported
+    splitSize                             bytes of a part that one task reads (default 128 MB); a capture has
+                                          a share for about each, at most 16
+    checksums                             for kafka-segment-batches: whether bodies are read and their
+                                          checksums compared (default false: headers alone)
+    batchSize                             bytes of keys and values in one Arrow batch (default 8 MB)
+    strict, showSecrets                   for captures, as `coordwire decode` has them (default false)
+    joinRotated                           whether rotated captures are read as one (default true)
+    log                                   for kafka-offsets: which log all segments are of, whatever their
+                                          folders are called; to choose one, filter by the column log
+    recursive                             whether folders are searched to their bottom (default true)
+    maxFilesPerTrigger                    for streams: files in one micro-batch
+
+Rules: names are case-insensitive, as in Spark; an unknown name is refused and not ignored.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Options", "parse_options"]
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+from coordwire.errors import CoordwireError
+from coordwire.logs import TOPICS
+
+MEBI = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options above, by their names in snake_case. Times are milliseconds; ends are exclusive.
+
+    partitions: ranges, both ends inclusive; None for all.
+    """
+
+    paths: tuple[str, ...] = ()
+    mode: str = "permissive"
+    topics: tuple[str, ...] | None = None
+    partitions: tuple[tuple[int, int], ...] | None = None
+    starting_offset: int | None = None
+    ending_offset: int | None = None
+    starting_timestamp: int | None = None
+    ending_timestamp: int | None = None
+    split_size: int = 128 * MEBI
+    batch_size: int = 8 * MEBI
+    checksums: bool = False
+    strict: bool = False
+    show_secrets: bool = False
+    join_rotated: bool = True
+    log: str | None = None
+    recursive: bool = True
+    max_files_per_trigger: int | None = None
+
+    @property
+    def failfast(self) -> bool:
+        return self.mode == "failfast"
+
+    def wants(self, topic: str | None, partition: int | None) -> bool:
+        """Whether a file of this topic and partition is to be read."""
+        if self.topics is not None and not any(fnmatchcase(topic or "", glob) for glob in self.topics):
+            return False
+        if self.partitions is None:
+            return True
+        return partition is not None and any(low <= partition <= high for low, high in self.partitions)
+
+
+def _flag(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in ("true", "false"):
+        raise ValueError("expected true or false")
+    return word == "true"
+
+
+def _size(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError("expected a number of at least 1")
+    return number
+
+
+def _mode(text: str) -> str:
+    if text.lower() not in ("permissive", "failfast"):
+        raise ValueError("expected permissive or failfast")
+    return text.lower()
+
+
+def _log(text: str) -> str:
+    if text not in TOPICS:
+        raise ValueError(f"expected {', '.join(TOPICS)}")
+    return text
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _ranges(text: str) -> tuple[tuple[int, int], ...]:
+    return tuple(
+        (int(low), int(high or low))
+        for low, _, high in (part.strip().partition("-") for part in text.split(","))
+    )
+
+
+def milliseconds(text: str) -> int:
+    """Milliseconds since 1970 from a number or an ISO 8601 time. Raises `ValueError`."""
+    try:
+        return int(text)
+    except ValueError:
+        moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
+
+
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "mode": _mode,
+    "topics": _names,
+    "partitions": _ranges,
+    "starting_offset": int,
+    "ending_offset": int,
+    "starting_timestamp": milliseconds,
+    "ending_timestamp": milliseconds,
+    "split_size": _size,
+    "batch_size": _size,
+    "checksums": _flag,
+    "strict": _flag,
+    "show_secrets": _flag,
+    "join_rotated": _flag,
+    "log": _log,
+    "recursive": _flag,
+    "max_files_per_trigger": _size,
+}
+_NAMES = {field.name.replace("_", ""): field.name for field in fields(Options) if field.name != "paths"}
+
+
+def parse_options(texts: Mapping[str, str]) -> Options:
+    """The options, and under `path` or `paths` what to read. Raises `CoordwireError` for what can't be."""
+    values: dict[str, Any] = {"paths": _paths(texts)}
+    for name, text in texts.items():
+        if name.lower() in ("path", "paths"):
+            continue
+        field = _NAMES.get(name.lower().replace("_", ""))
+        if field is None:
+            raise CoordwireError(
+                f"no such option: {name}; there are {', '.join(map(_camel, sorted(_PARSERS)))}"
+            )
+        try:
+            values[field] = _PARSERS[field](text)
+        except ValueError as error:
+            raise CoordwireError(f"option {name} = {text!r}: {error}") from None
+    return Options(**values)
+
+
+def _paths(texts: Mapping[str, str]) -> tuple[str, ...]:
+    """`load("a")` gives `path`, `load(["a", "b"])` gives `paths`, a JSON list."""
+    paths: list[str] = []
+    for name, text in texts.items():
+        if name.lower() == "path":
+            paths.append(text)
+        elif name.lower() == "paths":
+            paths += _path_list(text)
+    return tuple(paths)
+
+
+def _path_list(text: str) -> list[str]:
+    try:
+        paths = json.loads(text)
+    except ValueError:
+        paths = None
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise CoordwireError(f"option paths = {text!r}: expected a JSON list of texts")
+    return paths
+
+
+def _camel(name: str) -> str:
+    """A field's name as Spark's options are written."""
+    first, *words = name.split("_")
+    return first + "".join(map(str.capitalize, words))

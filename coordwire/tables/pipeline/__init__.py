@@ -1,0 +1,21 @@
+"""The pipeline: captures and segments into tables, with everything accounted for.
+
+job.py            inputs -> units of work -> a job -> manifest and report
+inputs.py         the files of a run, and the units of work that they make
+units.py          one unit of work to rows
+engine.py         what runs units and reads tables back; coordwire.spark has Spark's engines
+local_engine.py   processes of this machine, and tables read back by pyarrow
+manifest.py       which units are complete, and which files are the pipeline's
+files_table.py    the table of input files
+pruning.py        rows of files that are gone, removed
+"""
+
+from coordwire.tables.pipeline.engine import Engine
+from coordwire.tables.pipeline.inputs import inputs_of, plan
+from coordwire.tables.pipeline.job import check, run
+from coordwire.tables.pipeline.local_engine import LocalEngine
+from coordwire.tables.pipeline.pruning import prune
+from coordwire.tables.report.summary import PipelineSummary
+from coordwire.tables.storage.names import REPORT
+
+__all__ = ["REPORT", "Engine", "LocalEngine", "PipelineSummary", "check", "inputs_of", "plan", "prune", "run"]

@@ -1,0 +1,71 @@
+"""What runs units of work and reads tables back: Spark, or processes on this machine.
+
+Strategy: an `Engine` has two operations; `LocalEngine` and the engines of `coordwire.spark.engines` implement
+it. Units, attempts, notes, manifest and report are the same functions for both, and the plan of units does
+not depend on the engine, so that one finishes what the other began. Rules: neighbouring units share a task,
+so that all workers end at about the same time and no task is too small; a failed job raises one sentence.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Engine", "Progress", "as_tasks", "work_through"]
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from coordwire.tables.options import Options
+from coordwire.tables.pipeline.units import Unit, run_unit
+from coordwire.tables.readers.splits import OPENING
+from coordwire.tables.report.summary import TableRows
+
+Progress = Callable[[int, int], None]
+"""Called with how many tasks are done, of how many."""
+
+TASK = 32 << 20
+"""Bytes that a task reads at least, where there are that many."""
+
+
+class Engine(Protocol):
+    """Runs units and reads tables."""
+
+    def run_units(
+        self,
+        units: Sequence[Unit],
+        out: str,
+        options: Options,
+        tables: tuple[str, ...],
+        progress: Progress | None,
+        run: str | None = None,
+    ) -> None:
+        """Run the units, in any order, each to its note. Raises `CoordwireError` where the job fails."""
+
+    def table_rows(self, out: str, tables: Sequence[str]) -> TableRows:
+        """The tables of a folder, as far as they are among those that were asked for."""
+
+
+def as_tasks(units: Sequence[Unit], workers: int) -> list[list[Unit]]:
+    """Neighbours together: enough tasks for all workers to end at about the same time, none too small."""
+    cost = [unit.part.end - unit.part.start + OPENING for unit in units]
+    most = (
+        max(TASK, sum(cost) // (1000 * workers))
+        if sum(cost) > 4 * workers * TASK
+        else (sum(cost) // (4 * workers) + 1)
+    )
+    tasks: list[list[Unit]] = []
+    used = most
+    for unit, size in zip(units, cost, strict=True):
+        if used + size > most:
+            tasks.append([])
+            used = 0
+        tasks[-1].append(unit)
+        used += size
+    return tasks
+
+
+def work_through(
+    group: Sequence[Unit], out: str, options: Options, tables: tuple[str, ...], run: str | None
+) -> int:
+    """One task: its units one after the other; how many there were. Raises `UnitFailed`."""
+    for unit in group:
+        run_unit(unit, out, options, tables, run)
+    return len(group)

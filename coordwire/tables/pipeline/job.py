@@ -1,0 +1,192 @@
+"""Inputs to tables: inventory, units of work, a job over them, manifest, report.
+
+    from coordwire.spark import engine
+    from coordwire.tables import pipeline
+    summary = pipeline.run(engine(spark), ["/backup", "captures/*.pcap"], "tables")
+    pipeline.run(LocalEngine(workers=4), ["/backup"], "tables")  # without Spark
+
+Strategy: the driver lists files and plans units; an `Engine` runs them, and the workers write. Units that the
+manifest knows are left out. Rules: a job that was killed goes on where it was; what can't be read is in
+`quarantine`, and no file fails the job; the manifest, the table `files` and the report are the driver's.
+"""
+
+from __future__ import annotations
+
+__all__ = ["check", "run"]
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from secrets import token_hex
+
+from coordwire.errors import CoordwireError
+from coordwire.tables.columns import select_tables
+from coordwire.tables.formats import PARQUET
+from coordwire.tables.formats.table_commits import bring_up, next_log, unless_same
+from coordwire.tables.options import Options
+from coordwire.tables.pipeline.engine import Engine, Progress
+from coordwire.tables.pipeline.files_table import write_files
+from coordwire.tables.pipeline.inputs import check_inputs, inputs_of, plan
+from coordwire.tables.pipeline.manifest import (
+    check_folder,
+    check_report,
+    check_tables,
+    chosen_format,
+    clear_attempts,
+    commit,
+    complete_units,
+    foreign_files,
+    remove_orphans,
+    write_mounts,
+    write_report,
+)
+from coordwire.tables.pipeline.pruning import gone_units, mount_points, paths_of, pruned_notice, renamed_units
+from coordwire.tables.pipeline.units import printable
+from coordwire.tables.readers.files import File, find_files
+from coordwire.tables.report.page import page
+from coordwire.tables.report.summary import PipelineSummary, summary_of
+from coordwire.tables.storage.manifest_file import Manifest, Notes, Proof, TableLog, load
+from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.run_lock import Lock
+from coordwire.tables.storage.unit_attempt import remove_ours
+from coordwire.tables.stores import is_uri
+
+
+def run(
+    engine: Engine,
+    inputs: Sequence[str],
+    out: str,
+    *,
+    tables: Iterable[str] | None = None,
+    options: Options | None = None,
+    report: bool = True,
+    progress: Progress | None = None,
+    prune: bool = False,
+    format: str | None = None,
+) -> PipelineSummary:
+    """Read captures and segments into tables in the folder `out`, which may be a URI.
+
+    engine: what runs the units: `LocalEngine`, or `coordwire.spark.engine` of a session. inputs: files,
+    folders, globs, URIs. tables: their names, by default all; segments that none of them needs are not read.
+    progress: gets how many tasks are done, of how many. format: parquet, delta or iceberg; by default what
+    the tables in `out` are in, and parquet for new ones. prune: whether the rows go of files that were below
+    these inputs and are gone (see `pruning`).
+    Raises `FileNotFoundError` for an input that isn't there, `CoordwireError` for an unknown table or format
+    or a job that failed, `OSError` where `out` can't be written.
+    """
+    began = time.monotonic()
+    options = options or Options()
+    names = select_tables(tables)
+    output = Output(out)
+    files = {file.path: file for file in inputs_of(output, inputs, options)}
+    check_folder(output)
+    chosen_format(output, format)
+    lock = Lock(output)
+    lock.acquire()
+    try:
+        pruning = inputs if prune else None
+        summary = _locked(engine, output, lock, files, names, options, report, progress, format, pruning)
+    finally:
+        lock.release()
+    summary.seconds = time.monotonic() - began
+    return summary
+
+
+def _locked(
+    engine: Engine,
+    output: Output,
+    lock: Lock,
+    files: dict[str, File],
+    tables: tuple[str, ...],
+    options: Options,
+    report: bool,
+    progress: Progress | None,
+    format: str | None,
+    pruning: Sequence[str] | None,
+) -> PipelineSummary:
+    """The run, by whom has the folder."""
+    began = time.monotonic()
+    check_folder(output)  # who had it until now may have begun it
+    check_tables(output, tables)
+    if report:
+        check_report(output)
+    format_name = chosen_format(output, format)
+    if load(output) is None:
+        commit(output, {}, log=TableLog(format_name, token_hex(16)))
+    if format_name != PARQUET:  # a run that was killed may have left tables without its commit
+        bring_up(output, tables, lock.run)
+    complete = complete_units(output)
+    clear_attempts(output, complete)
+    units = plan(files, options, tables)
+    names = {unit.name for unit in units}
+    stale = set() if pruning is None else gone_units(output, complete, names, files, pruning)
+    write_mounts(output, mount_points(files))
+    valid = remove_orphans(output, complete, names, files, stale | renamed_units(complete, names, files))
+    pruned = paths_of(complete, stale)
+    notices = [*lock.notices, *_foreign(output, valid), *pruned_notice(pruned)]
+    todo = [unit for unit in units if unit.name not in valid]
+    try:
+        engine.run_units(todo, output.place, options, tables, progress, lock.run)
+    except BaseException:
+        with suppress(OSError, CoordwireError):  # why the job failed matters more
+            _end(output, lock)
+        raise
+    notes = _end(output, lock)
+    missing = [unit for unit in units if unit.name not in notes]
+    if missing:
+        raise CoordwireError(
+            f"{len(missing)} of {len(units)} units left no note that they are complete; the first is of "
+            f"{printable(missing[0].part.path)}"
+        )
+    run_notes = {unit.name: notes[unit.name] for unit in units}
+    table_files: dict[str, Proof] | None = None
+    removing: dict[str, Proof] = {}
+    if "files" in tables:
+        table_files, removing = write_files(output, files, run_notes, lock.run)
+    if format_name == PARQUET:
+        commit(output, notes, files=table_files, removing=removing)
+        for name, proof in removing.items():
+            remove_ours(output, name, proof)
+    else:
+        manifest = load(output) or Manifest()
+        table_files = unless_same(output, table_files, manifest.files)
+        notes, log = next_log(manifest, notes, notes.keys() & (complete.keys() - valid.keys()), table_files)
+        commit(output, notes, files=table_files, log=log)
+        bring_up(output, tables, lock.run, create=True)
+    clear_attempts(output, notes)
+    summary = summary_of(files, run_notes)
+    summary.reused = len(units) - len(todo)
+    summary.notices = notices
+    summary.pruned = pruned
+    summary.seconds = time.monotonic() - began
+    if report:
+        text = page(engine.table_rows(output.place, tables), summary)
+        write_report(output, text.encode("utf-8", "replace"))
+    return summary
+
+
+def _end(output: Output, lock: Lock) -> Notes:
+    """Let no task publish any more, and remove what those left that ended without; the complete units."""
+    lock.fence()
+    notes = complete_units(output)
+    clear_attempts(output, notes)
+    return notes
+
+
+def check(inputs: Sequence[str], out: str, format: str | None = None) -> None:
+    """What `run` would refuse before it reads or writes anything. Raises `CoordwireError`, and
+    `FileNotFoundError` for a local input that isn't there."""
+    output = Output(out)
+    check_inputs(output, inputs)
+    find_files([path for path in inputs if not is_uri(path)], recursive=False)
+    check_folder(output)
+    chosen_format(output, format)
+
+
+def _foreign(output: Output, notes: Notes) -> list[str]:
+    foreign = foreign_files(output, notes.values())
+    if not foreign:
+        return []
+    first = ", ".join(printable(name) for name in foreign[:3])
+    suffix = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
+    return [f"files in the tables' folders that this pipeline did not write were left alone: {first}{suffix}"]

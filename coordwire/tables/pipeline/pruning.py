@@ -1,0 +1,257 @@
+"""Units whose files are no longer there, renamed or gone for good, and the removal of their rows.
+
+    pipeline.prune(["/backup", "caps"], "tables")  # the files whose rows were removed
+
+Strategy: a segment that has another name now (`.log.deleted`, another folder of the same broker) is read
+under that name, and the rows of its old name go; the rows of files that are gone stay until the user asks to
+prune, with a run or by `prune`, which reads nothing and works under a run's lock. Rules: a unit goes only if
+all of its files are proven gone, each by a look of its own. What an unmounted disk looks like is refused: a
+folder that can't be listed or has nothing in it any more, and a mount point that was one when its files were
+read. The manifest has what is to go before it goes, so that a run after a kill finishes it.
+"""
+
+from __future__ import annotations
+
+__all__ = ["gone_units", "mount_points", "paths_of", "prune", "pruned_notice", "renamed_units"]
+
+import glob
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from coordwire._display import counted
+from coordwire.capture.jsonlines import text
+from coordwire.errors import CoordwireError
+from coordwire.segments.names import live_path
+from coordwire.tables.formats import PARQUET
+from coordwire.tables.options import Options
+from coordwire.tables.pipeline.files_table import remove_rows
+from coordwire.tables.pipeline.inputs import inputs_of
+from coordwire.tables.pipeline.manifest import check_folder, clear_attempts, complete_units, remove_orphans
+from coordwire.tables.readers.file_origins import Origins, segment_identity
+from coordwire.tables.readers.files import File
+from coordwire.tables.storage.manifest_file import Manifest, Notes, load
+from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.run_lock import Lock
+from coordwire.tables.stores import canonical, is_uri, local_path, store_of
+
+MOST_NAMED = 3
+ADVICE = "nothing was removed"
+
+
+def paths_of(notes: Notes, units: Iterable[str]) -> list[str]:
+    """The files of these units."""
+    return sorted({path for unit in units for path in notes[unit]["paths"]})
+
+
+def pruned_notice(paths: Sequence[str]) -> list[str]:
+    """What to say of the files whose rows were removed; nothing if there are none."""
+    if not paths:
+        return []
+    first = ", ".join(text(path) for path in paths[:MOST_NAMED])
+    suffix = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    return [f"the rows of {counted(len(paths), 'file')} that are gone were removed: {first}{suffix}"]
+
+
+# --- the same segment under another name ---
+
+
+def renamed_units(notes: Notes, planned: Collection[str], files: Mapping[str, File]) -> set[str]:
+    """The units of segments that are among these files under other names, and not under their old ones."""
+    candidates = {
+        name: note for name, note in notes.items() if name not in planned and note["kind"] != "capture"
+    }
+    if not candidates:
+        return set()
+    segments = [file for file in files.values() if file.kind() == "segment"]
+    paths = {live_path(file.path) for file in segments}
+    known: set[tuple[Any, ...]] = set()
+    was = {note["paths"][0]: tuple(note["segment"]) for note in candidates.values() if note.get("segment")}
+    if was:
+        origins = Origins(files.values())
+        known = {tuple(segment_identity(file.path, file.size, origins.of(file))) for file in segments}
+    return {
+        name
+        for name, note in candidates.items()
+        if not any(path in files for path in note["paths"])
+        and (
+            all(live_path(path) in paths for path in note["paths"])
+            or _moved([was[path] for path in note["paths"] if path in was], known)
+        )
+        and all(_is_gone(path) for path in note["paths"])
+    }
+
+
+def _moved(segments: Collection[tuple[Any, ...]], known: set[tuple[Any, ...]]) -> bool:
+    """Whether these segments are all known under new names. A story's and lag's are known by the units that
+    read the segments themselves; of lag's those that only end a log may have none."""
+    return bool(segments) and known.issuperset(segments)
+
+
+# --- what is gone for good ---
+
+
+def gone_units(
+    output: Output,
+    notes: Notes,
+    planned: Collection[str],
+    files: Mapping[str, File],
+    inputs: Sequence[str],
+) -> set[str]:
+    """The units of files that were below these inputs and are gone.
+
+    files: what the inputs hold now. Raises `CoordwireError` where it isn't known whether files are gone or
+    only out of reach.
+    """
+    places = [_Place(path) for path in inputs]
+    candidates = {}
+    for name, note in notes.items():
+        paths = note["paths"]
+        if name in planned or any(path in files for path in paths):
+            continue
+        if all(any(place.holds(path) for place in places) for path in paths):
+            candidates[name] = paths
+    missing = {path for paths in candidates.values() for path in paths}
+    _check_listing(missing, files.values())
+    deleted = {path for path in missing if _is_gone(path)}
+    _check_places(deleted, files, places, (load(output) or Manifest()).mounts)
+    return {name for name, paths in candidates.items() if deleted.issuperset(paths)}
+
+
+class _Place:
+    """An input: a file, a folder, a glob, each here or in a store."""
+
+    def __init__(self, path: str) -> None:
+        local = local_path(path)
+        self.path = path
+        self.remote = is_uri(path)
+        full = canonical(path) if self.remote else os.path.abspath(local)
+        wild = glob.has_magic(full) and (self.remote or not os.path.lexists(local))
+        self._pattern = re.compile(_translated(full) if wild else re.escape(full), re.DOTALL)
+
+    def holds(self, path: str) -> bool:
+        """Whether a file is what the input names, or below it."""
+        match = self._pattern.match(path)
+        return match is not None and path[match.end() : match.end() + 1] in ("", "/")
+
+
+def _translated(pattern: str) -> str:
+    """A regular expression for a glob of whole components."""
+    words = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+    parts = re.split(r"(\*\*|\*|\?|\[[^\]/]+\])", pattern)
+    expressions = (
+        words.get(part) or (part.replace("[!", "[^", 1) if part.startswith("[") else re.escape(part))
+        for part in parts
+    )
+    return f"(?:{''.join(expressions)})(?=/|$)"
+
+
+def _is_gone(path: str) -> bool:
+    """Whether there is no file of this path. Raises `CoordwireError` where that isn't known."""
+    try:
+        if is_uri(path):
+            from pyarrow import fs
+
+            store, inner = store_of(path)
+            return bool(store.info(inner).type == fs.FileType.NotFound)
+        os.lstat(local_path(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError as error:
+        raise CoordwireError(
+            f"{text(path)} can't be looked for ({error.strerror or error}): {ADVICE}"
+        ) from None
+    return False
+
+
+def _check_listing(missing: Collection[str], files: Iterable[File]) -> None:
+    for file in files:
+        if file.trouble and any(path.startswith(f"{file.path}/") for path in missing):
+            raise CoordwireError(
+                f"{text(file.path)} can't be listed ({file.trouble}), so that it isn't known which of its "
+                f"files are gone: {ADVICE}"
+            )
+
+
+def _check_places(
+    deleted: Collection[str], files: Mapping[str, File], places: Sequence[_Place], mounts: Sequence[str]
+) -> None:
+    """That the folders are there that files are gone from."""
+    entries = cache(_entries)
+    empty = [place for place in places if place.remote and not any(map(place.holds, files))]
+    for path in sorted(deleted):
+        if is_uri(path):
+            for place in empty:
+                if place.holds(path):
+                    raise CoordwireError(f"nothing is below {text(place.path)} any more: {ADVICE}")
+            continue
+        folder = os.path.dirname(local_path(path))
+        while not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
+        if entries(folder) == 0:
+            raise CoordwireError(
+                f"{text(folder)} is empty, from which {text(path)} was read: a disk that isn't mounted looks "
+                f"the same, and {ADVICE}; remove the folder too if it is meant to be empty"
+            )
+        real = os.path.realpath(path)
+        for mount in mounts:
+            if real.startswith(f"{mount}/") and not os.path.ismount(mount):
+                raise CoordwireError(
+                    f"{text(mount)} was a mount point when {text(path)} was read and isn't one now: {ADVICE}"
+                )
+
+
+def _entries(folder: str) -> int:
+    """Whether anything is in a folder: 0 or 1."""
+    try:
+        with os.scandir(folder) as entries:
+            return sum(1 for _ in zip(entries, range(1), strict=False))
+    except OSError as error:
+        raise CoordwireError(
+            f"{text(folder)} can't be listed ({error.strerror or error}), so that it isn't known which of "
+            f"its files are gone: {ADVICE}"
+        ) from None
+
+
+def mount_points(paths: Iterable[str]) -> set[str]:
+    """The mount points that local files are below, but for the root."""
+
+    @cache
+    def mount(folder: str) -> str:
+        return folder if os.path.ismount(folder) else mount(os.path.dirname(folder))
+
+    real = cache(os.path.realpath)
+    folders = {os.path.dirname(local_path(path)) for path in paths if not is_uri(path)}
+    return {mount(str(real(folder))) for folder in folders} - {"/"}
+
+
+def prune(inputs: Sequence[str], out: str, *, options: Options | None = None) -> list[str]:
+    """Remove the rows of files that were below these inputs and are gone; the files' paths.
+
+    Raises `FileNotFoundError` for an input that isn't there, and `CoordwireError` where it isn't certain that
+    files are gone: a folder that can't be listed, is empty, or was on a disk that isn't mounted. Nothing is
+    removed then.
+    """
+    output = Output(out)
+    files = {file.path: file for file in inputs_of(output, inputs, options or Options())}
+    check_folder(output)
+    lock = Lock(output)
+    lock.acquire()
+    try:
+        if (load(output) or Manifest()).log.format != PARQUET:
+            raise CoordwireError(
+                f"{output.place} has tables in another format than Parquet: prune them with a run, by --prune"
+            )
+        notes = complete_units(output)
+        clear_attempts(output, notes)
+        stale = gone_units(output, notes, (), files, inputs)
+        paths = paths_of(notes, stale)
+        valid = remove_orphans(output, notes, notes.keys() - stale, (), stale)
+        if paths:
+            remove_rows(output, set(map(text, paths)), lock.run)
+        clear_attempts(output, valid)
+    finally:
+        lock.release()
+    return paths

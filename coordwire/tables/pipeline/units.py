@@ -1,0 +1,334 @@
+"""Units of work: a part of a file, or a coordinator's partition, to rows in all tables that it belongs to.
+
+Strategy: a unit is named by what decides its rows: the files' fingerprints (path, size, time), the range, the
+options, the version of this package, and the codecs whose libraries are missing, if any. It writes Parquet
+files of its own and says at last, in a note, that it is complete and what is in it. Rules: run twice, killed
+or not, or twice at once, it leaves the same rows once; without its note it counts for nothing; nothing is
+kept between units.
+"""
+
+from __future__ import annotations
+
+__all__ = ["NOTES", "Unit", "UnitFailed", "as_units", "cause", "printable", "run_unit", "story_units"]
+
+import gc
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from coordwire import __version__
+from coordwire.capture.body_text import body_text
+from coordwire.codec.entities import entity_values
+from coordwire.codec.transcriber import HAS_CODES
+from coordwire.errors import CoordwireError, DecodeError
+from coordwire.records import RecordBatch
+from coordwire.records.compression import missing_codecs
+from coordwire.tables.columns import TABLES, arrow_schema, default_columns
+from coordwire.tables.options import Options
+from coordwire.tables.readers.captures import in_time_range, read_frames
+from coordwire.tables.readers.disk_lag import read_lag
+from coordwire.tables.readers.file_origins import FileOrigin, segment_identity
+from coordwire.tables.readers.files import File
+from coordwire.tables.readers.frame_rows import ERROR_SIZE, ErrorRows
+from coordwire.tables.readers.group_rows import STORIES, EventRows, log_events
+from coordwire.tables.readers.rows import Bad, Builder, quarantine_batch
+from coordwire.tables.readers.segment_rows import BatchRows, read_records
+from coordwire.tables.readers.sources import guarded_call, reason_of
+from coordwire.tables.readers.splits import Part
+from coordwire.tables.storage.manifest_file import FORMAT
+from coordwire.tables.storage.names import NOTES
+from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.parquet_files import UnitFiles
+from coordwire.timeline.from_wire.capture_timeline import Timeline
+from coordwire.versions import api_name
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from coordwire.capture.entries import Entry, FrameEntry
+
+YOUNG = 50_000
+"""So many objects are made, on balance, before the collector looks at them."""
+
+PREFIX = 4
+"""Bytes of a frame's size prefix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """name: of its files. story: the part means a whole partition of `__consumer_offsets`."""
+
+    name: str
+    part: Part
+    story: bool = False
+
+    @property
+    def kind(self) -> str:
+        """capture, segment, story or lag."""
+        return "lag" if self.part.lag is not None else "story" if self.story else self.part.kind
+
+
+def as_units(
+    parts: Iterable[Part],
+    files: Mapping[str, File],
+    options: Options,
+    tables: Sequence[str],
+    *,
+    story: bool = False,
+) -> list[Unit]:
+    """Parts with the names of their units."""
+    values = asdict(options) | {"paths": None, "split_size": None}
+    if missing := missing_codecs():  # once they are there, everything is read again
+        values["missing_codecs"] = missing
+    return [Unit(_name(part, files, values, tables, story), part, story) for part in parts]
+
+
+def _name(
+    part: Part, files: Mapping[str, File], values: Mapping[str, Any], tables: Sequence[str], story: bool
+) -> str:
+    prints = [(path, files[path].size, files[path].modified) for path in (part.path, *part.further_paths)]
+    origin = [part.topic, part.partition, part.broker, part.cluster_id, part.state]
+    place = [part.start, part.end, part.share, part.shares]
+    kinds = [story, part.lag is not None]
+    facts = json.dumps([FORMAT, __version__, prints, place, origin, kinds, sorted(tables), values])
+    return sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+
+
+def story_units(
+    segments: Iterable[File], files: Mapping[str, File], options: Options, tables: Sequence[str]
+) -> list[Unit]:
+    """One for each partition of `__consumer_offsets`, with all of its segments."""
+    folders: dict[str, list[File]] = {}
+    for file in segments:
+        if file.topic == "__consumer_offsets":
+            folders.setdefault(file.path.rpartition("/")[0], []).append(file)
+    parts = [
+        Part("segment", first.path, sum(file.size for file in group), 0, first.size, first.topic,
+             first.partition, further_paths=tuple(file.path for file in further))
+        for group in folders.values()
+        for first, *further in [group]
+    ]  # fmt: skip
+    return as_units(parts, files, options, tables, story=True)
+
+
+def run_unit(
+    unit: Unit, root: str, options: Options, tables: Sequence[str], run: str | None = None
+) -> dict[str, Any]:
+    """Read the unit, write its rows, note that it is complete; the note that counts.
+
+    run: the run that it is done for, which must have the folder's lock still. Raises `UnitFailed`.
+    """
+    began = time.monotonic()
+    files = None
+    try:
+        files = UnitFiles(Output(root), unit.name, run)
+        work = _Work(unit, options, tables, files)
+        work.run()
+        return files.publish(work.note() | {"seconds": round(time.monotonic() - began, 3)})
+    except BaseException as error:
+        if files is not None:
+            files.discard()
+        if isinstance(error, Exception):
+            path, reason = printable(unit.part.path), cause(error)
+            raise UnitFailed(reason if path in reason else f"{path}: {reason}") from error
+        raise
+
+
+def _identity(part: Part) -> list[Any] | None:
+    """What a segment is known by wherever its broker moves it; None for what isn't a broker's segment."""
+    if part.kind != "segment" or part.cluster_id is None or part.topic is None or part.state == "remote":
+        return None
+    origin = FileOrigin(part.topic, part.partition, part.broker, part.cluster_id, part.state)
+    return segment_identity(part.path, part.size, origin)
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Let the collector run seldom: rows and entries come and go, few of them in cycles."""
+    if not hasattr(gc, "get_threshold"):  # PyPy's collector has none
+        yield
+        return
+    before = gc.get_threshold()
+    if 0 < before[0] < YOUNG:
+        gc.set_threshold(YOUNG, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+class UnitFailed(CoordwireError):
+    """A unit that could not be read or written; the reason names its file."""
+
+
+def cause(error: BaseException) -> str:
+    """What an exception says, in one line."""
+    if isinstance(error, CoordwireError):
+        sentence = (
+            f"{type(error).__name__}: {error.reason}" if isinstance(error, DecodeError) else error.reason
+        )
+    elif isinstance(error, OSError):
+        sentence = error.strerror or str(error)
+        sentence += f": {error.filename}" if error.strerror and isinstance(error.filename, str) else ""
+    else:
+        sentence = f"{type(error).__name__}: {error}"
+    return printable(sentence)
+
+
+def printable(sentence: str) -> str:
+    """The same in one line, without control characters."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in sentence)
+
+
+class _Work:
+    """One unit's rows on their way."""
+
+    def __init__(self, unit: Unit, options: Options, tables: Sequence[str], files: UnitFiles) -> None:
+        self.unit = unit
+        self.options = options
+        self.tables = tables
+        self.files = files
+        self.read_bytes = self.quarantined = self.bad_ranges = self.refused = self.rows = 0
+        self.apis: Counter[tuple[str, bool]] = Counter()
+        self.error_codes: Counter[tuple[str, int]] = Counter()
+        self._bad_ranges: list[Bad] = []
+
+    def note(self) -> dict[str, Any]:
+        """What became of it."""
+        part = self.unit.part
+        return {
+            "unit": self.unit.name, "kind": self.unit.kind, "segment": _identity(part),
+            "paths": [part.path, *part.further_paths], "start": part.start, "end": part.end,
+            "files": sorted(self.files.names), "rows": dict(self.files.rows), "units_rows": self.rows,
+            "read_bytes": self.read_bytes, "quarantined_bytes": self.quarantined,
+            "bad_ranges": self.bad_ranges, "refused": self.refused,
+            "apis": [[api, refused, count] for (api, refused), count in sorted(self.apis.items())],
+            "error_codes": [[api, code, count] for (api, code), count in sorted(self.error_codes.items())],
+        }  # fmt: skip
+
+    def run(self) -> None:
+        """All of it."""
+        items = {"story": self._story, "lag": self._lag, "segment": self._segment, "capture": self._capture}
+        with _few_collections():
+            for table, batch in items[self.unit.kind]():
+                if table in self.tables:
+                    self.files.add(table, batch)
+        if self._bad_ranges and "quarantine" in self.tables:
+            self.files.add("quarantine", quarantine_batch(self._bad_ranges))
+        self.files.close()
+
+    def _quarantine(self, bad_range: Bad) -> None:
+        self.quarantined += bad_range.end - bad_range.start
+        self.bad_ranges += 1
+        self._bad_ranges.append(bad_range)
+        if len(self._bad_ranges) >= 256 and "quarantine" in self.tables:
+            self.files.add("quarantine", quarantine_batch(self._bad_ranges))
+            self._bad_ranges.clear()
+
+    def _segment(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        part = self.unit.part
+        heads = BatchRows(part, [column.name for column in TABLES["batches"]])
+        full: list[pyarrow.RecordBatch] = []
+
+        def see(batch: RecordBatch) -> None:
+            self.read_bytes += batch.size
+            self.rows += 1
+            if "batches" in self.tables and (rows := heads.add(batch)) is not None:
+                full.append(rows)
+
+        columns = [column.name for column in default_columns(TABLES["records"])]
+        if "records" not in self.tables:
+            columns = ["topic"]
+        for item in guarded_call(read_records, part, self.options, columns, see):
+            if isinstance(item, Bad):
+                self._quarantine(item)
+            else:
+                yield "records", item
+            while full:
+                yield "batches", full.pop()
+        if (rows := heads.builder.take()) is not None:
+            yield "batches", rows
+
+    def _capture(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        timeline = Timeline()
+        stories = EventRows(self.tables, self.options.batch_size)
+        tables: list[tuple[str, pyarrow.RecordBatch]] = []
+        apis: dict[tuple[int | None, bool], int] = {}
+        errors = Builder(arrow_schema(TABLES["errors"]), self.options.batch_size)
+        names = [column.name for column in TABLES["errors"]]
+        error_rows = ErrorRows(names, show_secrets=self.options.show_secrets)
+        has_stories = any(name in self.tables for name in STORIES)
+        telling = has_stories and self.unit.part.share == 0  # a group's members are on many connections
+
+        def see(frames: Sequence[FrameEntry]) -> None:
+            self.read_bytes += PREFIX * len(frames) + sum([len(entry.body) for entry in frames])
+            self.rows += len(frames)
+            for entry in frames:
+                body, flags = entry.text or body_text(entry)
+                is_readable = body is not None
+                api = entry.api_key, not is_readable and entry.error is not None
+                apis[api] = apis.get(api, 0) + 1
+                if not is_readable or flags & HAS_CODES:
+                    codes(entry, refused=api[1])
+
+        def codes(entry: FrameEntry, *, refused: bool) -> None:
+            if entry.direction == "response" and not refused:
+                for code in {*entity_values(entry.message, "error_code")} - {0}:
+                    self.error_codes[entry.api_name or "unknown", code] += 1
+            if "errors" in self.tables and in_time_range(entry, self.options):
+                batches = errors.add_all(error_rows.rows(entry), ERROR_SIZE)
+                tables.extend(("errors", batch) for batch in batches)
+
+        def tell(entry: Entry) -> None:
+            if events := timeline.feed(entry):
+                tables.extend(stories.add(events))
+
+        columns = [column.name for column in TABLES["frames"]]
+        if "frames" not in self.tables:
+            columns = ["frame"]
+        reader = partial(read_frames, stories=has_stories, tell=tell if telling else None)
+        for item in guarded_call(reader, self.unit.part, self.options, columns, see):
+            if isinstance(item, Bad):
+                self._quarantine(item)
+            else:
+                yield "frames", item
+            while tables:
+                yield tables.pop()
+        if telling:
+            yield from stories.add_all(timeline.finish())
+        for (key, refused), count in apis.items():
+            name = None if key is None else api_name(key)
+            self.apis[name or "unknown", refused] += count
+            self.refused += count * refused
+        yield from tables
+        yield from stories.finish()
+        if (rows := errors.take()) is not None:
+            yield "errors", rows
+
+    def _story(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        part = self.unit.part
+        stories = EventRows(self.tables, self.options.batch_size)
+        try:
+            yield from stories.add_all(log_events((part.path, *part.further_paths), part.partition))
+        except Exception as error:
+            if self.options.failfast:
+                raise
+            self._quarantine(Bad(part.path, 0, 0, f"its timeline can't be reconstructed: {reason_of(error)}"))
+        yield from stories.finish()
+
+    def _lag(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        part = self.unit.part
+        try:
+            for batch in read_lag(part, self.options, [column.name for column in TABLES["lag"]]):
+                assert not isinstance(batch, Bad)
+                yield "lag", batch
+        except Exception as error:
+            if self.options.failfast:
+                raise
+            self._quarantine(Bad(part.path, 0, 0, f"lag can't be found from it: {reason_of(error)}"))

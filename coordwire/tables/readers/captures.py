@@ -1,0 +1,193 @@
+"""A capture: its frames, and what couldn't be read.
+
+Strategy: `coordwire.capture.reader.Capture` gives entries; a frame becomes a row (`frame_rows`), an
+unreadable range goes to quarantine. Frames are made into rows some at a time, which takes the processor
+less than one by one in between. The files of a rotated capture are read as one stream
+(`coordwire.capture.rotation`). Of a large one each unit gives its share of the frames
+(`coordwire.capture.sharing`).
+"""
+
+from __future__ import annotations
+
+__all__ = ["bad_of", "entries", "in_time_range", "joined", "read_errors", "read_frames"]
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from coordwire.capture.body_text import is_refused
+from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.reader import Capture
+from coordwire.capture.rotation import RotatedFiles
+from coordwire.capture.sharing import Share
+from coordwire.errors import DecodeError, Malformed, UnreadableRange
+from coordwire.tables.columns import ERRORS, FRAMES, arrow_schema
+from coordwire.tables.options import Options
+from coordwire.tables.readers.files import open_stream
+from coordwire.tables.readers.frame_rows import ERROR_SIZE, ErrorRows, FrameRows
+from coordwire.tables.readers.rows import KEPT, Bad, Builder
+from coordwire.tables.readers.splits import Part
+
+if TYPE_CHECKING:
+    import pyarrow
+
+TOGETHER, HELD = 256, 1 << 20
+"""How many frames are made into rows at once, at most, or bytes of frames."""
+
+Open = Callable[[str], BinaryIO]
+Failed = Callable[[str, OSError | DecodeError], None]
+
+
+def joined(paths: Sequence[str], failed: Failed, opener: Open = open_stream) -> BinaryIO:
+    """The files of a rotated capture as one stream, opened one at a time: there may be thousands.
+
+    failed: is given those that can't be opened, and those whose compressed content ends early.
+    """
+    return cast(BinaryIO, io.BufferedReader(RotatedFiles(paths, opener, failed), 1 << 18))
+
+
+def entries(part: Part, options: Options, failed: Failed, share: Share | None = None) -> Iterator[Entry]:
+    """Everything in the capture, or one share of it, in order; frames are lazy. Raises `OSError` and what
+    `Capture` raises for no capture.
+
+    failed: is given those of a rotated capture's files that can't be opened.
+    """
+    with ExitStack() as stack:
+        paths = (part.path, *part.further_paths)
+        stream = stack.enter_context(joined(paths, failed) if part.further_paths else open_stream(part.path))
+        yield from Capture(stream, part.path, strict=options.strict, share=share, lazy=True).entries()
+
+
+def read_frames(
+    part: Part,
+    options: Options,
+    columns: Sequence[str],
+    see: Callable[[Sequence[FrameEntry]], None] | None = None,
+    *,
+    stories: bool = False,
+    tell: Callable[[Entry], None] | None = None,
+) -> Iterator[pyarrow.RecordBatch | Bad]:
+    """The frames of the capture, or of the part's share of it, in batches of these columns of the frames
+    table, and what couldn't be read.
+
+    see: is shown every frame of the share, some at a time. stories: whether the reader of the first share
+    makes the stories of groups; tell: of that reader, whose share is empty if there are others, is shown
+    every entry of the capture. Raises `OSError` where a file can't be read; in failfast mode `DecodeError`
+    for what couldn't be read or was refused.
+    """
+    schema = arrow_schema([column for name in columns for column in FRAMES if column.name == name])
+    rows = FrameRows(columns, show_secrets=options.show_secrets)
+    builder = Builder(schema, options.batch_size)
+    missing: list[Bad] = []
+    waiting: list[FrameEntry] = []
+    waiting_bytes = 0
+
+    def failed(path: str, error: OSError | DecodeError) -> None:
+        if options.failfast:
+            raise error
+        if isinstance(error, DecodeError) and part.share:  # the first share reports what is in files
+            return
+        missing.append(Bad(path, 0, 0, getattr(error, "strerror", None) or str(error)))
+
+    def flush() -> Iterator[pyarrow.RecordBatch]:
+        """Make what waits into rows."""
+        nonlocal waiting_bytes
+        frames = waiting[:]
+        waiting.clear()
+        waiting_bytes = 0
+        if see is not None:
+            see(frames)
+        if bounded:
+            frames = [entry for entry in frames if in_time_range(entry, options)]
+        if failfast:
+            _refuse_refused(frames, part)
+        yield from rows.add(frames, builder)
+
+    share = Share(part.share, part.shares, stories=stories) if part.shares > 1 else None
+    failfast = options.failfast
+    bounded = options.starting_timestamp is not None or options.ending_timestamp is not None
+    has_other_shares = tell is not None and share is not None  # frames' rows are other shares'
+    try:
+        for entry in entries(part, options, failed, share if tell is None else None):
+            if tell is not None:
+                tell(entry)
+            if isinstance(entry, UnreadableRange):
+                yield from flush()
+                yield _bad_range(entry, part, options)
+            elif not has_other_shares:
+                waiting.append(entry)
+                waiting_bytes += len(entry.body)
+                if len(waiting) >= TOGETHER or waiting_bytes >= HELD:
+                    yield from flush()
+    except DecodeError as error:  # no capture at all
+        if options.failfast:
+            raise
+        if part.share == 0:
+            yield Bad(part.path, 0, part.size, error.reason, _head(part) if options.show_secrets else None)
+    yield from flush()
+    yield from missing
+    if (batch := builder.take()) is not None:
+        yield batch
+
+
+def _refuse_refused(entries: Sequence[FrameEntry], part: Part) -> None:
+    """Raise for the first frame that was refused, if one was."""
+    for entry in entries:
+        if is_refused(entry):
+            reason = f"{part.path}: frame {entry.number}: {entry.error}"
+            raise Malformed(reason, entry.error.position if entry.error else 0)
+
+
+def read_errors(part: Part, options: Options, columns: Sequence[str]) -> Iterator[pyarrow.RecordBatch | Bad]:
+    """The error codes of the capture's responses in batches of these columns of the errors table, and what
+    couldn't be read. Raises as `read_frames` does."""
+    schema = arrow_schema([column for name in columns for column in ERRORS if column.name == name])
+    builder = Builder(schema, options.batch_size)
+    rows = ErrorRows(columns, show_secrets=options.show_secrets)
+    full: list[pyarrow.RecordBatch] = []
+
+    def see(frames: Sequence[FrameEntry]) -> None:
+        for entry in frames:
+            if in_time_range(entry, options):
+                full.extend(builder.add_all(rows.rows(entry), ERROR_SIZE))
+
+    for item in read_frames(part, options, ["frame"], see):
+        if isinstance(item, Bad):
+            yield item
+        yield from full
+        full.clear()
+    yield from full
+    if (batch := builder.take()) is not None:
+        yield batch
+
+
+def _head(part: Part) -> bytes:
+    with open_stream(part.path) as stream:
+        return stream.read(KEPT)
+
+
+def bad_of(entry: UnreadableRange, path: str, *, show_secrets: bool) -> Bad:
+    """An unreadable range of a capture, for quarantine. path: the capture's."""
+    data = entry.data if show_secrets and entry.data else None
+    return Bad(path, entry.position, entry.position + entry.length, entry.reason, data,
+               entry.flow or None, entry.time_ns)  # fmt: skip
+
+
+def _bad_range(entry: UnreadableRange, part: Part, options: Options) -> Bad:
+    bad_range = bad_of(entry, part.path, show_secrets=options.show_secrets)
+    if options.failfast:
+        raise Malformed(str(bad_range), bad_range.start)
+    return bad_range
+
+
+def in_time_range(entry: FrameEntry, options: Options) -> bool:
+    """Whether its time is in the range asked for; a frame without a time is in none."""
+    start, end = options.starting_timestamp, options.ending_timestamp
+    if start is None and end is None:
+        return True
+    if entry.time_ns is None:
+        return False
+    return (start is None or entry.time_ns >= start * 1_000_000) and (
+        end is None or entry.time_ns < end * 1_000_000
+    )

@@ -1,0 +1,207 @@
+"""Frames and error codes as rows of their tables.
+
+Strategy: most frames are whole Kafka frames without anything to withhold or to remark on, whose body's text
+is known (`body_text`). Their rows are made by `plain_frames`, column by column where many of them follow one
+another. All others go through the JSON line's form (`frame_form`), of which each column takes its part.
+Rules: a row says what `coordwire decode --format json` says of the same frame, whichever way it is made.
+"""
+
+from __future__ import annotations
+
+__all__ = ["ERROR_SIZE", "ErrorRows", "FrameRows", "row_size"]
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from coordwire.capture.answer_errors import ErrorPlace, error_code, error_places
+from coordwire.capture.body_text import body_text
+from coordwire.capture.entries import FrameEntry
+from coordwire.capture.jsonlines import encode, frame_form, text
+from coordwire.capture.redaction.withheld import NOTHING, Withheld, is_harmless, withheld
+from coordwire.tables.readers.plain_frames import NO_CODE, column_maker, row_maker
+from coordwire.tables.readers.rows import FEW, Builder, microseconds
+
+NINE = 9
+"""Decimals of a second; the JSON line's own time isn't used."""
+
+ERROR_SIZE = 300
+"""About how many bytes a row of the errors table has."""
+
+ROW = 200
+"""What a row of the frames table has on top of its body's text, about."""
+
+LATEST = 1 << 62
+"""Nanoseconds, up to which times are any; about the year 2116."""
+
+_NO_FORM: dict[str, Any] = {}
+
+
+class FrameRows:
+    """Frames as rows of the frames table. columns: those that are wanted, by name."""
+
+    def __init__(self, columns: Sequence[str], *, show_secrets: bool) -> None:
+        self._getters = [_COLUMNS[name] for name in columns]
+        self._formed = any(name in _FORMED for name in columns)
+        self._show_secrets = show_secrets
+        self._plain_row = row_maker(columns)
+        self._plain_columns = column_maker(columns)
+
+    def row(self, entry: FrameEntry) -> Sequence[Any]:
+        """The values, in the order of the columns."""
+        if not self._formed:
+            return [get(entry, _NO_FORM) for get in self._getters]
+        if self._is_plain(entry):
+            return self._plain_row(entry)
+        hidden = NOTHING if self._show_secrets else withheld(entry)
+        form = frame_form(entry, NINE, show_secrets=self._show_secrets, hidden=hidden)
+        form["answered"] = (None if hidden.body else error_code(entry)) or NO_CODE
+        return [get(entry, form) for get in self._getters]
+
+    def add(self, entries: Sequence[FrameEntry], builder: Builder) -> Iterator[Any]:
+        """Add the rows of these frames; the batches that have come together, as if each were added alone."""
+        if not self._formed:
+            yield from self._add(entries, builder, self._any_columns)
+            return
+        for plain, run in groupby(entries, self._is_plain):
+            if plain:
+                yield from self._add(list(run), builder, self._plain_columns)
+            else:
+                yield from self._add_rows(run, builder)
+
+    def _any_columns(self, entries: Sequence[FrameEntry]) -> list[list[Any]]:
+        """Of columns that need no form."""
+        return [[get(entry, _NO_FORM) for entry in entries] for get in self._getters]
+
+    def _add(
+        self,
+        entries: Sequence[FrameEntry],
+        builder: Builder,
+        columns: Callable[[Sequence[FrameEntry]], Sequence[Sequence[Any]]],
+    ) -> Iterator[Any]:
+        count = len(entries)
+        if count > FEW:
+            size = 4 * sum([len(entry.body) for entry in entries]) + ROW * count
+            if builder.has_room(count, size):
+                builder.add_columns(columns(entries), count, size)
+                return
+        yield from self._add_rows(entries, builder)
+
+    def _add_rows(self, entries: Iterable[FrameEntry], builder: Builder) -> Iterator[Any]:
+        for entry in entries:
+            if (batch := builder.add(self.row(entry), row_size(entry))) is not None:
+                yield batch
+
+    def _is_plain(self, entry: FrameEntry) -> bool:
+        """Whether its body's text is known, and nothing of it is withheld."""
+        body, _ = entry.text or body_text(entry)
+        time_ns = entry.time_ns
+        if body is None or time_ns is None or not 0 <= time_ns < LATEST:
+            return False
+        return self._show_secrets or is_harmless(entry)
+
+
+class ErrorRows:
+    """The error codes of responses as rows of the errors table. columns: those that are wanted, by name."""
+
+    def __init__(self, columns: Sequence[str], *, show_secrets: bool) -> None:
+        self._columns = columns
+        self._show_secrets = show_secrets
+
+    def rows(self, entry: FrameEntry) -> Iterator[list[Any]]:
+        """One for each error code that is not 0, in the order of the columns."""
+        hidden: Withheld | None = None
+        for place in error_places(entry):
+            if hidden is None:
+                hidden = NOTHING if self._show_secrets else withheld(entry)
+            if hidden.body:
+                return
+            row = _error_row(entry, place, hidden)
+            yield [row[name] for name in self._columns]
+
+
+def _error_row(entry: FrameEntry, place: ErrorPlace, hidden: Withheld) -> dict[str, Any]:
+    row = {name: _COLUMNS[name](entry, _NO_FORM) for name in _OF_FRAME}
+    return row | {
+        "client_id": None if hidden.client else entry.client_id, "path": place.path,
+        "error_code": place.code, "error_name": place.name,
+        "error_message": None if place.message_path in hidden.paths else place.message,
+        "topic": place.topic or None, "partition": place.partition, "group_id": place.group,
+    }  # fmt: skip
+
+
+def row_size(entry: FrameEntry) -> int:
+    """About how many bytes a frame's row has: the body as JSON is seldom more than four times its bytes."""
+    return 4 * len(entry.body) + ROW
+
+
+# --- columns ---
+
+Getter = Callable[[FrameEntry, dict[str, Any]], Any]
+
+
+def _json(name: str) -> Getter:
+    def get(entry: FrameEntry, form: dict[str, Any]) -> str | None:
+        value = form.get(name)
+        return None if value is None else encode(value)
+
+    return get
+
+
+def _error(name: str) -> Getter:
+    return lambda entry, form: (form["error"] or {}).get(name)
+
+
+def _raw(entry: FrameEntry, form: dict[str, Any]) -> bytes | None:
+    return entry.body if "raw" in form else None
+
+
+def _latency(entry: FrameEntry, form: dict[str, Any]) -> float | None:
+    latency = entry.latency_ns
+    return None if latency is None else round(latency / 1e6, 6)
+
+
+def _host(side: str) -> Getter:
+    def get(entry: FrameEntry, form: dict[str, Any]) -> str | None:
+        return None if entry.connection is None else str(getattr(entry.connection, side))
+
+    return get
+
+
+_FORMED: dict[str, Getter] = {
+    "client_id": lambda entry, form: form["clientId"],
+    "error_code": lambda entry, form: form["answered"][0],
+    "error_name": lambda entry, form: form["answered"][1],
+    "error_reason": _error("reason"),
+    "error_position": _error("position"),
+    "error_path": _error("path"),
+    "body": _json("body"),
+    "header_tags": _json("headerTags"),
+    "raw": _raw,
+    "redacted": lambda entry, form: form.get("redacted"),
+    "deviations": _json("deviations"),
+}
+"""What only the JSON line knows."""
+
+_COLUMNS: dict[str, Getter] = {
+    "capture": lambda entry, form: text(entry.capture),
+    "frame": lambda entry, form: entry.number,
+    "flow": lambda entry, form: entry.flow,
+    "client": _host("client"),
+    "broker": _host("broker"),
+    "time": lambda entry, form: microseconds(entry.time_ns),
+    "time_ns": lambda entry, form: entry.time_ns,
+    "direction": lambda entry, form: entry.direction,
+    "api_key": lambda entry, form: entry.api_key,
+    "api": lambda entry, form: entry.api_name,
+    "api_version": lambda entry, form: entry.api_version,
+    "body_version": lambda entry, form: entry.body_version,
+    "correlation_id": lambda entry, form: entry.correlation_id,
+    "size": lambda entry, form: entry.size,
+    "latency_ms": _latency,
+    "dialect": lambda entry, form: str(entry.dialect),
+    "token": lambda entry, form: entry.token,
+    **_FORMED,
+}
+_OF_FRAME = ("capture", "frame", "time", "api", "api_version", "client", "broker")
+"""Columns that the table of errors has from that of frames."""

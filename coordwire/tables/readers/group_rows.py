@@ -1,0 +1,199 @@
+"""What happened to groups, as rows: from a capture's entries, or from the segments of a coordinator's log.
+
+Strategy: `coordwire.timeline` yields the events; each goes to the table that it belongs to, its attributes
+under the columns' names. Rules: a timeline is of one capture (rotated files joined), and for one partition of
+`__consumer_offsets` with all of its segments, in their order.
+"""
+
+from __future__ import annotations
+
+__all__ = ["STORIES", "EventRows", "event_row", "event_table", "log_events"]
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from coordwire.capture.jsonlines import text
+from coordwire.errors import UnreadableRange
+from coordwire.tables.columns import TABLES, arrow_schema
+from coordwire.tables.readers.files import open_bytes
+from coordwire.tables.readers.rows import FEW, Builder, microseconds
+from coordwire.timeline.events import EVENTS, GroupEvent, LagMeasured, OffsetCommitted
+from coordwire.timeline.from_log.coordinator_log import LogItem, read_records
+from coordwire.timeline.from_log.log_events import log_timeline
+
+if TYPE_CHECKING:
+    import pyarrow
+
+RowMaker = Callable[[Any], Sequence[Any]]
+ColumnMaker = Callable[[Sequence[Any]], Sequence[Sequence[Any]]]
+
+TOGETHER = 256
+"""So many events of one class are made into rows at once, column by column."""
+
+SIZE = 300
+"""About how many bytes a row has."""
+
+STORIES = ("groups", "offset_commits", "lag")
+_TABLES: dict[type[GroupEvent], str] = {OffsetCommitted: "offset_commits", LagMeasured: "lag"}
+_TIMES = {"time": "time_ns", "began": "began_ns", "ended": "ended_ns"}
+_LISTS = ("members", "topics")
+
+
+class EventRows:
+    """Events as rows of the tables that tell stories."""
+
+    def __init__(self, tables: Iterable[str], most: int) -> None:
+        self._builders = {
+            name: Builder(arrow_schema(TABLES[name]), most) for name in STORIES if name in tables
+        }
+        self._columns = {name: [column.name for column in TABLES[name]] for name in self._builders}
+        self._rows: dict[type[GroupEvent], RowMaker] = {}
+        self._many: dict[type[GroupEvent], ColumnMaker] = {}
+        self._waiting: dict[str, list[GroupEvent]] = {name: [] for name in self._builders}
+
+    def add(self, events: Iterable[GroupEvent]) -> list[tuple[str, pyarrow.RecordBatch]]:
+        """A few more events; a table's name with a batch of rows wherever enough has come together."""
+        full: list[tuple[str, pyarrow.RecordBatch]] = []
+        for event in events:
+            name = _TABLES.get(type(event), "groups")
+            waiting = self._waiting.get(name)
+            if waiting is not None:
+                waiting.append(event)
+                if len(waiting) >= TOGETHER:
+                    full += [(name, batch) for batch in self._make(name)]
+        return full
+
+    def add_all(self, events: Iterable[GroupEvent]) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        """Any number of events; the batches that have come together."""
+        for event in events:
+            yield from self.add((event,))
+
+    def _make(self, name: str) -> Iterator[pyarrow.RecordBatch]:
+        """Make a table's events that wait into rows; the batches that have come together, as if each were
+        added alone."""
+        events, builder = self._waiting[name], self._builders[name]
+        self._waiting[name] = []
+        for cls, group in groupby(events, type):
+            run = list(group)
+            size = SIZE * len(run)
+            if len(run) > FEW and builder.has_room(len(run), size):
+                if cls not in self._many:
+                    self._many[cls] = event_columns(cls, self._columns[name])
+                builder.add_columns(self._many[cls](run), len(run), size)
+                continue
+            if cls not in self._rows:
+                self._rows[cls] = event_rows(cls, self._columns[name])
+            yield from builder.add_all(map(self._rows[cls], run), SIZE)
+
+    def finish(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        """What is left."""
+        for name, builder in self._builders.items():
+            for batch in self._make(name):
+                yield name, batch
+            if (batch_left := builder.take()) is not None:
+                yield name, batch_left
+
+
+def event_table(event: GroupEvent) -> str:
+    """The table that an event belongs to."""
+    return _TABLES.get(type(event), "groups")
+
+
+def event_row(event: GroupEvent, columns: Iterable[str]) -> list[Any]:
+    """An event as a row of its table. columns: those that are wanted, by name."""
+    return [_value(event, column) for column in columns]
+
+
+def event_rows(cls: type[GroupEvent], columns: Iterable[str]) -> RowMaker:
+    """`event_row` of the events of one class, as one function; its expressions are those below."""
+    values = "".join(f"{expression}, " for expression in _expressions(cls, columns))
+    function: RowMaker = eval(f"lambda e: ({values})", _scope(cls))
+    return function
+
+
+def event_columns(cls: type[GroupEvent], columns: Iterable[str]) -> ColumnMaker:
+    """`event_rows` of many events of one class, column by column."""
+    values = "".join(
+        f"[{expression}] * len(es), " if expression in _SAME else f"[{expression} for e in es], "
+        for expression in _expressions(cls, columns)
+    )
+    function: ColumnMaker = eval(f"lambda es: ({values})", _scope(cls))
+    return function
+
+
+def _expressions(cls: type[GroupEvent], columns: Iterable[str]) -> list[str]:
+    names = {field.name for field in fields(cls)}
+    return [_expression(column, names) for column in columns]
+
+
+def _scope(cls: type[GroupEvent]) -> dict[str, Any]:
+    """What the expressions draw on."""
+    return {"microseconds": microseconds, "text": _Texts().__getitem__, "name": EVENTS[cls]}
+
+
+_SAME = frozenset(("name", "None", "[]"))
+"""The expressions that all events of a class have one value of."""
+
+
+class _Texts(dict[str, str]):
+    """Names of captures as text, of which there are few."""
+
+    def __missing__(self, name: str) -> str:
+        value = self[name] = text(name)
+        return value
+
+
+def _expression(column: str, names: set[str]) -> str:
+    """A column's value by the event `e`, which has these attributes; as `_value` has it."""
+    of = _TIMES.get(column) or {"group_id": "group", "length_ms": "length_ns"}.get(column, column)
+    if column == "event":
+        return "name"
+    if of not in names:
+        return "[]" if column in _LISTS else "None"
+    if column in _TIMES:
+        return f"microseconds(e.{of})"
+    match column:
+        case "source":
+            return "text(e.source)"
+        case "length_ms":
+            return "None if e.length_ns is None else e.length_ns / 1e6"
+        case "moved":
+            return "len(e.moved) if isinstance(e.moved, tuple) else None"
+    return f"list(e.{of} or ())" if column in _LISTS else f"e.{of}"
+
+
+def _value(event: Any, column: str) -> Any:
+    if column in _TIMES:
+        return microseconds(getattr(event, _TIMES[column], None))
+    match column:
+        case "event":
+            return EVENTS[type(event)]
+        case "group_id":
+            return event.group
+        case "source":
+            return text(event.source)
+        case "length_ms":
+            length = getattr(event, "length_ns", None)
+            return None if length is None else length / 1e6
+        case "moved":  # a coordinator's own `moved` is not a count
+            moved = getattr(event, "moved", None)
+            return len(moved) if isinstance(moved, tuple) else None
+    value = getattr(event, column, None)
+    return list(value or ()) if column in _LISTS else value
+
+
+def log_events(paths: Iterable[str], partition: int | None) -> Iterator[GroupEvent]:
+    """The story in the segments of one partition of `__consumer_offsets`, as far as they can be read."""
+
+    def items() -> Iterator[LogItem]:
+        for path in paths:
+            with suppress(OSError):  # it is in quarantine already, as is what is unread
+                data = open_bytes(path)
+                for item in read_records(data, log="consumer_offsets", file=path, log_partition=partition):
+                    if not isinstance(item, UnreadableRange):
+                        yield item
+
+    return log_timeline(items())

@@ -1,0 +1,344 @@
+"""An object of a store as memory, of which only what is asked for is fetched.
+
+Strategy: the object's place in memory is a sparse temporary file, mapped; `need` and `touch` fetch what they
+are given into it. Bodies are read ahead, in windows that double from 256 KB to 8 MB while reading continues
+where it was. Headers are fetched one by one where batches are few, several at once where an index says where
+they are or scouts find them, and with all that is between them where batches are small: a request costs what
+some hundred kilobytes do, and a part makes no more than `IN_TURN` or `AT_ONCE` of them for headers. A scout
+(`headers_from`) looks for the first header in the bytes at its start, then goes from header to header by
+their lengths until the end of its stretch. `FetchingSearch` asks for whatever the search for batches looks
+at, so that verdicts are those about the whole file. Rules: nothing is given on before `confirm` has seen that
+the object is still the one that was listed and opened; bytes that weren't asked for are zeros and must not be
+looked at; what an index or a scout says is fetched and no more: a value that looks like a batch leads a scout
+astray, which costs requests and changes no row; where batches are, the walk from one to the next decides.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FetchingSearch", "Ranges", "headers_from", "read_small"]
+
+import mmap
+import os
+import tempfile
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from struct import Struct
+from typing import Any
+
+from coordwire.records.batch import HEADER
+from coordwire.records.batch_reader import Batches
+from coordwire.records.resync import WASTE, Search
+from coordwire.tables.stores import Replaced, store_of
+
+_HEAD = Struct(">qiib")
+"""Base offset, length, leader epoch, magic."""
+_LENGTH_FIELDS = 12
+"""Bytes before those that the length counts."""
+
+
+def headers_from(
+    read: Callable[[int, int], bytes], start: int, end: int, size: int, near: int
+) -> list[tuple[int, bytes]]:
+    """Positions and bytes of the headers between `start` and `end`, as far as they are found.
+
+    read: the object's bytes between two positions; size: the object's; near: how many bytes the first header
+    is looked for in, 0 where it is at `start`.
+    """
+    pieces: list[tuple[int, bytes]] = []
+    begin = start
+    if near:
+        window = read(start, min(start + near, size))
+        pieces.append((start, window))
+        first = next(_headers_in(window, size - start, 64 * near), None)
+        if first is None:
+            return pieces
+        begin = start + first
+    while begin < end and begin + HEADER.size <= size:
+        head = read(begin, begin + HEADER.size)
+        pieces.append((begin, head))
+        length = _batch_length(head, 0, size - begin)
+        if not length:
+            break
+        begin += length
+    return pieces
+
+
+def _headers_in(window: bytes, remaining: int, most: int) -> Iterator[int]:
+    """Where headers of batches of at most `most` bytes seem to be. rest: bytes from the window's start on."""
+    magic = _HEAD.size - 1
+    at = window.find(2, magic)
+    while at >= 0:
+        position = at - magic
+        if 0 < _batch_length(window, position, remaining - position) <= most:
+            yield position
+        at = window.find(2, at + 1)
+
+
+def _batch_length(data: bytes, at: int, remaining: int) -> int:
+    """Bytes of the batch whose header may be there; 0 if it is none."""
+    offset, length, epoch, magic = _HEAD.unpack_from(data, at)
+    length += _LENGTH_FIELDS
+    if magic != 2 or offset < 0 or epoch < -1 or not HEADER.size <= length <= remaining:
+        return 0
+    return int(length)
+
+
+LEAST, MOST = 256 << 10, 8 << 20
+"""Bytes that are read ahead where bodies are read, at first and at most."""
+
+HEAD = 256
+"""Bytes that are fetched for a header."""
+
+IN_TURN, AT_ONCE = 2048, 16_384
+"""Requests for headers in one part at most: one after the other, and side by side."""
+
+SMALLEST = 4096
+"""Bytes between headers below which they are fetched with what is between them, however few they are."""
+
+THREADS, TOGETHER = 8, 128
+"""Threads that fetch headers, and how many headers they are given."""
+
+SCOUTED, STRETCH = 1024, 256
+"""Headers for which scouts are sent ahead, at least, and how many each of them looks for."""
+
+SMALL = 16 << 20
+"""Bytes of the largest index that is read; Kafka's have 10 MB at most."""
+
+
+class Ranges:
+    """The object. listed: its size and time of change in nanoseconds (0 if unknown), as they were listed;
+    end: where its reader means to stop. reads_bodies: whether bodies are read with the headers."""
+
+    def __init__(self, uri: str, listing: tuple[int, int], start: int, end: int) -> None:
+        self.uri = uri
+        self._store, self._path = store_of(uri)
+        self._file = self._store.open(self._path)
+        self._identity = self._store.identity(self._path, self._file)
+        size, modified = listing
+        changed = self._identity.changed
+        if self._identity.size != size or (modified and changed and modified // 1_000_000_000 != changed):
+            raise Replaced(uri)
+        self.limit = end
+        self.reads_bodies = False
+        self._span = end - start
+        self._copy = tempfile.TemporaryFile()  # noqa: SIM115 - `close` does
+        os.truncate(self._copy.fileno(), size)
+        mapped = mmap.mmap(self._copy.fileno(), size, access=mmap.ACCESS_READ) if size else b""
+        self.view = memoryview(mapped)
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._fetched = False
+        self._window, self._reached = LEAST, -1
+        self._places: Sequence[int] = ()
+        self._known_to = self._missed = self._hit = 0
+        self._last, self._mean = -1, 0.0
+
+    def batches(self, *, check_records: bool = False) -> Batches[Any]:
+        """As `coordwire.records.batches` with reports, over what is fetched for it."""
+        return Batches(self.view, "report", check_records, partial(FetchingSearch, self))
+
+    def expect(self, places: Sequence[int]) -> None:
+        """Where headers are, in rising order, as far as an index says it."""
+        self._places = places
+
+    def confirm(self) -> None:
+        """Raises `Replaced` if what was fetched since the last time may be of another object."""
+        if self._fetched:
+            if self._store.identity(self._path) != self._identity:
+                raise Replaced(self.uri)
+            self._fetched = False
+
+    def close(self) -> None:
+        """Let go of the store; the memory goes with its last view."""
+        self._file.close()
+        self._copy.close()
+
+    # --- what is asked for ---
+
+    def need(self, start: int, end: int, most: int = MOST) -> None:
+        """Have these bytes, and some that follow. most: of these."""
+        end = min(end, len(self.view))
+        first = self._first_missing(start, end)
+        if first is None:
+            return
+        self._window = min(2 * self._window if first == self._reached else LEAST, most)
+        stop = max(end, min(first + self._window, self.limit))
+        for low, high in list(self._gaps(first, stop)):
+            for at in range(low, high, MOST):
+                self._fetch(at, min(at + MOST, high))
+        self._reached = stop
+
+    def have(self, start: int, end: int) -> None:
+        """Have these bytes; what follows as well only where bodies are wanted."""
+        self.need(start, end, MOST if self.reads_bodies else 0)
+
+    def touch(self, start: int) -> None:
+        """Have the header at `start`, if one can be there."""
+        end = min(start + HEADER.size, len(self.view))
+        if start > self._last >= 0:
+            self._mean += (start - self._last - self._mean) / 8 if self._mean else start - self._last
+        self._last = start
+        if self._first_missing(start, end) is None:
+            self._hit += start < self._known_to
+            return
+        self._missed += start < self._known_to
+        if self.reads_bodies:
+            self.need(start, end)
+        elif self._mean and self._mean < self._sparse():
+            self.need(start, end, 4 * LEAST)
+        elif not self._fetch_known(start) and not self._scout(start):
+            self._fetch(start, min(start + HEAD, len(self.view)))
+
+    def _sparse(self) -> float:
+        """From which distance on headers are fetched by themselves."""
+        helped = self._store.puts and self._missed <= 16 + self._hit // 4
+        return max(SMALLEST, self._span / (AT_ONCE if helped else IN_TURN))
+
+    def _fetch_known(self, start: int) -> bool:
+        """Fetch the next headers that the index knows of, side by side; whether that is worth it."""
+        places = self._places
+        first = bisect_left(places, start)
+        known = [at for at in places[first : first + TOGETHER] if at < self.limit]
+        known = [at for at, before in zip(known, [start - SMALLEST, *known], strict=False)
+                 if at - before >= SMALLEST]  # fmt: skip
+        if start < self._known_to or len(known) < 4 or not self._store.puts:
+            return False
+        positions = sorted({start, *known})
+        todo = [(at, min(at + HEAD, len(self.view))) for at in positions
+                if self._first_missing(at, min(at + HEAD, len(self.view))) is not None]  # fmt: skip
+        with ThreadPoolExecutor(THREADS, "coordwire-headers") as threads:
+            pieces = list(threads.map(lambda bounds: self._read(*bounds), todo))
+        for (at, _), data in zip(todo, pieces, strict=True):
+            self._keep(at, data)
+        self._known_to = positions[-1] + 1
+        return True
+
+    def _scout(self, start: int) -> bool:
+        """Fetch the headers that come next, by scouts that begin at several places; whether any were sent."""
+        end, mean = self.limit, self._mean
+        if start < self._known_to or not self._store.puts or not mean or end - start < SCOUTED * mean:
+            return False
+        step = int(STRETCH * mean)
+        starts = range(start, min(start + THREADS * step, end), step)
+
+        def scout(at: int) -> list[tuple[int, bytes]]:
+            near = 0 if at == start else int(1.25 * mean) + HEADER.size
+            return headers_from(self._read, at, min(at + step, end), len(self.view), near)
+
+        with ThreadPoolExecutor(THREADS, "coordwire-headers") as threads:
+            for pieces in list(threads.map(scout, starts)):
+                for at, data in pieces:
+                    self._keep(at, data)
+        self._known_to = min(starts[-1] + step, end)
+        return True
+
+    # --- what is there ---
+
+    def _first_missing(self, start: int, end: int) -> int | None:
+        if start >= end:
+            return None
+        at = bisect_right(self._starts, start) - 1
+        if at >= 0 and self._ends[at] > start:
+            start = self._ends[at]  # ranges that touch are one
+        return start if start < end else None
+
+    def _gaps(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        while (low := self._first_missing(start, end)) is not None:
+            after = bisect_right(self._starts, low)
+            high = min(end, self._starts[after]) if after < len(self._starts) else end
+            yield low, high
+            start = high
+
+    def _fetch(self, start: int, end: int) -> None:
+        self._keep(start, self._read(start, end))
+
+    def _read(self, start: int, end: int) -> bytes:
+        self._fetched = True
+        try:
+            data = self._store.read(self._file, self._path, end - start, start)
+        except OSError:
+            self.confirm()  # that it was replaced by a shorter one says more
+            raise
+        if len(data) != end - start:
+            raise Replaced(self.uri)
+        return data
+
+    def _keep(self, start: int, data: bytes) -> None:
+        remaining, at = memoryview(data), start
+        while remaining:  # by the file and not by the mapping, so that a full disk is an error
+            written = os.pwrite(self._copy.fileno(), remaining, at)
+            remaining, at = remaining[written:], at + written
+        low, high = bisect_left(self._ends, start), bisect_right(self._starts, at)
+        if low < high:
+            start, at = min(start, self._starts[low]), max(at, self._ends[high - 1])
+        self._starts[low:high], self._ends[low:high] = [start], [at]
+
+
+class FetchingSearch(Search):
+    """The search for batches in `Ranges`, which has fetched whatever is looked at."""
+
+    def __init__(self, ranges: Ranges, view: memoryview) -> None:
+        super().__init__(view)
+        self._ranges = ranges
+        self._summed: dict[bool, int] = {}
+        self._content: int | None = None
+
+    @property
+    def _content_end(self) -> int:
+        """Where the zeros begin that the object ends with: fetched from its end, as far as they go."""
+        if self._content is None:
+            end, size = len(self.view), LEAST
+            while end:
+                start = max(0, end - size)
+                self._ranges.need(start, end)
+                used = len(self.view[start:end].tobytes().rstrip(b"\0"))
+                if used:
+                    end = start + used
+                    break
+                end, size = start, min(2 * size, MOST)
+            self._content = end
+        return self._content
+
+    def size(self, pos: int) -> int:
+        self._ranges.touch(pos)
+        size = super().size(pos)
+        if size and self.view[pos + 16] < 2:  # what its header is follows from its content
+            self._ranges.need(pos, pos + size)
+        return size
+
+    def looks_right(self, pos: int) -> bool:
+        self._ranges.touch(pos)
+        return super().looks_right(pos)
+
+    def check(self, start: int, size: int, check: Callable[[], None]) -> None:
+        self._ranges.have(start, start + size)
+        super().check(start, size, check)
+
+    def sound_end(self, start: int) -> int:
+        self._ranges.need(start, start + HEADER.size)
+        return super().sound_end(start)
+
+    def _is_plausible(self, start: int, size: int) -> bool:
+        self._ranges.need(start, start + size)
+        return super()._is_plausible(start, size)
+
+    def _within(self, pos: int, stop: int) -> Iterator[int]:
+        self._ranges.need(pos, stop + HEADER.size)
+        return super()._within(pos, stop)
+
+    def _sum(self, start: int, end: int, modern: bool) -> int:
+        first = start
+        if self._spent + end - start > WASTE * start:  # made from what comes before it, too
+            first = self._summed[modern] = min(start, self._summed.get(modern, start))
+        self._ranges.need(first, end)
+        return super()._sum(start, end, modern)
+
+
+def read_small(uri: str) -> bytes | None:
+    """A small file beside an object; None for one that is too large. Raises `OSError`."""
+    store, path = store_of(uri)
+    with store.open(path) as file:
+        size = file.size()
+        return None if size > SMALL else file.read_at(size, 0)

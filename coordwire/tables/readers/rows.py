@@ -1,0 +1,166 @@
+"""Values to Arrow batches, and Arrow batches to the schema that Spark wants.
+
+Rules: a batch is of about `batchSize` bytes; a column that isn't wanted is never made; what comes out has
+exactly the schema asked for.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Bad", "Builder", "conform", "part_columns", "quarantine_batch", "quarantine_row"]
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from coordwire.capture.jsonlines import text
+from coordwire.tables.columns import QUARANTINE, arrow_schema
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from coordwire.tables.readers.splits import Part
+
+KEPT = 64 << 10
+"""Bytes of what couldn't be read that quarantine keeps."""
+
+MOST_ROWS = 20_000
+
+FEW = 4
+"""So many rows are made one by one: columns cost something each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """Bytes that couldn't be read. start, end: in the flow's stream, or in the file if `flow` is None."""
+
+    path: str
+    start: int
+    end: int
+    reason: str
+    data: bytes | None = dataclass_field(default=None, repr=False)
+    flow: str | None = None
+    time_ns: int | None = None
+
+    def __str__(self) -> str:
+        flow = f" of {self.flow}" if self.flow else ""
+        return f"{self.path}: bytes {self.start} to {self.end}{flow}: {self.reason}"
+
+
+class Builder:
+    """Gathers rows of `schema`; `add` gives back a batch whenever enough has come together."""
+
+    def __init__(self, schema: pyarrow.Schema, most: int) -> None:
+        self.schema = schema
+        self.most = most
+        self._pieces: list[Sequence[Sequence[Any]]] = []  # columns of rows, before those of `_rows`
+        self._rows: list[Sequence[Any]] = []
+        self._count = 0
+        self._used = 0
+
+    def add(self, values: Sequence[Any], size: int) -> pyarrow.RecordBatch | None:
+        """One row, in the schema's order. size: its bytes, about."""
+        self._rows.append(values)
+        self._count += 1
+        self._used += size
+        return self.take() if self._used >= self.most or self._count >= MOST_ROWS else None
+
+    def add_all(self, rows: Iterable[Sequence[Any]], size: int) -> Iterator[pyarrow.RecordBatch]:
+        """Rows of about that many bytes each; the batches that have come together."""
+        for row in rows:
+            if (batch := self.add(row, size)) is not None:
+                yield batch
+
+    def has_room(self, count: int, size: int) -> bool:
+        """Whether so many rows, of so many bytes together, can be added before there is a batch."""
+        return self._used + size < self.most and self._count + count < MOST_ROWS
+
+    def add_columns(self, columns: Sequence[Sequence[Any]], count: int, size: int) -> None:
+        """So many rows, for which there is room, by their columns."""
+        if self._rows:
+            self._pieces.append(list(zip(*self._rows, strict=True)))
+            self._rows = []
+        self._pieces.append(columns)
+        self._count += count
+        self._used += size
+
+    def take(self) -> pyarrow.RecordBatch | None:
+        """What is there, if anything."""
+        import pyarrow as pa
+
+        if not self._count:
+            return None
+        if self._rows:
+            self._pieces.append(list(zip(*self._rows, strict=True)))
+        pieces, self._pieces, self._rows = self._pieces, [], []
+        self._count = self._used = 0
+        columns: Iterable[Sequence[Any]] = pieces[0]
+        if len(pieces) > 1:
+            columns = (list(chain.from_iterable(parts)) for parts in zip(*pieces, strict=True))
+        arrays = [_array(column, field.type) for column, field in zip(columns, self.schema, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _array(values: Sequence[Any], kind: pyarrow.DataType) -> pyarrow.Array:
+    """A column. Many have one value for all rows, which is converted once."""
+    import pyarrow as pa
+
+    first = values[0]
+    may_repeat = values[-1] is first and (first is None or isinstance(first, (str, bool)))
+    if may_repeat and values.count(first) == len(values):
+        return pa.repeat(pa.scalar(first, type=kind), len(values))
+    return pa.array(values, type=kind)
+
+
+def conform(batch: pyarrow.RecordBatch, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
+    """The same rows in exactly this schema, whose columns the batch has by name."""
+    import pyarrow as pa
+
+    arrays = []
+    for field in schema:
+        array = batch.column(field.name)
+        arrays.append(array if array.type == field.type else array.cast(field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def microseconds(time_ns: int | None) -> int | None:
+    """For a timestamp column; None for what 64 bits of microseconds can't hold."""
+    if time_ns is None:
+        return None
+    value = time_ns // 1000
+    return value if -(1 << 63) <= value < 1 << 63 else None
+
+
+_QUARANTINE: dict[str, Callable[[Bad], Any]] = {
+    "path": lambda item: text(item.path),
+    "flow": lambda item: item.flow,
+    "start": lambda item: item.start,
+    "end": lambda item: item.end,
+    "reason": lambda item: item.reason,
+    "time": lambda item: microseconds(item.time_ns),
+    "bytes": lambda item: item.data,
+}
+
+
+def quarantine_row(bad_range: Bad, columns: Iterable[str]) -> list[Any]:
+    """A row of the quarantine table."""
+    return [_QUARANTINE[name](bad_range) for name in columns]
+
+
+def quarantine_batch(bads: Sequence[Bad], columns: Sequence[str] | None = None) -> pyarrow.RecordBatch:
+    """Rows of the quarantine table."""
+    import pyarrow as pa
+
+    selected = [column for column in QUARANTINE if columns is None or column.name in columns]
+    schema = arrow_schema(selected)
+    arrays = [pa.array([_QUARANTINE[field.name](item) for item in bads], type=field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def part_columns(part: Part) -> dict[str, str | int | None]:
+    """The columns that are the same in all rows of a part."""
+    return {
+        "topic": part.topic, "partition": part.partition, "path": text(part.path), "broker": part.broker,
+        "cluster_id": part.cluster_id, "file_state": part.state,
+    }  # fmt: skip

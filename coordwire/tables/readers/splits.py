@@ -1,0 +1,185 @@
+"""Files to parts: what one task reads.
+
+Strategy: a local segment larger than `splitSize` is cut into ranges of bytes; a part owns the batches that
+begin in its range, and its worker finds the first of them (see `segment_positions`). Small files go together
+until they make up a part. A capture, or all files of a rotated one, as connections run across them, is one
+part or has a share for about each `splitSize` bytes (`coordwire.capture.sharing`). Rules: a plan is a
+function of the listing and the options alone; ranges of one file join without a gap, so that every batch has
+one owner, whatever the size.
+"""
+
+from __future__ import annotations
+
+__all__ = ["CopiedSegment", "LagInputs", "LogCopy", "Part", "capture_parts", "grouped", "segment_parts"]
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from coordwire.capture.rotation import rotated
+from coordwire.tables.options import MEBI, Options
+from coordwire.tables.readers.file_origins import Origins
+from coordwire.tables.readers.files import File, Kind
+from coordwire.tables.stores import is_there, is_uri
+
+OPENING = MEBI
+"""What opening a file counts for, in bytes."""
+
+LEAST_GROUP, MOST_GROUPS = 4 * MEBI, 64
+"""Small files are grouped to this size at least, while there are more parts than that."""
+
+
+MOST_SHARES = 16
+"""Tasks that share one capture at most: each goes through all of its packets; more would do little else."""
+
+
+class CopiedSegment(NamedTuple):
+    """A segment. offset: of its name; offset_index: where its index would be."""
+
+    path: str
+    size: int
+    offset: int
+    offset_index: str | None
+
+
+class LogCopy(NamedTuple):
+    """A broker's copy of a partition: the segments of the offsets topic, of any other topic the last one."""
+
+    cluster_id: str | None
+    topic: str
+    partition: int
+    files: tuple[CopiedSegment, ...]
+
+
+class LagInputs(NamedTuple):
+    """commits: the copies of the offsets topic's partitions; ends: of all others."""
+
+    commits: tuple[LogCopy, ...]
+    ends: tuple[LogCopy, ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(file.path for copy in (*self.commits, *self.ends) for file in copy.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A range of one file; a capture, or all of the files of a rotated one, or a share of its frames.
+
+    kind: segment or capture. start, end: bytes; what begins there is this part's; of a capture's share they
+    only say how much work it is. size: the file's; of captures all files'.
+    further_paths: the rotated capture's further files, in order. broker, cluster_id, state: see `FileOrigin`.
+    modified: the file's time, as it was listed.
+    share: of the capture's frames, from 0; shares: how many there are.
+    lag: what lag is read from, for a part that all of it is read by.
+    """
+
+    kind: Kind
+    path: str
+    size: int
+    start: int
+    end: int
+    topic: str | None = None
+    partition: int | None = None
+    index: str | None = None
+    further_paths: tuple[str, ...] = ()
+    trouble: str = ""
+    broker: str | None = None
+    cluster_id: str | None = None
+    state: str | None = None
+    modified: int = 0
+    share: int = 0
+    shares: int = 1
+    lag: LagInputs | None = None
+
+
+def segment_parts(files: Iterable[File], options: Options, origins: Origins | None = None) -> list[Part]:
+    """The parts of these segments: of the topics and partitions that are wanted.
+
+    origins: of all files that were listed; left out, these are all.
+    """
+    parts = []
+    files = list(files)
+    origins = origins or Origins(files)
+    for file in files:
+        origin = origins.of(file)
+        if not options.wants(origin.topic, origin.partition):
+            continue
+        # Without an index each part would walk a store's object from its start, at a request a header.
+        alone = file.size > options.split_size and is_uri(file.path) and not _has_index(file, origins)
+        step = max(file.size, 1) if alone else options.split_size
+        for start in range(0, max(file.size, 1), step):
+            end = min(start + step, file.size)
+            parts.append(
+                Part("segment", file.path, file.size, start, end, origin.topic, origin.partition, file.index,
+                     trouble=file.trouble, broker=origin.broker, cluster_id=origin.cluster_id,
+                     state=origin.state, modified=file.modified)
+            )  # fmt: skip
+    return parts
+
+
+def _has_index(file: File, origins: Origins) -> bool:
+    """Whether a store has the index of a segment."""
+    if file.index is None or file.index in origins.indexes:
+        return file.index is not None
+    return file.named and is_there(file.index)
+
+
+def capture_parts(
+    files: Iterable[File], options: Options, *, shared: bool = True, stories: bool = False
+) -> list[Part]:
+    """The parts of these captures: one each, or one for the files of a rotated one; of large ones shares.
+
+    shared: whether a capture may be read by several tasks; stories: whether one of them makes the stories of
+    groups.
+    """
+    parts = []
+    files = list(files)
+    readable, unreadable = (
+        [file for file in files if not file.trouble],
+        [file for file in files if file.trouble],
+    )
+    joined = rotated(readable, lambda file: file.path)
+    chains = joined if options.join_rotated else [[file] for file in readable]
+    for chain in [*chains, *([file] for file in unreadable)]:
+        size = sum(file.size for file in chain)
+        further_paths = tuple(file.path for file in chain[1:])
+        first = chain[0]
+        count = shares_of(size, options.split_size, stories=stories) if shared and not first.trouble else 1
+        for share in range(count):
+            start, end = share * size // count, (share + 1) * size // count
+            parts.append(
+                Part("capture", first.path, size, start, end, further_paths=further_paths,
+                     trouble=first.trouble, share=share, shares=count)
+            )  # fmt: skip
+    return parts
+
+
+def shares_of(size: int, split_size: int, *, stories: bool = False) -> int:
+    """How many shares a capture of so many bytes has: a function of its size alone, whatever reads it.
+
+    The stories of groups take one task longer than the rows of all frames take another: with stories a
+    capture has two shares at most, and two already where it is half as large.
+    """
+    if stories:
+        return 2 if size and size >= split_size // 2 else 1
+    return min(MOST_SHARES, max(1, (size + split_size // 2) // split_size))
+
+
+def grouped(parts: Sequence[Part], options: Options) -> list[tuple[Part, ...]]:
+    """Parts for one task each: neighbours together until they are of a fair size."""
+    total = sum(part.end - part.start + OPENING for part in parts)
+    most = min(options.split_size, max(LEAST_GROUP, total // MOST_GROUPS))
+    groups: list[tuple[Part, ...]] = []
+    group: list[Part] = []
+    used = 0
+    for part in parts:
+        cost = part.end - part.start + (OPENING if options.split_size >= OPENING else 0)
+        if group and used + cost > most:
+            groups.append(tuple(group))
+            group, used = [], 0
+        group.append(part)
+        used += cost
+    if group:
+        groups.append(tuple(group))
+    return groups

@@ -1,0 +1,247 @@
+"""Plots in HTML and SVG: bars, rows of bars over time, lines over time.
+
+Strategy: what is drawn is SVG, stretched to the room that there is; what is read (names, ticks, values) is
+HTML, placed in percent, so that text has one size on every width. Colours come from the page's style sheet by
+class (s0 to s7), so that the report has no asset outside of itself. Rules: every text from outside is
+escaped; a plot of nothing says so; ticks are at round times and numbers; the caller bounds the number of
+marks.
+"""
+
+from __future__ import annotations
+
+__all__ = ["TimeBar", "bars", "empty_plot", "histogram", "legend", "lines", "spans", "table"]
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from coordwire._display import clock, day, duration_range
+from coordwire.tables.report.html import escaped
+
+WIDTH, HEIGHT, BAR = 1000, 180, 14
+"""Of drawings, before they are stretched."""
+
+COLOURS = 8
+TICKS = 6
+SHORT = 30
+"""Characters of a cell that are surely shown."""
+
+_STEPS = (
+    1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5,
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
+)  # fmt: skip
+"""Between ticks, in seconds; beyond a day in days."""
+
+_EDGES = (
+    0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600,
+    7200, 18_000, 43_200, 86_400,
+)  # fmt: skip
+"""Where the bins of lengths of time begin, in seconds."""
+
+
+class TimeBar(NamedTuple):
+    """A bar from one time to another, in seconds since 1970; label: what a pointer sees; style: its class."""
+
+    start: float
+    end: float
+    label: str
+    style: str = "s0"
+
+
+def empty_plot(title: str) -> str:
+    """Where there is nothing to show."""
+    return f'<p class="none">{escaped(title)}: nothing seen.</p>'
+
+
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    numbers: Iterable[int] = (),
+    long: Iterable[int] = (),
+) -> str:
+    """A table of texts. numbers: the columns that are set to the right; long: those whose texts take several
+    lines. Of any other cell a pointer sees the whole text."""
+    kinds = dict.fromkeys(numbers, "number") | dict.fromkeys(long, "long")
+
+    def cells(tag: str, row: Sequence[str]) -> str:
+        return "".join(_cell(tag, kinds.get(index, "short"), text) for index, text in enumerate(row))
+
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    if not body:
+        return ""
+    top = f"<thead><tr>{cells('th', head)}</tr></thead>"
+    return f'<div class="scroll"><table>{top}<tbody>{body}</tbody></table></div>'
+
+
+def _cell(tag: str, kind: str, text: str) -> str:
+    title = f' title="{escaped(text)}"' if kind == "short" and len(text) > SHORT else ""
+    return f'<{tag} class="{kind}"{title}>{escaped(text)}</{tag}>'
+
+
+def bars(title: str, values: Mapping[str, Sequence[float]], parts: Sequence[str]) -> str:
+    """One bar a name, of parts in different colours; values: of each part."""
+    if not values:
+        return empty_plot(title)
+    scale = _scale(0, max(sum(row) for row in values.values()), 0, WIDTH)
+    rows = []
+    for name, row in values.items():
+        shapes, before = [], 0.0
+        for number, (value, part) in enumerate(zip(row, parts, strict=True)):
+            if value:
+                x, width = scale(before), scale(before + value) - scale(before)
+                shapes.append(_rect(x, width, f"s{number % COLOURS}", f"{name}: {value:,g} {part}"))
+            before += value
+        rows.append(_row(name, "".join(shapes), f"{before:,g}"))
+    return _rows(title, rows) + (legend(dict(enumerate(parts))) if len(parts) > 1 else "")
+
+
+def histogram(title: str, seconds: Sequence[float], noun: str) -> str:
+    """How many lengths of time are in each bin; empty bins in between are shown."""
+    if not seconds:
+        return empty_plot(title)
+    counts: dict[int, int] = {}
+    for value in seconds:
+        place = bisect_right(_EDGES, max(value, 0)) - 1
+        counts[place] = counts.get(place, 0) + 1
+    named = {
+        duration_range(_EDGES[place], _EDGES[place + 1]) if place + 1 < len(_EDGES) else "1 d and more": [
+            float(counts.get(place, 0))
+        ]
+        for place in range(min(counts), max(counts) + 1)
+    }
+    return bars(title, named, [noun])
+
+
+def spans(title: str, rows: Mapping[str, Sequence[TimeBar]]) -> str:
+    """One row a name, with bars over time."""
+    times = [time for row in rows.values() for bar in row for time in bar[:2]]
+    if not times:
+        return empty_plot(title)
+    low, high = min(times), max(times)
+    scale = _scale(low, high, 0, WIDTH)
+    ticks = _time_ticks(low, high)
+    grid = _grid(scale, ticks, BAR)
+    shapes = [
+        _row(name, grid + "".join(
+            _rect(scale(bar.start), scale(bar.end) - scale(bar.start), bar.style, bar.label) for bar in row
+        ))
+        for name, row in rows.items()
+    ]  # fmt: skip
+    return _rows(title, [*shapes, _axis_row(_axis(scale, ticks))])
+
+
+def lines(
+    title: str, series: Mapping[str, Sequence[tuple[float, float]]], unit: str, low: float, high: float
+) -> str:
+    """One line a name over time, which is in seconds since 1970, from `low` to `high`."""
+    points = [point for row in series.values() for point in row]
+    if not points:
+        return empty_plot(title)
+    across = _scale(low, high, 0, WIDTH)
+    heights = _number_ticks(max(y for _, y in points))
+    down = _scale(0, heights[-1], HEIGHT - 4, 4)
+    ticks = _time_ticks(low, high)
+    shapes = [_grid(across, ticks, HEIGHT)]
+    shapes += [f'<path class="grid" d="M0 {down(y):.1f}H{WIDTH}"/>' for y in heights]
+    for number, (name, row) in enumerate(series.items()):
+        style = f"l{number % COLOURS}"
+        path = " ".join(f"{across(x):.1f},{down(y):.1f}" for x, y in row)
+        shapes.append(f'<polyline points="{path}" class="{style}"><title>{escaped(name)}</title></polyline>')
+        shapes += [
+            f'<path class="dot {style}" d="M{across(x):.1f} {down(y):.1f}h0">'
+            f"<title>{escaped(name)}: {y:,g} {unit} at {clock(x)}</title></path>"
+            for x, y in row
+        ]
+    labels = "".join(f'<span style="top:{100 * down(y) / HEIGHT:.1f}%">{y:,g}</span>' for y in heights)
+    return (
+        f'<figure class="lines" role="img" aria-label="{escaped(title)}">'
+        f'<div class="left">{labels}</div><div class="plot">{_svg(HEIGHT, "".join(shapes))}</div>'
+        f"{_axis(across, ticks)}</figure>{legend(dict(enumerate(series)))}"
+    )
+
+
+# --- parts ---
+
+
+def _scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
+    factor = (end - start) / ((high - low) or 1)
+    return lambda value: start + (value - low) * factor
+
+
+def _svg(height: float, shapes: str) -> str:
+    return f'<svg viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="none">{shapes}</svg>'
+
+
+def _rect(x: float, width: float, style: str, label: str) -> str:
+    """A bar; a very short one is wide enough to be seen, and within the drawing."""
+    wide = max(width, 3)
+    return (
+        f'<rect x="{min(x, WIDTH - wide):.1f}" width="{wide:.1f}" height="{BAR}" class="{style}">'
+        f"<title>{escaped(label)}</title></rect>"
+    )
+
+
+def _grid(scale: Callable[[float], float], ticks: Sequence[float], height: float) -> str:
+    return "".join(f'<path class="grid" d="M{scale(tick):.1f} 0V{height}"/>' for tick in ticks)
+
+
+def _rows(title: str, rows: Iterable[str]) -> str:
+    return f'<figure class="rows" role="img" aria-label="{escaped(title)}">{"".join(rows)}</figure>'
+
+
+def _row(name: str, shapes: str, value: str = "") -> str:
+    return (
+        f'<div class="name" title="{escaped(name)}">{escaped(name)}</div>'
+        f'<div class="track">{_svg(BAR, shapes)}</div><div class="value">{escaped(value)}</div>'
+    )
+
+
+def _axis_row(axis: str) -> str:
+    return f'<div class="name corner"></div>{axis}<div class="value"></div>'
+
+
+def legend(names: Mapping[int, str]) -> str:
+    """What the colours of these numbers mean."""
+    keys = "".join(
+        f'<span class="key"><i class="b{number % COLOURS}"></i>{escaped(name)}</span>'
+        for number, name in names.items()
+    )
+    return f'<p class="legend">{keys}</p>'
+
+
+def _axis(scale: Callable[[float], float], ticks: Sequence[float]) -> str:
+    """The times below a plot; where several days are, with their dates."""
+    step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
+    decimals = min(max(math.ceil(-math.log10(step)), 0), 6)
+    days = {day(tick) for tick in ticks}
+    marks = []
+    for number, tick in enumerate(ticks):
+        text = clock(tick + step * 1e-3, decimals) if step < 86_400 else day(tick)
+        if len(days) > 1 and step < 86_400:
+            text = f"{day(tick)[5:]} {text[:5]}"
+        at = scale(tick) / WIDTH
+        edge = " first" if at < 0.06 else " last" if at > 0.94 else ""
+        parity = " odd" if number % 2 else ""
+        marks.append(f'<span class="tick{edge}{parity}" style="left:{100 * at:.2f}%">{escaped(text)}</span>')
+    return f'<div class="axis">{"".join(marks)}</div>'
+
+
+def _time_ticks(low: float, high: float) -> list[float]:
+    """Round times from the first to the last, at most `TICKS` and one more; at least one."""
+    length = high - low
+    step: float = next(
+        (step for step in _STEPS if length / step <= TICKS), 86_400 * math.ceil(length / TICKS / 86_400)
+    )
+    first = math.ceil(low / step)
+    ticks = [number * step for number in range(first, math.floor(high / step) + 1)]
+    return ticks[: TICKS + 1] or [low]
+
+
+def _number_ticks(high: float) -> list[float]:
+    """Round numbers from 0 to at least the highest, at most five."""
+    step = 1.0
+    while high / step > 4:
+        step *= 2.5 if f"{step:e}"[0] == "2" else 2
+    return [number * step for number in range(max(math.ceil(high / step), 1) + 1)]

@@ -1,0 +1,205 @@
+"""The notes of complete units and the manifest, as they are read: untrusted.
+
+Strategy: a note says what became of a unit, and by what its files are known: size, checksum and stamp. The
+manifest holds notes, the table of files, and what is to be removed. Rules: anyone who can write into the
+folder can write a manifest, so that each value is checked, and names that no pipeline writes are refused.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "FORMAT", "MADE_BY", "Manifest", "Notes", "Proof", "TableLog", "all_notes", "as_proofs", "load",
+    "read_note",
+]  # fmt: skip
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from coordwire.errors import CoordwireError
+from coordwire.tables.storage.names import MANIFEST, NOTES, is_data_name, note_unit
+
+if TYPE_CHECKING:
+    from coordwire.tables.storage.output import Output
+
+FORMAT = 4
+"""The version of the manifest and of the tables' layout."""
+
+MADE_BY = "coordwire pipeline"
+
+Proof = list[int]
+"""What a file is known by: its size, its CRC-32C, and the stamp that it had when it was put into its place
+(see `folders.Stat`; left out where there was none yet)."""
+
+Notes = dict[str, dict[str, Any]]
+
+_COUNTS = ("units_rows", "read_bytes", "quarantined_bytes", "bad_ranges", "refused")
+
+
+@dataclass(slots=True)
+class TableLog:
+    """What the tables' own logs are to have, in Delta and Iceberg; in Parquet it has the format only.
+
+    table_id: what the folder's commits are known by; commit: the number of the last one, which the tables
+    have or are about to get; files_commit: the one with the table of files; retired: the files that go with
+    that commit; replaced: the inputs whose rows they have, by table. A unit's note has the number of its
+    commit, once it belongs to one.
+    """
+
+    format: str = "parquet"
+    table_id: str = ""
+    commit: int = 0
+    files_commit: int = 0
+    retired: list[str] = field(default_factory=list)
+    replaced: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Manifest:
+    """units: the notes of complete units; files: the table of files; removing: files that are to go; mounts:
+    the mount points that inputs were below when they were read."""
+
+    units: Notes = field(default_factory=dict)
+    files: dict[str, Proof] = field(default_factory=dict)
+    removing: dict[str, Proof] = field(default_factory=dict)
+    mounts: list[str] = field(default_factory=list)
+    log: TableLog = field(default_factory=TableLog)
+
+    def changes(self, table: str, since: int) -> tuple[dict[str, int], set[str]]:
+        """The files that commits after that one add to a table, with their sizes, and those they remove."""
+        start = f"{table}/"
+        proofs = [note["proofs"] for note in self.units.values() if note.get("commit", 0) > since]
+        if self.log.files_commit > since:
+            proofs.append(self.files)
+        adds = {name: proof[0] for files in proofs for name, proof in files.items() if name.startswith(start)}
+        retired = self.log.retired if self.log.commit > since else []
+        return adds, {name for name in retired if name.startswith(start)}
+
+
+def as_proofs(form: object) -> dict[str, Proof]:
+    """Files and what they are known by. Raises `CoordwireError` for what no pipeline writes."""
+    if not isinstance(form, dict):
+        raise CoordwireError("expected an object of files")
+    for name, proof in form.items():
+        if not is_data_name(name):
+            raise CoordwireError(f"it names {name!r}, which is not a file of the pipeline's")
+        if not isinstance(proof, list) or len(proof) < 2 or not all(type(number) is int for number in proof):
+            raise CoordwireError(f"expected the size and checksum of {name}, got {str(proof)[:80]}")
+    return form
+
+
+def _as_note(unit: str, note: object) -> dict[str, Any]:
+    if not isinstance(note, dict) or note.get("unit") != unit:
+        raise CoordwireError(f"expected the note of unit {unit!r}")
+    proofs = as_proofs(note.get("proofs"))
+    rows, paths, apis = note.get("rows"), note.get("paths"), note.get("apis")
+    is_valid = (
+        note.get("files") == sorted(proofs)
+        and note.get("kind") in ("capture", "segment", "story", "lag")
+        and isinstance(rows, dict) and all(type(count) is int for count in rows.values())
+        and isinstance(paths, list) and bool(paths) and all(isinstance(path, str) for path in paths)
+        and all(type(note.get(name)) is int for name in _COUNTS)
+        and _all_of(apis, [str, bool, int])
+        and _all_of(note.get("error_codes", []), [str, int, int])
+        and isinstance(note.get("segment"), list | None)
+        and type(note.get("commit", 0)) is int
+    )  # fmt: skip
+    if not is_valid:
+        raise CoordwireError(f"the note of unit {unit} is not as the pipeline writes it")
+    return note
+
+
+def _all_of(form: object, types: list[type]) -> bool:
+    """Whether it is a list of lists of just these types."""
+    return isinstance(form, list) and all(
+        isinstance(item, list) and [type(value) for value in item] == types for item in form
+    )
+
+
+def _as_log(form: object) -> TableLog:
+    """Raises `CoordwireError` for what no pipeline writes."""
+    if form is None:
+        return TableLog()
+    if not isinstance(form, dict) or set(form) != set(TableLog.__slots__):
+        raise CoordwireError(f"expected the log of tables, got {str(form)[:80]}")
+    log = TableLog(**form)
+    is_valid = (
+        isinstance(log.format, str)
+        and isinstance(log.table_id, str) and re.fullmatch("[0-9a-f]{32}", log.table_id) is not None
+        and type(log.commit) is int and type(log.files_commit) is int
+        and isinstance(log.retired, list)
+        and all(isinstance(name, str) and is_data_name(name) for name in log.retired)
+        and isinstance(log.replaced, dict) and all(isinstance(paths, list) for paths in log.replaced.values())
+        and all(isinstance(path, str) for paths in log.replaced.values() for path in paths)
+    )  # fmt: skip
+    if not is_valid:
+        raise CoordwireError("the log of tables is not as the pipeline writes it")
+    return log
+
+
+def load(output: Output) -> Manifest | None:
+    """The manifest; None if there is none. Raises `CoordwireError` for what is not one of ours."""
+    data = output.read(MANIFEST)
+    if data is None:
+        return None
+    path = output.path(MANIFEST)
+    try:
+        form = json.loads(data)
+    except (ValueError, RecursionError):
+        form = None
+    if not isinstance(form, dict) or not isinstance(form.get("units"), dict) or "format" not in form:
+        raise CoordwireError(f"{path} is not a manifest of this pipeline: choose another --out")
+    if form["format"] != FORMAT:
+        raise CoordwireError(
+            f"{path} is of format {str(form['format'])[:20]}, expected {FORMAT}: its tables are of "
+            "another version of coordwire; choose another --out"
+        )
+    try:
+        if form.get("made_by") != MADE_BY:
+            raise CoordwireError(f"expected made_by to be {MADE_BY!r}")
+        units = {unit: _as_note(unit, note) for unit, note in form["units"].items()}
+        mounts = form.get("mounts")
+        if not isinstance(mounts, list) or not all(isinstance(mount, str) for mount in mounts):
+            raise CoordwireError("expected mounts to be a list of paths")
+        files, removing = as_proofs(form.get("files")), as_proofs(form.get("removing"))
+        log = _as_log(form.get("log"))
+        if log.format == TableLog().format:
+            _without_commits(units.values())
+        return Manifest(units, files, removing, mounts, log)
+    except CoordwireError as error:
+        raise CoordwireError(
+            f"{path} is not as this pipeline writes it: {error.reason}; nothing was changed; "
+            "choose another --out"
+        ) from None
+
+
+def read_note(output: Output, name: str) -> dict[str, Any] | None:
+    """A note; None if it is not there. Raises `CoordwireError` for what is not one of ours."""
+    data = output.read(name)
+    if data is None:
+        return None
+    try:
+        note = _as_note(note_unit(name) or "", json.loads(data))
+    except (ValueError, RecursionError, CoordwireError) as error:
+        raise CoordwireError(
+            f"{output.path(name)} is not a note of this pipeline ({error}): remove it, and its unit is "
+            "read again"
+        ) from None
+    _without_commits([note])
+    return note
+
+
+def _without_commits(notes: Iterable[dict[str, Any]]) -> None:
+    """Only the manifest of tables with logs says which commit a unit belongs to."""
+    for note in notes:
+        note.pop("commit", None)
+
+
+def all_notes(output: Output) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The notes that no manifest has taken in, by their files' names."""
+    for entry in sorted(output.folder.entries(NOTES)):
+        name = f"{NOTES}/{entry}"
+        if note_unit(name) is not None and (note := read_note(output, name)) is not None:
+            yield name, note

@@ -1,0 +1,135 @@
+"""Rows to Parquet, in folders by date and topic.
+
+Strategy: pyarrow writes in the worker, which costs half of what Spark's own writer does; each attempt at a
+unit writes files of its own, which appear in their folders when they are complete and were read back (see
+`unit_attempt`). Rules: a date is in the folder's name only, a topic in the file, whatever it is (see
+`names`); at most `MOST_OPEN` files are open, whatever dates an untrusted producer's records have.
+"""
+
+from __future__ import annotations
+
+__all__ = ["UnitFiles", "parquet_writer"]
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from coordwire.tables.columns import PARTITIONS
+from coordwire.tables.storage.names import folder_of
+from coordwire.tables.storage.output import Output
+from coordwire.tables.storage.unit_attempt import Attempt, Sink
+
+if TYPE_CHECKING:
+    import pyarrow
+
+MOST_OPEN = 64
+FIRST_DAY, BEHIND_LAST_DAY = -62_135_596_800_000_000, 253_402_300_800_000_000
+"""The years 1 to 9999, in microseconds: what a calendar's date can name."""
+
+COMPRESSION = "snappy"
+_REPEATED = {
+    "path", "topic", "capture", "flow", "api", "direction", "client_id", "codec", "timestamp_type", "dialect",
+    "broker", "cluster_id", "file_state", "producer_id", "producer_epoch", "base_sequence",
+    "partition_leader_epoch",
+}  # fmt: skip
+"""Columns whose values repeat: only those get a dictionary."""
+
+
+def parquet_writer(sink: Sink, schema: pyarrow.Schema) -> Any:
+    """A pyarrow writer of one file of a table."""
+    import pyarrow.parquet
+
+    return pyarrow.parquet.ParquetWriter(
+        sink, schema, compression=COMPRESSION,
+        use_dictionary=[column for column in schema.names if column in _REPEATED],
+    )  # fmt: skip
+
+
+class UnitFiles:
+    """The Parquet files of one attempt at a unit."""
+
+    def __init__(self, output: Output, unit: str, run: str | None = None) -> None:
+        self.attempt = Attempt(output, unit, run)
+        self._open: dict[tuple[str, str], tuple[Any, str]] = {}
+        self._written: Counter[str] = Counter()
+        self.names: list[str] = []
+        self.rows: Counter[str] = Counter()
+
+    def add(self, table: str, batch: pyarrow.RecordBatch) -> None:
+        """Rows of a table."""
+        self.rows[table] += batch.num_rows
+        for folder, rows in _by_folder(table, batch):
+            writer, name = self._writer(table, folder, rows.schema)
+            self._written[name] += rows.num_rows
+            writer.write_batch(rows)
+
+    def _writer(self, table: str, folder: str, schema: pyarrow.Schema) -> tuple[Any, str]:
+        writer = self._open.pop((table, folder), None)
+        if writer is None:
+            if len(self._open) >= MOST_OPEN:
+                self._close(next(iter(self._open)))
+            name, sink = self.attempt.open(table, folder)
+            writer = parquet_writer(sink, schema), name
+        self._open[table, folder] = writer  # the latest used is last
+        return writer
+
+    def _close(self, key: tuple[str, str]) -> None:
+        writer, name = self._open.pop(key)
+        try:
+            writer.close()
+            self.attempt.finish(name, self._written.pop(name))
+        except BaseException:
+            self._open[key] = writer, name
+            raise
+        self.names.append(name)
+
+    def close(self) -> None:
+        """Make all files whole."""
+        for key in list(self._open):
+            self._close(key)
+
+    def publish(self, note: dict[str, Any]) -> dict[str, Any]:
+        """See `Attempt.publish`."""
+        return self.attempt.publish(note)
+
+    def discard(self) -> None:
+        """Remove all of it."""
+        self.attempt.discard()
+        for writer, _ in self._open.values():
+            with suppress(Exception):  # its file is gone
+                writer.close()
+        self._open.clear()
+
+
+def _by_folder(table: str, batch: pyarrow.RecordBatch) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+    """The rows of each date and topic, with the folder's name."""
+    time, topic = PARTITIONS.get(table, (None, None))
+    if time is None:
+        yield "", batch
+        return
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    time_us = batch.column(time).cast(pa.int64())
+    known = pc.and_(pc.greater_equal(time_us, FIRST_DAY), pc.less(time_us, BEHIND_LAST_DAY))
+    times = pc.if_else(known, batch.column(time), None)  # others are beyond what a date can be made of
+    days = pc.floor_temporal(times, unit="day").cast(pa.timestamp("us")).cast(pa.date32())
+    keys = [days] if topic is None else [days, batch.column(topic)]
+    if _is_constant(keys):
+        yield folder_of([key[0].as_py() for key in keys], topic is not None), batch
+        return
+    names = ["date", "topic"][: len(keys)]
+    numbers = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), len(batch)), start=-1)
+    places = pa.table([*keys, numbers], names=[*names, "row"])
+    groups = places.group_by(names, use_threads=False).aggregate([("row", "list")])
+    values = zip(*(groups.column(name).to_pylist() for name in names), strict=True)
+    for key, rows in zip(values, groups.column("row_list"), strict=True):
+        yield folder_of(list(key), topic is not None), batch.take(rows.values)
+
+
+def _is_constant(keys: list[Any]) -> bool:
+    """Whether all rows have the same."""
+    import pyarrow.compute as pc
+
+    return all(len(pc.unique(key)) == 1 for key in keys)

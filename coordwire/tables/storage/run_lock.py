@@ -1,0 +1,262 @@
+"""One run at a time in one output folder.
+
+Strategy: a run writes down who it is in `_manifest/runs/RUN.lock`, then looks for others: of two that begin
+together at least one sees the other, whatever the store, and gives up. On local disks it also holds
+`_manifest/lock` by flock, which the kernel takes away from a process that dies. Another run's file is
+removed if its process is proven dead: the same kernel, and the flock is free, or no process has that number
+and start; or its machine was started again. Any other one is refused with a sentence. Rules: attempts
+publish under a shared flock on `_manifest/commit`, and only while their run's file says `working`; `fence`
+takes that flock alone, so that nothing is published afterwards. A store without flock has the files alone.
+"""
+
+from __future__ import annotations
+
+__all__ = ["InUse", "Lock", "published"]
+
+import errno
+import fcntl
+import getpass
+import json
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+from coordwire.errors import CoordwireError
+from coordwire.tables.storage.folders import LocalFolder
+from coordwire.tables.storage.names import COMMIT, LOCK, RUNS, is_own_name
+
+if TYPE_CHECKING:
+    from coordwire.tables.storage.output import Output
+
+WORKING, ENDING = "working", "ending"
+_NO_FLOCK = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+
+
+class InUse(CoordwireError):
+    """Another run writes into the output folder, or may."""
+
+
+class Lock:
+    """A run's hold on its output folder. run: its name. notices: what became of runs before it."""
+
+    def __init__(self, output: Output) -> None:
+        self.output = output
+        self.run = token_hex(16)
+        self.notices: list[str] = []
+        self._name = f"{RUNS}/{self.run}.lock"
+        self._file: int | None = None
+        self._stated: dict[str, Any] = {}
+
+    def acquire(self) -> None:
+        """Take the folder. Raises `InUse`."""
+        try:
+            self._acquire()
+        except BaseException:
+            self.release()
+            raise
+
+    def _acquire(self) -> None:
+        self._file, locked = _flock(self.output, LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if locked is False:
+            raise InUse(self._sentence([stated for _, stated in self._other_runs()]))
+        self._stated = this_process() | {"run": self.run, "phase": WORKING, "flock": bool(locked)}
+        self._write()
+        living = []
+        for name, stated in self._other_runs():
+            reason = why_dead(stated, this_process(), bool(locked))
+            if reason is None:
+                living.append((name, stated))
+                continue
+            with _all_published(self.output):
+                self.output.delete(name)
+            self.notices.append(
+                f"{_owner(stated)} ended without finishing ({reason}); this run goes on where it was"
+            )
+        if living:
+            files = ", ".join(self.output.path(name) for name, _ in living)
+            raise InUse(
+                f"{self._sentence([stated for _, stated in living])}; if it is over, which can't be seen "
+                f"from here, remove {files}"
+            )
+
+    def _other_runs(self) -> list[tuple[str, dict[str, Any]]]:
+        runs = []
+        for name in self.output.names(RUNS):
+            if name != self._name and is_own_name(name) and (data := self.output.read(name)) is not None:
+                runs.append((name, _parsed(data)))
+        return runs
+
+    def _sentence(self, runs: list[dict[str, Any]]) -> str:
+        owners = " and ".join(_owner(stated) for stated in runs) or "another run"
+        return f"{self.output.place} is in use by {owners}: wait until it has ended, or choose another --out"
+
+    def _write(self) -> None:
+        self.output.write(self._name, json.dumps(self._stated).encode())
+
+    def fence(self) -> None:
+        """From now on no attempt of this run publishes anything; returns when none is about to."""
+        with _all_published(self.output):
+            self._stated["phase"] = ENDING
+            try:
+                self._write()
+            except OSError:  # a full disk; there is always room for less
+                self.output.delete(self._name)
+
+    def release(self) -> None:
+        """Let others in."""
+        try:
+            with suppress(OSError):  # a lock that stays is known to be dead
+                if self._stated:
+                    with _all_published(self.output):
+                        self.output.delete(self._name)
+        finally:
+            self._stated = {}
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
+
+
+@contextmanager
+def published(output: Output, run: str | None) -> Iterator[bool]:
+    """While an attempt publishes. Gives whether its run is still working; no run: always."""
+    with _locked(output, fcntl.LOCK_SH):
+        if run is None:
+            yield True
+            return
+        data = output.read(f"{RUNS}/{run}.lock")
+        yield data is not None and _parsed(data).get("phase") == WORKING
+
+
+@contextmanager
+def _all_published(output: Output) -> Iterator[None]:
+    """When no attempt is publishing, and while none begins to."""
+    with _locked(output, fcntl.LOCK_EX):
+        yield
+
+
+@contextmanager
+def _locked(output: Output, operation: int) -> Iterator[None]:
+    file, _ = _flock(output, COMMIT, operation)
+    try:
+        yield
+    finally:
+        if file is not None:
+            os.close(file)
+
+
+def _flock(output: Output, name: str, operation: int) -> tuple[int | None, bool | None]:
+    """A locked file's descriptor, and whether it is locked: None where the file system has no flock."""
+    folder = output.folder
+    if not isinstance(folder, LocalFolder):
+        return None, None
+    with folder.at(name, create=True) as (place, last):
+        file = os.open(last, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=place)
+    try:
+        fcntl.flock(file, operation)
+    except BlockingIOError:
+        os.close(file)
+        return None, False
+    except OSError as error:
+        os.close(file)
+        if error.errno in _NO_FLOCK:
+            return None, None
+        raise
+    return file, True
+
+
+# --- who runs, and who is dead ---
+
+
+def this_process() -> dict[str, Any]:
+    """What identifies this process, as far as the system can report it."""
+    return {
+        "host": platform.node(), "machine": _text("/etc/machine-id"),
+        "boot": _text("/proc/sys/kernel/random/boot_id"), "namespace": _link("/proc/self/ns/pid"),
+        "pid": os.getpid(), "started": process_start(os.getpid()), "user": _user(),
+        "began": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
+    }  # fmt: skip
+
+
+def why_dead(stated: dict[str, Any], process: dict[str, Any], locked: bool) -> str | None:
+    """How it is known that a process is dead; None if it may live. locked: its flock was free for us."""
+    if stated.get("boot") and stated["boot"] == process["boot"]:
+        if stated.get("namespace") == process["namespace"] and isinstance(stated.get("pid"), int):
+            started = process_start(stated["pid"])
+            if started is None and not _runs(stated["pid"]):
+                return "its process is gone"
+            if started is not None and stated.get("started") not in (None, started):
+                return "its process number is another process's now"
+        return "the lock that it held is free" if locked and stated.get("flock") is True else None
+    known = ("host", "machine")
+    if (
+        stated.get("boot")
+        and process["boot"]
+        and all(stated.get(key) and stated[key] == process[key] for key in known)
+    ):
+        return "its machine was started again"
+    return None
+
+
+def process_start(pid: int) -> int | None:
+    """When a process was started, in clock ticks since the machine was; None if it is gone or unknown."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+        state, *fields = stat.rpartition(b")")[2].split()
+        return None if state in (b"Z", b"X") else int(fields[18])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _runs(pid: int) -> bool:
+    """Whether there is a process of this number that is not merely waiting to be reaped."""
+    if Path("/proc/self/stat").exists():
+        return False  # `process_start` has found none
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace").strip()[:100]
+    except OSError:
+        return ""
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    try:
+        stated = json.loads(data)
+    except ValueError:
+        return {}
+    return stated if isinstance(stated, dict) else {}
+
+
+def _owner(stated: dict[str, Any]) -> str:
+    keys = ("run", "user", "pid", "host", "began")
+    run, user, pid, host, began = (
+        "".join(char for char in str(stated.get(key, "?")) if char.isprintable())[:80] for key in keys
+    )
+    return f"run {run[:8]} ({user}, process {pid} on {host}, since {began})"

@@ -1,0 +1,311 @@
+"""One attempt at one unit of work: its files, until they are published whole or thrown away.
+
+Strategy: an attempt has a random token, a folder of its own below `_manifest/attempts` for what isn't
+published, and the token in the names of its files, so that attempts never meet in one file: retries and
+speculation may run side by side, here or on other machines. Each file is read back when it is closed.
+`publish` writes down the files' names, sizes and checksums (`commit.json`), moves them to their places, and
+claims the unit by a note, of which there can be one. An attempt that finds its unit claimed takes its own
+files back. Rules: a file is written down before it appears in a table's folder; a note names only files that
+were read back; an attempt of a run that is over publishes nothing; what is left after a kill is removed by
+the next run (`clear`), which goes by `commit.json` and by names that only an attempt's folder can have.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Attempt", "RunOver", "Sink", "clear", "digest", "is_ours", "remove_ours"]
+
+import json
+import mmap
+import os
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from crc32c import crc32c
+
+from coordwire.errors import CoordwireError
+from coordwire.tables.storage.manifest_file import Manifest, Proof, as_proofs, load, read_note
+from coordwire.tables.storage.names import (
+    ATTEMPTS,
+    NOTES,
+    WRITING,
+    attempt_of,
+    data_name,
+    is_data_name,
+    is_own_name,
+)
+from coordwire.tables.storage.run_lock import published
+
+if TYPE_CHECKING:
+    from coordwire.tables.storage.output import Output
+
+NO_RUN = "0" * 32
+"""The run of an attempt that belongs to none; only who made it removes its files."""
+
+BLOCK = 1 << 20
+
+
+class RunOver(CoordwireError):
+    """The run that an attempt belongs to has ended, or another one has taken its place."""
+
+
+class Sink:
+    """A file being written, for pyarrow; counts its bytes and their checksum."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._dropped = False
+        self.size = self.crc = 0
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        size = len(view)
+        if not self._dropped:
+            self.crc = crc32c(view, self.crc)
+            self.size += size
+            while view:
+                view = view[self._stream.write(view) or 0 :]
+        return size
+
+    def flush(self) -> None:
+        if not self.closed:
+            self._stream.flush()
+
+    def tell(self) -> int:
+        return self.size
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._stream.close()
+
+    def drop(self) -> None:
+        """Write nothing more: the file is going to be removed."""
+        self._dropped = True
+        with suppress(OSError):
+            self.close()
+
+
+class Attempt:
+    """What one attempt at a unit writes. run: the run that it belongs to, if any."""
+
+    def __init__(self, output: Output, unit: str, run: str | None = None) -> None:
+        self.output = output
+        self.unit = unit
+        self.run = run
+        self.token = token_hex(16)
+        self.place = f"{ATTEMPTS}/{run or NO_RUN}-{unit}-{self.token}"
+        self._parts: dict[str, tuple[str, int, int]] = {}
+        self._sinks: dict[str, Sink] = {}
+        self._number = 0
+
+    def open(self, table: str, folder: str) -> tuple[str, Sink]:
+        """A new file of a table, and the name that it is going to have."""
+        name = data_name(table, folder, self.unit, self.token, self._number)
+        part = f"{self.place}/{self._number:04}.part"
+        self._number += 1
+        self._parts[name] = (part, 0, 0)
+        sink = self._sinks[name] = Sink(self.output.folder.open_new(part))
+        return name, sink
+
+    def finish(self, name: str, rows: int) -> None:
+        """Close a file and read it back. Raises `CoordwireError` if it is not what was written."""
+        sink = self._sinks.pop(name)
+        sink.close()
+        part, _, _ = self._parts[name]
+        self._parts[name] = (part, sink.size, sink.crc)
+        self._read_back(part, sink, rows)
+
+    def _read_back(self, part: str, sink: Sink, rows: int) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet
+
+        with self.output.folder.open(part) as stream:
+            # A store checks what is put there; reading a local file again costs next to nothing.
+            proof = _mapped_digest(stream) if self.output.local else [self._size(part), sink.crc]
+            if proof != [sink.size, sink.crc]:
+                raise CoordwireError(
+                    f"{part}: {proof[0]} bytes were read back, {sink.size} different ones were written"
+                )
+            stream.seek(0)
+            try:
+                count = pyarrow.parquet.ParquetFile(stream).metadata.num_rows
+            except pa.ArrowException as error:
+                raise CoordwireError(f"{part} can't be read back: {error}") from None
+        if count != rows:
+            raise CoordwireError(f"{part}: {count} rows were read back, {rows} were written")
+
+    def _size(self, part: str) -> int:
+        status = self.output.folder.stat(part)
+        return -1 if status is None else status.size
+
+    def publish(self, note: dict[str, Any]) -> dict[str, Any]:
+        """Put the files into their places, and leave the note; the note that counts, which is another's if
+        that one was first. Raises `RunOver`."""
+        files = {name: [size, crc] for name, (_, size, crc) in sorted(self._parts.items())}
+        if files:
+            form = {"unit": self.unit, "run": self.run, "files": files}
+            self.output.write(f"{self.place}/commit.json", json.dumps(form).encode())
+        with published(self.output, self.run) as current:
+            if not current:
+                raise RunOver(f"run {self.run} is over; what it would still have written is dropped")
+            winner = self._claimed() or self._claim(files, note)
+        self._leave()
+        return winner
+
+    def place_files(self) -> dict[str, Proof]:
+        """Put the files into their places without a note: for who writes them down elsewhere."""
+        files = {name: [size, crc] for name, (_, size, crc) in sorted(self._parts.items())}
+        form = {"unit": self.unit, "run": self.run, "files": files}
+        self.output.write(f"{self.place}/commit.json", json.dumps(form).encode())
+        return self._move(files)
+
+    def _move(self, files: dict[str, Proof]) -> dict[str, Proof]:
+        for name in files:
+            self.output.folder.move(self._parts[name][0], name)
+        return {name: [*proof, *self._stamp(name)] for name, proof in files.items()}
+
+    def _claim(self, files: dict[str, Proof], note: dict[str, Any]) -> dict[str, Any]:
+        try:
+            note = note | {"run": self.run, "token": self.token, "proofs": self._move(files)}
+            while not self.output.create(f"{NOTES}/{self.unit}.json", json.dumps(note).encode()):
+                if (winner := self._claimed()) is not None:
+                    self._take_back(files)
+                    return winner
+            # A store's put overwrites: where two came at the same time, the last note counts.
+            if not self.output.local and (winner := self._claimed(self.token)) is not None:
+                self._take_back(files)
+                return winner
+        except BaseException:
+            with suppress(OSError, CoordwireError):
+                self._take_back(files)
+            raise
+        return note
+
+    def _claimed(self, own: str | None = None) -> dict[str, Any] | None:
+        """The note of another attempt that was first. own: the token of a note that doesn't count."""
+        winner = read_note(self.output, f"{NOTES}/{self.unit}.json")
+        if winner is not None and own is not None and winner.get("token") == own:
+            return None
+        if winner is None and self.run is None:  # a run plans only what its manifest doesn't have
+            winner = (load(self.output) or Manifest()).units.get(self.unit)
+            if winner is not None and not all(map(self.output.folder.stat, winner["proofs"])):
+                winner = None
+        if winner is not None:
+            self.discard()
+        return winner
+
+    def _take_back(self, files: dict[str, Proof]) -> None:
+        """Remove the files that this attempt has just moved."""
+        for name, proof in files.items():
+            remove_ours(self.output, name, proof)
+
+    def _stamp(self, name: str) -> tuple[int, ...]:
+        status = self.output.folder.stat(name)
+        return status.stamp if status else ()
+
+    def discard(self) -> None:
+        """Remove what isn't published."""
+        for sink in self._sinks.values():
+            sink.drop()
+        for part, _, _ in self._parts.values():
+            with suppress(OSError, CoordwireError):
+                self.output.delete(part)
+        self._leave()
+
+    def _leave(self) -> None:
+        with suppress(OSError, CoordwireError):
+            self.output.delete(f"{self.place}/commit.json")
+            self.output.folder.remove_folder(self.place)
+
+
+def digest(stream: BinaryIO) -> Proof:
+    """The size and the CRC-32C of what follows."""
+    size = crc = 0
+    while block := stream.read(BLOCK):
+        size += len(block)
+        crc = crc32c(block, crc)
+    return [size, crc]
+
+
+def _mapped_digest(stream: BinaryIO) -> Proof:
+    """The same of a file that no other process has, without a copy."""
+    size = os.fstat(stream.fileno()).st_size
+    if not size:
+        return [0, 0]
+    with mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ) as data:
+        return [size, crc32c(data)]
+
+
+def is_ours(output: Output, name: str, proof: Proof) -> bool:
+    """Whether the file of this name is the one that the proof was written down for.
+
+    It is where its stamp is the same; where that changed (a copy, a backup put back), where its content is.
+    """
+    status = output.folder.stat(name)
+    if status is None or status.size != proof[0]:
+        return False
+    if status.stamp and list(status.stamp) == proof[2:]:
+        return True
+    try:
+        with output.folder.open(name) as stream:
+            is_same = digest(stream) == proof[:2]
+    except (OSError, CoordwireError):
+        return False
+    return is_same and output.folder.stat(name) == status
+
+
+def remove_ours(output: Output, name: str, proof: Proof) -> bool:
+    """Remove a table's file if it is what was written down; whether nothing of that name is left."""
+    if not is_data_name(name):
+        return False
+    if is_ours(output, name, proof):
+        output.delete(name)
+        return True
+    return output.folder.stat(name) is None
+
+
+def clear(output: Output, keep: Collection[str]) -> None:
+    """Remove what attempts left that are over: all of them, for whom has the lock and no task running.
+
+    keep: the files that complete units name.
+    """
+    for name in output.names(WRITING):
+        if is_own_name(name):
+            output.delete(name)
+    attempts: dict[str, list[str]] = {}
+    for name in output.names(ATTEMPTS):
+        if (attempt := attempt_of(name)) is not None and attempt[0] != NO_RUN:
+            attempts.setdefault(attempt[1], []).append(name)
+    for place, names in attempts.items():
+        commit = f"{place}/commit.json"
+        for name, proof in _planned_files(output, commit):
+            if name not in keep:
+                remove_ours(output, name, proof)
+        for name in sorted(names, key=lambda name: name == commit):  # what it says is needed until the end
+            output.delete(name)
+        output.folder.remove_folder(place)
+    for place in output.folder.entries(ATTEMPTS):
+        if not place.startswith(NO_RUN) and attempt_of(f"{ATTEMPTS}/{place}/commit.json"):
+            output.folder.remove_folder(f"{ATTEMPTS}/{place}")
+
+
+def _planned_files(output: Output, commit: str) -> Iterator[tuple[str, Proof]]:
+    """The files that an attempt was about to put into their places."""
+    data = output.read(commit)
+    try:
+        files = json.loads(data or b"{}").get("files", {})
+        yield from as_proofs(files).items()
+    except (ValueError, AttributeError, CoordwireError):  # not one that we wrote: nothing is removed by it
+        return

@@ -1,0 +1,41 @@
+"""An engine for the pipeline's tests that works in this process, without Spark and other processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coordwire.tables.options import Options
+from coordwire.tables.pipeline.engine import Progress, work_through
+from coordwire.tables.pipeline.local_engine import LocalRows
+from coordwire.tables.pipeline.units import Unit
+from coordwire.tables.report.summary import TableRows
+
+
+class InProcess:
+    """`Engine`. fail: raise this after so many units."""
+
+    def __init__(self, fail_after: int | None = None) -> None:
+        self.fail_after = fail_after
+        self.done = 0
+
+    def run_units(
+        self,
+        units: Sequence[Unit],
+        out: str,
+        options: Options,
+        tables: tuple[str, ...],
+        progress: Progress | None,
+        run: str | None = None,
+    ) -> None:
+        for unit in units:
+            if self.done == self.fail_after:
+                raise KilledError
+            work_through([unit], out, options, tables, run)
+            self.done += 1
+
+    def table_rows(self, out: str, tables: Sequence[str]) -> TableRows:
+        return LocalRows(out, tables)
+
+
+class KilledError(Exception):
+    """In the place of a kill."""

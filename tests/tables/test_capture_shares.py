@@ -1,0 +1,148 @@
+"""A capture that several tasks share: the same tables as one task makes, whatever the split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+
+from coordwire.capture import sharing
+from coordwire.tables import pipeline
+from coordwire.tables.options import Options
+from coordwire.tables.pipeline.units import Unit, run_unit
+from coordwire.tables.readers import splits
+from coordwire.tables.readers.files import find_files
+from coordwire.tables.readers.sources import SOURCES, plan, read
+from tests.capture.build import pcap
+from tests.tables.pipeline_steps import leftovers, run, table_rows
+from tests.tables.test_captures import CAPTURES, frames, rotated
+
+TABLES = ("files", "frames", "errors", "groups", "offset_commits", "lag", "quarantine")
+GROUP = CAPTURES / "confluent__rdmock__group-range.pcap"
+
+
+@pytest.fixture(autouse=True)
+def small_stripes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "STRIPE", 2_000)
+
+
+@pytest.fixture
+def shares(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many shares each capture has, as the plan says it."""
+    count = [1]
+    monkeypatch.setattr(splits, "shares_of", lambda size, split_size, stories=False: count[0])
+    return count
+
+
+def keyed(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(repr(sorted(row.items())) for row in rows)
+
+
+def tables(source: Path, out: Path) -> dict[str, list[str]]:
+    run(source, out, tables=TABLES)
+    assert not leftovers(out)
+    return {name: keyed(table_rows(out, name)) for name in TABLES}
+
+
+def test_a_capture_has_a_share_for_each_split_size() -> None:
+    assert [splits.shares_of(size, 10) for size in (0, 1, 14, 15, 21, 25, 10**6)] == [1, 1, 1, 2, 2, 3, 16]
+
+
+def test_with_stories_it_has_two_shares_at_most(tmp_path: Path) -> None:
+    assert [splits.shares_of(size, 10, stories=True) for size in (0, 4, 5, 100, 10**6)] == [1, 1, 2, 2, 2]
+    (tmp_path / "x.pcap").write_bytes(GROUP.read_bytes())
+    files = {file.path: file for file in find_files([str(tmp_path)])}
+    for tables, wanted in ((("frames",), splits.MOST_SHARES), (("frames", "lag"), 2), (("groups",), 2)):
+        assert len(pipeline.plan(files, Options(split_size=10), tables)) == wanted
+
+
+def test_all_captures_as_a_data_source(shares: list[int]) -> None:
+    options = Options(paths=(str(CAPTURES),))
+    expected = keyed(frames(options))
+    for count in (2, 3, 7):
+        shares[0] = count
+        groups = plan(SOURCES["kafka-capture"], options)
+        assert sum(len(group) for group in groups) == count * len(list(CAPTURES.glob("*.pcap")))
+        assert keyed(frames(options)) == expected
+
+
+def test_all_tables_of_all_captures(tmp_path: Path, shares: list[int]) -> None:
+    expected = tables(CAPTURES, tmp_path / "whole")
+    assert expected["groups"]
+    assert expected["lag"]
+    shares[0] = 3
+    assert tables(CAPTURES, tmp_path / "shared") == expected
+
+
+def test_a_rotated_capture_with_a_damaged_middle(tmp_path: Path, shares: list[int]) -> None:
+    names = ["x.pcap", "x.pcap1", "x.pcap2"]
+    folder = rotated(tmp_path / "in", names)
+    middle = bytearray((folder / names[1]).read_bytes())
+    middle[len(middle) // 2 : len(middle) // 2 + 40] = bytes(40)
+    (folder / names[1]).write_bytes(middle)
+    expected = tables(folder, tmp_path / "1")
+    assert expected["quarantine"]
+    for count in (2, 3, 7):
+        shares[0] = count
+        assert tables(folder, tmp_path / str(count)) == expected
+
+
+def test_a_rerun_with_another_split_leaves_every_row_once(tmp_path: Path, shares: list[int]) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / GROUP.name).write_bytes(GROUP.read_bytes())
+    expected = tables(source, tmp_path / "out")
+    worked: list[int] = []
+
+    def work(unit: Unit, *rest: Any) -> object:
+        worked.append(unit.part.share)
+        return run_unit(unit, *rest)
+
+    for count in (3, 2, 1, 2):
+        shares[0] = count
+        summary = run(source, tmp_path / "out", tables=TABLES, work=work)
+        assert worked == list(range(count))
+        assert summary.frames == len(expected["frames"])
+        assert {name: keyed(table_rows(tmp_path / "out", name)) for name in TABLES} == expected
+        worked.clear()
+        assert run(source, tmp_path / "out", tables=TABLES, work=work).reused == count
+        assert not worked
+
+
+def test_what_is_no_capture_is_reported_once(tmp_path: Path, shares: list[int]) -> None:
+    (tmp_path / "x.pcap").write_bytes(b"\x01" * 100_000)
+    (tmp_path / "cut.pcap").write_bytes(pcap([b"\0" * 60])[:-5])
+    expected = tables(tmp_path, tmp_path.parent / f"{tmp_path.name}-1")["quarantine"]
+    assert len(expected) == 2
+    shares[0] = 3
+    assert tables(tmp_path, tmp_path.parent / f"{tmp_path.name}-3")["quarantine"] == expected
+
+
+def test_the_source_of_quarantine_reads_a_capture_once(tmp_path: Path, shares: list[int]) -> None:
+    shares[0] = 3
+    (tmp_path / "x.pcap").write_bytes(b"\x01" * 100_000)
+    options, source = Options(paths=(str(tmp_path),)), SOURCES["kafka-quarantine"]
+    groups = plan(source, options)
+    assert [part.shares for group in groups for part in group] == [1]
+    assert sum(batch.num_rows for group in groups for batch in read(source, group, options, ["path"])) == 1
+
+
+def test_a_file_that_cannot_be_read_is_reported_by_each_share(
+    tmp_path: Path, shares: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each may fail on its own; together their ranges are the file."""
+    (tmp_path / "x.pcap").write_bytes(GROUP.read_bytes())
+    shares[0] = 2
+
+    def broken(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("coordwire.tables.readers.captures.open_stream", broken)
+    out = tmp_path.parent / f"{tmp_path.name}-out"
+    run(tmp_path, out, tables=TABLES)
+    ranges = sorted((row["start"], row["end"]) for row in table_rows(out, "quarantine"))
+    size = GROUP.stat().st_size
+    assert ranges == [(0, size // 2), (size // 2, size)]

@@ -1,0 +1,208 @@
+"""Captures as parts: rotated ones joined, frames as rows, and what is not a capture."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+
+import pyarrow
+
+import coordwire
+from coordwire.errors import DecodeError
+from coordwire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from coordwire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from coordwire.records import Record, encode_batch
+from coordwire.tables.columns import ERRORS, FRAMES
+from coordwire.tables.options import Options, parse_options
+from coordwire.tables.readers.captures import read_errors
+from coordwire.tables.readers.sources import SOURCES, plan, read
+from coordwire.tables.readers.splits import Part
+
+CAPTURES = Path(__file__).parents[1] / "data" / "captures"
+HEADER, PACKET = 24, 16
+NAMES = [column.name for column in FRAMES if column.name != "capture"]
+
+
+def frames(options: Options) -> list[dict[str, Any]]:
+    source = SOURCES["kafka-capture"]
+    return [
+        row
+        for group in plan(source, options)
+        for batch in read(source, group, options, NAMES)
+        for row in batch.to_pylist()
+    ]
+
+
+def errors(options: Options, names: list[str]) -> list[dict[str, Any]]:
+    source = SOURCES["kafka-errors"]
+    groups = plan(source, options)
+    return [
+        row for group in groups for batch in read(source, group, options, names) for row in batch.to_pylist()
+    ]
+
+
+def test_errors_are_those_of_the_frames() -> None:
+    options = Options(paths=(str(CAPTURES / "kpy__tansu__group-range.pcap"),))
+    rows = {row["frame"]: row for row in frames(options)}
+    found = errors(options, [column.name for column in ERRORS])
+    assert found
+    assert {row["frame"] for row in found} == {frame for frame, row in rows.items() if row["error_code"]}
+    for row in found:
+        frame = rows[row["frame"]]
+        assert all(row[name] == frame[name] for name in ("time", "api", "api_version", "client_id", "client"))
+        assert (row["error_code"], row["error_name"]) == (frame["error_code"], frame["error_name"])
+        assert frame["flow"] == f"{row['broker']} > {row['client']}"
+        assert row["group_id"] or row["api"] not in ("Heartbeat", "JoinGroup", "SyncGroup")
+    assert {row["error_name"] for row in rows.values()} > {None, "NONE"}
+    assert all(row["error_code"] is None for row in rows.values() if row["direction"] == "request")
+    middle = found[-1]["time"]
+    later = Options(paths=options.paths, starting_timestamp=int(middle.timestamp() * 1000))
+    assert errors(later, ["time"]) == [{"time": row["time"]} for row in found if row["time"] >= middle]
+
+
+def test_what_is_withheld_has_no_errors(tmp_path: Path) -> None:
+    request = SaslHandshakeRequest(mechanism="PLAIN")
+    asked = coordwire.encode_request(request, version=1, correlation_id=1, client_id="c")
+    response = SaslHandshakeResponse(error_code=33, mechanisms=["SCRAM-SHA-256"])
+    authenticate = SaslAuthenticateRequest(auth_bytes=b"\0user\0secret")
+    answer = SaslAuthenticateResponse(error_code=58, error_message="denied", auth_bytes=b"e=other-error")
+    (tmp_path / "frames").write_bytes(
+        asked
+        + coordwire.encode_response(response, version=1, correlation_id=1)
+        + coordwire.encode_request(authenticate, version=1, correlation_id=2, client_id="c")
+        + cut(coordwire.encode_response(answer, version=1, correlation_id=2))
+    )
+    for shown in (False, True):
+        part = Part("capture", str(tmp_path / "frames"), 0, 0, 0)
+        options = Options(show_secrets=shown)
+        (batch,) = read_errors(part, options, ["error_name", "error_message"])
+        assert isinstance(batch, pyarrow.RecordBatch)
+        assert (
+            batch.to_pylist()
+            == [
+                {"error_name": "UNSUPPORTED_SASL_MECHANISM", "error_message": None},
+                {"error_name": "SASL_AUTHENTICATION_FAILED", "error_message": "denied"},
+            ][: 1 + shown]
+        )
+
+
+def cut(frame: bytes) -> bytes:
+    """A frame without its last byte."""
+    return (int.from_bytes(frame[:4], "big") - 1).to_bytes(4, "big") + frame[4:-1]
+
+
+def rotated(folder: Path, names: list[str]) -> Path:
+    """A capture cut between packets, as tcpdump -C does."""
+    whole = (CAPTURES / "kpy__tansu__group-range.pcap").read_bytes()
+    folder.mkdir()
+    cuts, at = [HEADER], HEADER
+    while at < len(whole):
+        at += PACKET + int.from_bytes(whole[at + 8 : at + 12], "little")
+        if at - cuts[-1] > len(whole) // len(names):
+            cuts.append(at)
+    for name, start, end in zip(names, cuts, [*cuts[1 : len(names)], len(whole)], strict=True):
+        (folder / name).write_bytes(whole[:HEADER] + whole[start:end])
+    return folder
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["x.pcap", "x.pcap1", "x.pcap2"],
+        ["x_00001_20240131120000.pcap", "x_00002_20240131120100.pcap", "x_00003_20240131120200.pcap"],
+    ],
+)
+def test_rotated_files_are_one_capture(tmp_path: Path, names: list[str]) -> None:
+    whole = frames(Options(paths=(str(CAPTURES / "kpy__tansu__group-range.pcap"),)))
+    folder = rotated(tmp_path / "in", names)
+    assert frames(Options(paths=(str(folder),))) == whole
+    assert frames(Options(paths=(str(folder),), join_rotated=False)) != whole
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+def test_compressed_captures(tmp_path: Path, suffix: str) -> None:
+    def squeeze(data: bytes) -> bytes:
+        return gzip.compress(data) if suffix == ".gz" else lzma.compress(data)
+
+    whole = frames(Options(paths=(str(CAPTURES / "kpy__tansu__group-range.pcap"),)))
+    folder = rotated(tmp_path / "in", ["x.pcap", "x.pcap1", "x.pcap2"])
+    for path in list(folder.iterdir()):
+        path.with_name(path.name + suffix).write_bytes(squeeze(path.read_bytes()))
+        path.unlink()
+    assert frames(Options(paths=(str(folder),))) == whole
+    one = tmp_path / f"one{suffix}"
+    one.write_bytes(squeeze((CAPTURES / "kpy__tansu__group-range.pcap").read_bytes()))
+    assert frames(Options(paths=(str(one),))) == whole
+
+
+def test_a_compressed_segment_is_refused_as_that(tmp_path: Path) -> None:
+    """It can't be read in parts."""
+    path = tmp_path / "00000000000000000000.log.gz"
+    path.write_bytes(gzip.compress(encode_batch([Record(0, value=b"v")])))
+    with pytest.raises(DecodeError, match="a broker's log segment"):
+        frames(parse_options({"path": str(path), "mode": "failfast"}))
+
+
+def test_only_the_columns_asked_for_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("the body was not asked for")
+
+    monkeypatch.setattr("coordwire.tables.readers.frame_rows.frame_form", never)
+    source, options = SOURCES["kafka-capture"], Options(paths=(str(CAPTURES),))
+    groups = plan(source, options)
+    batches = [batch for group in groups for batch in read(source, group, options, ["api", "size"])]
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    assert len(rows) == 663
+    assert set(rows[0]) == {"api", "size"}
+
+
+def test_times_and_secrets(tmp_path: Path) -> None:
+    path = str(CAPTURES / "confluent__noida__sasl.pcap")
+    everything = frames(parse_options({"path": path}))
+    middle = everything[len(everything) // 2]["time_ns"] // 1_000_000
+    early = frames(parse_options({"path": path, "endingTimestamp": str(middle)}))
+    late = frames(parse_options({"path": path, "startingTimestamp": str(middle)}))
+    assert [*early, *late] == everything
+    assert early
+    shown = frames(parse_options({"path": path, "showSecrets": "true"}))
+    hidden = [row for row in everything if row["redacted"]]
+    assert hidden
+    assert not [row for row in shown if row["redacted"]]
+
+
+def test_strict_refuses_what_is_otherwise_a_deviation() -> None:
+    path = str(CAPTURES / "confluent__rdmock__group-range.pcap")
+    rows = frames(parse_options({"path": path}))
+    strict = frames(parse_options({"path": path, "strict": "true"}))
+    deviating = [row["frame"] for row in rows if row["deviations"]]
+    assert deviating
+    assert not [row for row in rows if row["deviations"] and row["error_reason"]]
+    assert not [row for row in strict if row["deviations"]]
+    refused = {row["frame"] for row in strict if row["error_reason"]}
+    assert refused == {*deviating, *(row["frame"] for row in rows if row["error_reason"])}
+
+
+def test_what_is_no_capture(tmp_path: Path) -> None:
+    (tmp_path / "x.pcap").write_bytes(b"\x01" * 100_000)
+    (tmp_path / "empty.pcap").touch()
+    source = SOURCES["kafka-quarantine"]
+    for shown, kept in ((False, [None, None]), (True, [0, 65_536])):
+        options = Options(paths=(str(tmp_path),), show_secrets=shown)
+        rows = [
+            row
+            for group in plan(source, options)
+            for batch in read(source, group, options, ["path", "start", "end", "reason", "bytes"])
+            for row in batch.to_pylist()
+        ]
+        assert [(Path(row["path"]).name, row["start"], row["end"]) for row in rows] == [
+            ("empty.pcap", 0, 0), ("x.pcap", 0, 100_000),
+        ]  # fmt: skip
+        assert [None if row["bytes"] is None else len(row["bytes"]) for row in rows] == kept
+    with pytest.raises(DecodeError, match="not a readable format"):
+        frames(Options(paths=(str(tmp_path / "x.pcap"),), mode="failfast"))

@@ -1,0 +1,263 @@
+"""The pipeline without Spark: workers killed, interrupts, failures; and rows as Spark orders them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+
+from coordwire.cli.__main__ import main
+from coordwire.errors import CoordwireError
+from coordwire.records import batches
+from coordwire.tables import pipeline
+from coordwire.tables.options import Options
+from coordwire.tables.pipeline import local_engine, plan
+from coordwire.tables.pipeline.units import Unit
+from coordwire.tables.readers.files import find_files
+from coordwire.tables.readers.group_rows import STORIES
+from coordwire.tables.readers.splits import Part
+from tests.broker_sample import broker_sample
+from tests.tables import pipeline_steps
+from tests.tables.made_segments import partition, segment
+
+PARTITIONS = 8
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """Enough to be ended in the midst of; and how many records there are."""
+    folder, wanted = tmp_path_factory.mktemp("logs"), 0
+    for number in range(PARTITIONS):
+        data = segment(random.Random(number), 100)
+        partition(folder, "orders", number, data)
+        wanted += sum(batch.count or 0 for batch in batches(data))
+    return folder, wanted
+
+
+def words(logs: Path, out: Path, workers: int) -> list[str]:
+    return ["pipeline", str(logs), "--out", str(out), "--engine", "local", "--workers", str(workers),
+            "--format", "json", "--no-report", "--split-size", "16000"]  # fmt: skip
+
+
+class Running:
+    """The command in its own process group, once it has left a note."""
+
+    def __init__(self, logs: Path, out: Path, workers: int) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "coordwire.cli", *words(logs, out, workers)],
+            start_new_session=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in the background
+        )  # fmt: skip
+        until(lambda: self.process.poll() is not None or list((out / "_manifest").glob("*.json")))
+        assert self.process.poll() is None, self.process.communicate()
+
+    def workers(self) -> list[int]:
+        """The processes that it started."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(number) for number in children.read_text().split()]
+
+    def end(self) -> tuple[int, str]:
+        _, err = self.process.communicate(timeout=600)
+        return self.process.returncode, err
+
+
+def until(what: Callable[[], Any]) -> None:
+    end = time.monotonic() + 300
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def gone(process: int) -> bool:
+    """Whether it has ended, waited for or not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def assert_whole(logs: tuple[Path, int], out: Path) -> None:
+    keys = pipeline_steps.record_keys(out)
+    assert len(keys) == len(set(keys)) == logs[1]
+    assert pipeline_steps.leftovers(out) == []
+
+
+def run_again(logs: tuple[Path, int], out: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert main(words(logs[0], out, 1)) == 0
+    assert_whole(logs, out)
+    summary: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert summary["records"] == logs[1]
+    return summary
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds workers in /proc")
+def test_killed_workers_are_replaced(logs: tuple[Path, int], tmp_path: Path) -> None:
+    running = Running(logs[0], tmp_path / "out", 2)
+    killed = running.workers()
+    assert len(killed) == 2
+    for worker in killed:
+        os.kill(worker, signal.SIGKILL)
+    assert running.end() == (0, "")
+    assert_whole(logs, tmp_path / "out")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_asked_to_end(
+    logs: tuple[Path, int],
+    tmp_path: Path,
+    number: signal.Signals,
+    status: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As a terminal does it: the signal goes to the whole group."""
+    running = Running(logs[0], tmp_path / "out", 2)
+    workers = running.workers()
+    os.killpg(running.process.pid, number)
+    code, err = running.end()
+    assert (code, "Traceback" in err) == (status, False), err
+    assert all(map(gone, workers))
+    assert pipeline_steps.leftovers(tmp_path / "out") == []
+    assert run_again(logs, tmp_path / "out", capsys)["reused"] > 0
+
+
+def test_kill_of_the_driver(
+    logs: tuple[Path, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    running = Running(logs[0], tmp_path / "out", 2)
+    workers = running.workers()
+    running.process.kill()
+    running.end()
+    [notice] = run_again(logs, tmp_path / "out", capsys)["notices"]
+    assert "ended without finishing (its process is gone)" in notice
+    until(lambda: all(map(gone, workers)))
+
+
+class Poison(Unit):
+    """Kills the process that reads it from its pipe."""
+
+    def __reduce__(self) -> Any:
+        return signal.raise_signal, (signal.SIGKILL,)
+
+
+def test_a_task_that_kills_every_worker_fails_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_engine, "TRIES", 2)
+    unit = Poison("poison", Part("segment", "/in/a.log", 1, 0, 1))
+    with pytest.raises(CoordwireError) as caught:
+        pipeline.LocalEngine(2).run_units([unit], str(tmp_path), Options(), ("records",), None)
+    assert caught.value.reason == (
+        "the job failed: /in/a.log: a worker process was ended by SIGKILL (2 attempts); a rerun goes on "
+        "where it was"
+    )
+
+
+def test_a_job_that_fails_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = partition(tmp_path / "in", "orders", 0, bytes(8) + b"\xff" * 92)
+    strict = Options(mode="failfast")
+    with pytest.raises(CoordwireError, match=r"^the job failed: .*CorruptBatch: .*bytes 0 to 100"):
+        pipeline.run(pipeline.LocalEngine(1), [str(place)], str(tmp_path / "out"), options=strict)
+    again = pipeline.run(pipeline.LocalEngine(1), [str(place)], str(tmp_path / "out"))
+    assert (again.reused, again.bad_ranges) == (0, 1)
+    (tmp_path / "full").mkdir()
+    partition(tmp_path / "sound", "orders", 0, segment(random.Random(1), 3))
+    assert main(words(tmp_path / "sound", tmp_path / "full", 1)) == 0
+    (tmp_path / "full" / "manifest.json").write_text("{}")
+    assert main(words(tmp_path / "sound", tmp_path / "full", 1)) == 2
+    assert "is not a manifest of this pipeline" in capsys.readouterr().err
+
+
+def test_progress_and_workers(logs: tuple[Path, int], tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    engine = pipeline.LocalEngine(2)
+    pipeline.run(
+        engine, [str(logs[0])], str(tmp_path), tables=["records"], report=False,
+        progress=lambda done, total: seen.append((done, total)),
+    )  # fmt: skip
+    assert seen == [(number + 1, len(seen)) for number in range(len(seen))]
+    assert len(seen) >= PARTITIONS // 2
+    with pytest.raises(CoordwireError, match="expected at least 1 worker, got 0"):
+        pipeline.LocalEngine(0)
+
+
+def test_segments_that_no_table_needs_are_not_read(tmp_path: Path) -> None:
+    """Nor is it noticed what is wrong in them; in those of commits it is."""
+    disk = tmp_path / "disk"
+    shutil.copytree(broker_sample() / "data", disk)
+    damaged = [next(disk.glob(f"{name}/*.log")) for name in ("codec-none-0", "__consumer_offsets-1")]
+    for path in damaged:
+        with path.open("ab") as file:
+            file.write(b"\xff" * 100)
+
+    def run(*tables: str) -> tuple[int, set[str], list[Any]]:
+        out = tmp_path / "-".join(tables)
+        summary = pipeline.run(pipeline.LocalEngine(1), [str(disk)], str(out), tables=tables, report=False)
+        notes = json.loads((out / "manifest.json").read_text())["units"].values()
+        read = {
+            Path(path).parent.name for note in notes if note["kind"] == "segment" for path in note["paths"]
+        }
+        found = [
+            sorted(map(repr, pipeline_steps.table_rows(out, name))) for name in STORIES if name in tables
+        ]
+        return summary.bad_ranges, read, found
+
+    offsets = {"__consumer_offsets-0", "__consumer_offsets-1"}
+    *_, wanted = run(*STORIES, "quarantine")
+    assert run(*STORIES) == (1, offsets, wanted)
+    files = {file.path: file for file in find_files([str(disk)])}
+    segments = {path.parent.name for path in [*disk.glob("*/*.log"), *disk.glob("*/*.checkpoint")]} | {"disk"}
+    for name, read in {
+        **dict.fromkeys(STORIES, offsets), "frames": set(), "errors": set(),
+        **dict.fromkeys(("files", "batches", "records", "quarantine"), segments),
+    }.items():  # fmt: skip
+        units = plan(files, Options(), [name])
+        assert {Path(unit.part.path).parent.name for unit in units if unit.kind == "segment"} == read
+
+
+def test_options_of_the_other_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    here = [str(tmp_path), "--out", str(tmp_path / "out")]
+    for more, said in {
+        "--engine local --master local[2]": "--master and --conf are for Spark",
+        "--engine local --conf a=b": "--master and --conf are for Spark",
+        "--engine local --workers 0": "expected at least 1 worker, got 0",
+        "--workers 2": "--workers is for --engine local",
+    }.items():
+        assert main(["pipeline", *here, *more.split()]) == 2
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_first_rows_are_those_of_a_plain_sort(logs: tuple[Path, int], tmp_path: Path) -> None:
+    pipeline.run(pipeline.LocalEngine(1), [str(logs[0])], str(tmp_path), tables=["records"], report=False)
+    reading = pipeline.LocalEngine(1).table_rows(str(tmp_path), ["records"])
+    rows = pipeline_steps.table_rows(tmp_path, "records")
+
+    def order(row: dict[str, Any]) -> tuple[Any, ...]:
+        return (row["key"] is not None, row["key"] or b"", row["partition"], row["offset"])
+
+    for most in (0, 1, 7, len(rows) // 5, len(rows) + 1):
+        found = reading.rows("records", "offset key timestamp", "key partition offset", most)
+        wanted = sorted(rows, key=order)[:most]
+        assert [(row.offset, row.key) for row in found] == [(row["offset"], row["key"]) for row in wanted]
+        assert [row.timestamp for row in found] == [micros(row["timestamp"]) for row in wanted]
+    known = reading.rows("records", "key", "key", 10**6, known=["key"], among={"topic": ["orders", "none"]})
+    assert [row.key for row in known] == sorted(row["key"] for row in rows if row["key"] is not None)
+    assert reading.rows("records", "key", "key", 9, among={"topic": ["none"]}) == []
+    assert reading.rows("frames", "time", "time", 9) == []
+
+
+def micros(time: datetime) -> int:
+    return round(time.timestamp() * 1000) * 1000

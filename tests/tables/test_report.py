@@ -1,0 +1,350 @@
+"""The report's page: what it says of groups, lag, errors, refusals; what is escaped, bounded and said."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordwire.errors import CoordwireError
+from coordwire.tables.report import group_section, plots
+from coordwire.tables.report.html import DARK, LIGHT, style_sheet
+from coordwire.tables.report.page import page
+from coordwire.tables.report.summary import PipelineSummary, summary_of
+from coordwire.tables.storage.manifest_file import _as_note
+
+START = 1_795_249_012_000_000
+"""2026-11-21 08:16:52 UTC, in microseconds."""
+
+SECOND = 1_000_000
+EVIL = "</td><script>alert(1)</script>\"'><img src=x onerror=alert(1)>\x1b[31m\u202e"
+
+
+class Tables:
+    """Rows of tables that are in memory, as `TableRows`."""
+
+    def __init__(self, **tables: list[SimpleNamespace]) -> None:
+        self._tables = tables
+
+    def rows(self, name: str, columns: str, order: str, most: int, **chosen: object) -> list[Any]:
+        found = self._tables.get(name, [])
+        for row in found:
+            assert set(columns.split()) <= set(vars(row)), name
+        return sorted(found, key=lambda row: [getattr(row, name) for name in order.split()])[:most]
+
+
+def event(kind: str, seconds: float, **values: Any) -> SimpleNamespace:
+    """A row of the table groups."""
+    row: dict[str, Any] = dict.fromkeys(group_section._GROUPS.split())
+    row |= {"time": START + round(seconds * SECOND), "event": kind, "group_id": "payments", "number": 1}
+    return SimpleNamespace(**row | {"source": "/captures/a.pcap"} | values)
+
+
+def joined(seconds: float, member: str, **values: Any) -> SimpleNamespace:
+    return event("memberJoined", seconds, member_id=member, client_id="till", **values)
+
+
+def left(seconds: float, member: str, **values: Any) -> SimpleNamespace:
+    return event("memberLeft", seconds, member_id=member, client_id="till", how="left", **values)
+
+
+def rebalance(begin: float, length: float, generation: int | None, **values: Any) -> SimpleNamespace:
+    wanted = {
+        "generation": generation, "cause": "new_member", "inferred": False, "outcome": "steady", "moved": 2,
+        "began": START + round(begin * SECOND), "ended": START + round((begin + length) * SECOND),
+        "length_ms": length * 1e3, "members": ["till-b", "till-a"], "member_id": "till-b",
+    }  # fmt: skip
+    return event("rebalanceEnded", begin + length, **wanted | values)
+
+
+def lag(seconds: float, topic: str, partition: int, records: int, **values: Any) -> SimpleNamespace:
+    row = {"time": START + round(seconds * SECOND), "group_id": "payments", "source": "/captures/a.pcap"}
+    found: dict[str, Any] = {**row, "number": 1, "topic": topic, "partition": partition, "lag": records}
+    return SimpleNamespace(**found | values)
+
+
+class Page(HTMLParser):
+    """Texts of a page by kind of element: `tables` of rows of cells, `names` of bars, `heads`, `tips`."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tables: list[list[list[str]]] = []
+        self.names: list[str] = []
+        self.ticks: list[str] = []
+        self.heads: list[str] = []
+        self.tips: list[str] = []
+        self.notes: list[str] = []
+        self.panels: list[str] = []
+        self.tags: set[str] = set()
+        self._open: list[str] | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        values = dict(attributes)
+        kind = values.get("class") or ""
+        self.tags.add(tag)
+        assert not {name for name in values if name.startswith("on")} | (values.keys() & {"src", "href"})
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th"):
+            self._open = self.tables[-1][-1]
+        elif tag in ("h2", "h3", "h4"):
+            self._open = self.heads
+        elif tag == "title":
+            self._open = self.tips
+        elif kind == "name":
+            self._open = self.names
+        elif kind.startswith("tick"):
+            self._open = self.ticks
+        elif kind in ("note", "none"):
+            self._open = self.notes
+        elif kind == "lines":
+            self.panels.append(values["aria-label"] or "")
+            return
+        else:
+            return
+        if self._open is not None:
+            self._open.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._open = None
+
+    def handle_data(self, data: str) -> None:
+        if self._open is not None:
+            self._open[-1] += data
+
+
+def made(summary: PipelineSummary | None = None, **tables: list[SimpleNamespace]) -> Page:
+    return Page(page(Tables(**tables), summary or PipelineSummary(files=1)))
+
+
+def test_members_come_in_the_order_of_joining() -> None:
+    """Also where the first to join is the last to leave, and one was in before the capture began."""
+    rows = [
+        rebalance(0.5, 0.5, 1), joined(2, "till-a"), joined(3, "till-b"), left(4, "till-early"),
+        left(6, "till-b"), joined(7, "till-c"), left(8, "till-a"),
+    ]  # fmt: skip
+    found = made(groups=rows)
+    assert [name for name in found.names if name] == [
+        "rebalances", "till-a", "till-b", "till-early", "till-c", "500 ms to 1 s",
+    ]  # fmt: skip
+    assert "till-a: joined 08:16:54.000, left 08:17:00.000" in found.tips
+    assert "till-c: joined 08:16:59.000, still in" in found.tips
+    assert "till-early: was in before, left 08:16:56.000" in found.tips
+
+
+def test_rebalances_have_their_times_and_are_sorted_by_them() -> None:
+    rows = [
+        rebalance(20, 0.25, 3, cause="session_timeout", inferred=True), rebalance(0, 4.6, 1),
+        rebalance(10, 0.0021, None, outcome="not_needed", member_id=None),
+    ]  # fmt: skip
+    [table] = made(groups=rows).tables
+    assert table[0][:4] == ["time", "length", "generation", "cause"]
+    assert [row[:4] for row in table[1:]] == [
+        ["08:16:52.000", "4.6 s", "1", "new member"],
+        ["08:17:02.000", "2.1 ms", "–", "new member"],
+        ["08:17:12.000", "250 ms", "3", "presumably: silent for longer than its session"],
+    ]
+    assert table[1][4:8] == ["till-b", "steady", "2", "2"]
+
+
+def test_bins_are_labelled_in_round_lengths() -> None:
+    names = Page(plots.histogram("Lengths", [0.0001, 0.0021, 4.6, 4.999, 1e6], "rebalances")).names
+    assert names[:3] == ["under 1 ms", "1 to 2 ms", "2 to 5 ms"]
+    assert names[-1] == "1 d and more"
+    assert "2 to 5 s" in names
+    assert not [name for name in names if re.search(r"\d\.\d|e[+-]", name)]
+
+
+@given(st.floats(0, 2e9), st.floats(0, 1e8))
+def test_ticks_are_few_round_and_inside(low: float, length: float) -> None:
+    ticks = plots._time_ticks(low, low + length)
+    assert 1 <= len(ticks) <= plots.TICKS + 1
+    assert all(low - 1e-6 <= tick <= low + length + 1e-6 for tick in ticks)
+    heights = plots._number_ticks(length)
+    assert heights[0] == 0
+    assert heights[-1] >= length
+    assert len(heights) <= 6
+
+
+def test_lag_has_a_panel_for_each_group_and_topic() -> None:
+    rows = [
+        lag(n, topic, partition, n * 10)
+        for n in range(5)
+        for topic in ("pay", "orders")
+        for partition in (0, 1)
+    ]
+    rows += [
+        lag(0, "quiet", 0, 0),
+        lag(1, "pay", 0, 7, group_id="other"),
+        lag(1, "pay", 0, 7, source="/b.pcap"),
+        lag(2, "beyond", 3, -99_998_839, group_id="other"),
+    ]
+    found = made(lag=rows)
+    assert found.panels == [
+        "Lag of other in pay",
+        "Lag of payments in pay",  # of the other source
+        "Lag of payments in orders",
+        "Lag of payments in pay",
+    ]
+    assert "40 records at most in one partition, 80 at the end in all" in found.notes
+    assert "No lag in quiet." in found.notes
+    assert "Committed beyond the end at last: beyond-3 by 99,998,839." in found.notes
+    assert {"08:16:52", "08:16:54"} <= set(found.ticks)
+    assert "orders-1: 40 records at 08:16:56.000" in found.tips
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=2000))
+def test_thinned_lines_keep_their_peaks(values: list[int]) -> None:
+    points = [(float(x), float(y)) for x, y in enumerate(values)]
+    kept = group_section.thinned(points)
+    assert len(kept) <= group_section.MOST_POINTS + 2
+    assert kept[0] == points[0]
+    assert kept[-1] == points[-1]
+    assert {max(y for _, y in kept), min(y for _, y in kept)} == {max(values), min(values)}
+    assert kept == sorted(set(kept))
+
+
+def test_errors_have_their_codes_and_names() -> None:
+    summary = PipelineSummary(error_codes={"Heartbeat": {27: 24, 25: 2}, "Fetch": {9999: 3}})
+    [table] = made(summary).tables
+    assert table[0] == ["API", "code", "error", "responses", "meaning"]
+    assert [row[:4] for row in table[1:]] == [
+        ["Heartbeat", "27", "REBALANCE_IN_PROGRESS", "24"],
+        ["Fetch", "9999", "UNKNOWN_9999", "3"],
+        ["Heartbeat", "25", "UNKNOWN_MEMBER_ID", "2"],
+    ]
+    assert "rebalances" in table[1][4]
+
+
+@pytest.mark.parametrize("counts", [[["Fetch", 3, 1]], [], None])
+def test_notes_may_count_errors(counts: list[Any] | None) -> None:
+    """Those of earlier runs don't."""
+    note: dict[str, Any] = {
+        "unit": "u", "kind": "capture", "paths": ["/a"], "files": [], "rows": {}, "proofs": {},
+        "units_rows": 1, "read_bytes": 1, "quarantined_bytes": 0, "bad_ranges": 0, "refused": 0,
+        "apis": [["Fetch", False, 1]],
+    }  # fmt: skip
+    if counts is not None:
+        note["error_codes"] = counts
+    summary = summary_of({}, {"u": _as_note("u", note)})
+    assert summary.error_codes == ({"Fetch": {3: 1}} if counts else {})
+    others: list[Any] = [{}, [["Fetch", "3", 1]], [["Fetch", 3]], [3], [["Fetch", True, 1]]]
+    for wrong in others:
+        with pytest.raises(CoordwireError, match="not as the pipeline writes it"):
+            _as_note("u", note | {"error_codes": wrong})
+
+
+def frame(number: int, path: str, reason: str = "trailing bytes") -> SimpleNamespace:
+    return SimpleNamespace(
+        capture="/captures/a.pcap", frame=number, time=START, direction="response", api="Fetch",
+        error_reason=reason, error_path=path,
+    )  # fmt: skip
+
+
+def test_refusals_have_their_reasons_and_first_places() -> None:
+    refused = [frame(7, "topics[3].name"), frame(9, "topics[12].name"), frame(11, "", "the length is -2")]
+    [table] = made(PipelineSummary(refused=4), frames=refused).tables
+    assert table[1:] == [
+        ["Fetch", "response", "topics[].name", "trailing bytes", "2", "/captures/a.pcap frame 7",
+         "2026-11-21 08:16:52.000"],
+        ["Fetch", "response", "", "the length is -2", "1", "/captures/a.pcap frame 11",
+         "2026-11-21 08:16:52.000"],
+    ]  # fmt: skip
+    assert "1 more frame in the table." in made(PipelineSummary(refused=4), frames=refused).notes
+    alone = made(PipelineSummary(refused=4)).notes
+    assert "4 frames; the reasons are in the table frames, which isn't written." in alone
+
+
+def test_quarantine_sums_up_by_reason() -> None:
+    rows = [
+        SimpleNamespace(path="/a.log", flow=None, start=at, end=at + 1500, reason="a bad checksum")
+        for at in (4000, 0)
+    ]
+    [table] = made(PipelineSummary(bad_ranges=2), quarantine=rows).tables
+    assert table[1] == ["/a.log", "", "a bad checksum", "2", "3 kB", "0"]
+
+
+def test_hostile_texts_are_only_texts() -> None:
+    rows = [joined(0, EVIL, group_id=EVIL, source=EVIL), left(1, EVIL, group_id=EVIL, source=EVIL)]
+    rows.append(rebalance(0, 1, 1, group_id=EVIL, source=EVIL, member_id=EVIL, last_to_join=EVIL, cause=EVIL,
+                          outcome=EVIL))  # fmt: skip
+    behind = [lag(0, EVIL, 0, 5, group_id=EVIL, source=EVIL)]
+    refused = [frame(1, EVIL, EVIL)]
+    bad = [SimpleNamespace(path=EVIL, flow=EVIL, start=0, end=1, reason=EVIL)]
+    summary = PipelineSummary(refused=1, bad_ranges=1, apis={EVIL: (1, 1)}, error_codes={EVIL: {27: 1}})
+    text = page(Tables(groups=rows, lag=behind, frames=refused, quarantine=bad), summary)
+    found = Page(text)  # refuses attributes that do something
+    assert found.tags.isdisjoint({"script", "img", "a", "link", "iframe", "object"})
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert EVIL.replace("\x1b", "\\x1b").replace("\u202e", "\\u202e") in found.tables[0][1]
+
+
+def test_what_is_left_out_is_said() -> None:
+    members = [joined(n / 10, f"till-{n:03}") for n in range(group_section.MOST_MEMBERS + 3)]
+    rebalances = [rebalance(n, 0.1 + n / 1000, n) for n in range(group_section.MOST_REBALANCES + 5)]
+    groups = [joined(0, "m", group_id=f"g{n}") for n in range(group_section.MOST_GROUPS + 1)]
+    behind = [lag(n, f"t{topic}", part, 1 + part) for n in (0, 1) for topic in range(9) for part in range(9)]
+    found = made(groups=[*members, *rebalances, *groups], lag=behind)
+    assert "3 more members in the table groups." in found.notes
+    assert "The 40 longest of 45 rebalances." in found.notes
+    assert "2 more groups in the tables." in found.notes
+    assert "3 more topics with a lower lag in the table lag." in found.notes
+    assert any("the 8 highest of 9 partitions" in note for note in found.notes)
+    assert len(found.tables[0]) == 1 + group_section.MOST_REBALANCES
+
+
+def test_more_rows_than_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_section, "MOST_ROWS", 4)
+    found = made(groups=[joined(n, f"m{n}") for n in range(9)])
+    assert "the table groups has more than the first 4 rows, which are shown here." in found.notes
+
+
+def test_times_beyond_the_calendar() -> None:
+    rows = [joined(0, "till-a"), left(1e12, "till-a")]
+    found = made(groups=rows, lag=[lag(0, "t", 0, 1), lag(1e13, "t", 0, 2)])
+    assert "Lag of payments in t" in found.panels
+
+
+def test_nothing_at_all() -> None:
+    found = made(PipelineSummary())
+    assert found.tables == []
+    assert "Groups: nothing seen." in found.notes
+    assert "Error codes in responses: nothing seen." in found.notes
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_colours_can_be_told_from_the_background(colours: dict[str, str]) -> None:
+    """Contrast as WCAG 2 counts it: 4.5 for texts, 3 for what is drawn."""
+    paper = luminance(colours["paper"])
+    for name, colour in colours.items():
+        light, dark = sorted((luminance(colour), paper), reverse=True)
+        contrast = (light + 0.05) / (dark + 0.05)
+        if name in ("ink", "soft"):
+            assert contrast >= 4.5, name
+        elif name.startswith("c"):
+            assert contrast >= 3, name
+    assert LIGHT.keys() == DARK.keys()
+
+
+def test_the_style_has_dark_mode_and_narrow_screens() -> None:
+    style = style_sheet()
+    dark = style.partition("@media (prefers-color-scheme: dark)")[2].partition("}")[0]
+    assert all(f"--{name}: {value};" in dark for name, value in DARK.items())
+    assert "@media (max-width: 640px)" in style
+    assert set(re.findall(r"var\(--(\w+)\)", style)) == LIGHT.keys()
+    assert "url(" not in style
