@@ -93,43 +93,65 @@ class Selection:
 
     def __init__(self, matches: Callable[[Field], object]) -> None:
         self._matches = matches
-        self._known: dict[tuple[Any, int | None], tuple[Field, ...]] = {}
+        self._by_version: dict[int | None, dict[Any, tuple[Field, ...]]] = {}
 
     def fields(self, cls: Any, version: int | None = None) -> tuple[Field, ...]:
         """The fields of a class that match, or lead to some that do."""
-        fields = self._known.get((cls, version))
-        if fields is None:
-            fields = self._known[cls, version] = tuple(
+        return self._classes(version).get(cls) or self._fields(cls, version)
+
+    def _classes(self, version: int | None) -> dict[Any, tuple[Field, ...]]:
+        """What is known so far of the classes in a version."""
+        classes = self._by_version.get(version)
+        return self._by_version.setdefault(version, {}) if classes is None else classes
+
+    def _fields(self, cls: Any, version: int | None) -> tuple[Field, ...]:
+        classes = self._classes(version)
+        if cls not in classes:
+            classes[cls] = tuple(
                 field
                 for field in cls._layout_.fields
                 if (version is None or field.exists(version))
-                and (self._matches(field) if field.struct is None else self.fields(field.struct, version))
+                and (self._matches(field) if field.struct is None else self._fields(field.struct, version))
             )
-        return fields
+        return classes[cls]
 
     def values(self, value: Struct, version: int | None = None) -> Iterator[Any]:
         """The values, those of arrays one by one, in the schema's order."""
-        return self._values(value, value._layout_.cls, version)
-
-    def _values(self, value: Struct, cls: Any, version: int | None) -> Iterator[Any]:
-        for field in self.fields(cls, version):
-            inside = getattr(value, field.name)
-            if inside is None:
-                continue
-            if field.struct is None:
-                yield from inside if field.array else (inside,)
-            else:
-                for element in inside if field.array else (inside,):
-                    yield from self._values(element, field.struct, version)
+        cls = value._layout_.cls
+        self._fields(cls, version)  # and so of all classes inside
+        return _values(value, cls, self._classes(version))
 
     def places(self, value: Struct, version: int | None = None) -> Iterator[Place]:
         """The same, each with its path and the struct that has it."""
-        return self._places(value, value._layout_.cls, version, "")
+        cls = value._layout_.cls
+        self._fields(cls, version)
+        return _places(value, cls, self._classes(version), "")
 
-    def _places(self, value: Struct, cls: Any, version: int | None, prefix: str) -> Iterator[Place]:
-        for field in self.fields(cls, version):
-            for place, element in elements(f"{prefix}{field.name}", field, getattr(value, field.name)):
-                if field.struct is None:
+
+def _values(value: Struct, cls: Any, classes: dict[Any, tuple[Field, ...]]) -> Iterator[Any]:
+    for field in classes[cls]:
+        inside = getattr(value, field.name)
+        if inside is None:
+            continue
+        struct = field.struct
+        if struct is None:
+            yield from inside if field.array else (inside,)
+        else:
+            for element in inside if field.array else (inside,):
+                yield from _values(element, struct, classes)
+
+
+def _places(value: Struct, cls: Any, classes: dict[Any, tuple[Field, ...]], prefix: str) -> Iterator[Place]:
+    for field in classes[cls]:
+        path, inside, struct = prefix + field.name, getattr(value, field.name), field.struct
+        if field.array:
+            for place, element in elements(path, field, inside):
+                if struct is None:
                     yield Place(place, value, field, element)
                 else:
-                    yield from self._places(element, field.struct, version, f"{place}.")
+                    yield from _places(element, struct, classes, f"{place}.")
+        elif inside is not None:
+            if struct is None:
+                yield Place(path, value, field, inside)
+            else:
+                yield from _places(inside, struct, classes, f"{path}.")
