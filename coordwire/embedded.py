@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, NamedTuple
 
 from coordwire.codec import Field, Message, Struct
+from coordwire.codec.walk import Selection, fields_of
 from coordwire.errors import DecodeError, Deviation
 from coordwire.messages import find_message
 
@@ -68,6 +68,9 @@ class DeviatingEmbedded(Embedded):
         return self._deviation
 
 
+_EMBEDDED = Selection(lambda field: field.embedded)
+
+
 class _Said(NamedTuple):
     """What the outer message says: by what the fields here, and those inside what they hold, are known."""
 
@@ -84,7 +87,7 @@ def open_embedded(message: Message) -> dict[str, Embedded]:
 def open_field(cls: type[Struct], name: str, data: Any, kind: str | None) -> Embedded | None:
     """The message in the bytes of one field of such a struct, as `open_embedded` finds it where the messages
     around it say this protocol type."""
-    for field in cls._layout_.fields:
+    for field in fields_of(cls):
         if field.name == name:
             return _open(field, data, kind)
     return None
@@ -92,11 +95,11 @@ def open_field(cls: type[Struct], name: str, data: Any, kind: str | None) -> Emb
 
 def _opened(value: Struct, prefix: str, said: _Said) -> Iterator[tuple[str, Embedded]]:
     cls: Any = type(value)
-    ways = _ways(cls)
-    if not ways:
+    fields = _EMBEDDED.fields(cls)
+    if not fields:
         return
-    said = _hear(value, ways, said)
-    for field in ways:
+    said = _hear(value, fields, said)
+    for field in fields:
         inside = getattr(value, field.name)
         path = f"{prefix}{field.name}"
         if field.embedded:
@@ -111,19 +114,9 @@ def _opened(value: Struct, prefix: str, said: _Said) -> Iterator[tuple[str, Embe
             yield from _opened(inside, f"{path}.", said)
 
 
-@cache
-def _ways(cls: Any) -> tuple[Field, ...]:
-    """The fields that hold such bytes, or lead to them."""
-    return tuple(
-        field
-        for field in cls._layout_.fields
-        if field.embedded or (field.struct is not None and _ways(field.struct))
-    )
-
-
-def _hear(value: Struct, ways: tuple[Field, ...], said: _Said) -> _Said:
+def _hear(value: Struct, fields: tuple[Field, ...], said: _Said) -> _Said:
     """What is said from here on: a protocol's offer names itself, all else is named where the group is."""
-    names = ("name", *_PROTOCOL) if any(field.embedded for field in ways) else _PROTOCOL
+    names = ("name", *_PROTOCOL) if any(field.embedded for field in fields) else _PROTOCOL
     protocols = (getattr(value, name, None) for name in names)
     return _Said(
         getattr(value, "protocol_type", None) or said.kind,
@@ -185,7 +178,7 @@ def _versions(cls: type[Message], data: bytes, known: bool) -> Iterator[tuple[in
     if cls.__name__ in _UNVERSIONED:
         if known:
             yield from ((version, 0) for version in reversed(cls.versions))
-    elif cls._layout_.fields[0].name == "version":  # Streams' own, whose newer ones can't be read
+    elif fields_of(cls)[0].name == "version":  # Streams' own, whose newer ones can't be read
         if len(data) >= _INT32.size and (version := _INT32.unpack_from(data)[0]) in cls.versions:
             yield version, 0
     elif len(data) >= _INT16.size:

@@ -45,7 +45,7 @@ MODULES = (
     "coordwire.records",
     "coordwire.records.compression",
     "coordwire.records.arrow",
-    "coordwire.records.legacy.kafka_07",
+    "coordwire.records.kafka_07",
     "coordwire.designs.dialects",
     "coordwire.designs.zookeeper",
     "coordwire.capture",

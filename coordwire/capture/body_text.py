@@ -18,6 +18,7 @@ from coordwire._speedups import native
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.lazy_entries import LazyEntry
 from coordwire.codec.transcriber import HAS_CODES, layout_transcriber
+from coordwire.codec.walk import layout_of
 from coordwire.designs.dialects.grammar import Dialect
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader, ResponseHeader
@@ -112,8 +113,8 @@ def _made(direction: str, api_key: int | None, version: int | None, body_version
         return _no_text, None, False
     head = RequestHeader if direction == "request" else ResponseHeader
     kind = header_version(api_key, version, direction)
-    header = layout_transcriber(head._layout_.at(kind))
-    message = layout_transcriber(cls._layout_.at(body_version))
+    header = layout_transcriber(layout_of(head, kind))
+    message = layout_transcriber(layout_of(cls, body_version))
     if header is None or message is None:
         return _no_text, None, False
     return message.transcribe, header, direction == "request" and kind > 0

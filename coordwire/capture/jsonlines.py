@@ -22,6 +22,7 @@ from coordwire.capture.model import TcpConnection, format_time
 from coordwire.capture.redaction.redact import redact
 from coordwire.capture.redaction.withheld import NOTHING, Withheld, size_withheld, withheld
 from coordwire.codec.transcriber import OTHERWISE
+from coordwire.codec.walk import layout_of
 from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import EncodeError, UnreadableRange
 from coordwire.jsonform import to_json
@@ -194,8 +195,9 @@ def _written_otherwise(entry: FrameEntry) -> bool:
 
 @cache
 def _has_tagged(cls: Any, version: int) -> bool:
-    layout = cls._layout_.at(version)
-    return bool(layout.tagged) or any(f.struct and _has_tagged(f.struct, version) for f in layout.inline)
+    layout = layout_of(cls, version)
+    structs: list[Any] = [field.struct for field in layout.inline if field.struct is not None]
+    return bool(layout.tagged) or any(_has_tagged(struct, version) for struct in structs)
 
 
 def _time(entry: Entry, digits: int) -> str | None:

@@ -23,6 +23,7 @@ from coordwire.capture.printable import shown
 from coordwire.capture.redaction import secret_fields
 from coordwire.cli.terminal import Pieces
 from coordwire.codec import Field, Message, Struct
+from coordwire.codec.walk import layout_of
 from coordwire.embedded import Embedded
 from coordwire.enums import meaning
 from coordwire.errors import DecodeError, counted
@@ -121,7 +122,7 @@ class MessageLines:
         return f"{path}tags[{tag}]" in self._hidden
 
     def _fields(self, value: Struct) -> list[Field]:
-        layout = type(value)._layout_.at(self._version)
+        layout = layout_of(value, self._version)
         return [*layout.inline, *(f for f in layout.tagged.values() if f.is_set(getattr(value, f.name)))]
 
     def _field(

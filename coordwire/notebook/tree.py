@@ -25,6 +25,7 @@ from coordwire.capture.printable import shown
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.withheld import Withheld, size_withheld, withheld
 from coordwire.codec import Field, Message, Struct
+from coordwire.codec.walk import fields_of
 from coordwire.embedded import Embedded, open_embedded
 from coordwire.enums import ErrorCode, meaning
 from coordwire.errors import UnreadableRange
@@ -160,7 +161,7 @@ class _Walk:
         cls: Any = type(value)
         nodes: list[DisplayNode] = []
         plain: list[str] = []
-        for field in cls._layout_.fields:
+        for field in fields_of(cls):
             field_value = getattr(value, field.name)
             if field.entity != "error_code" and not field.is_set(field_value):
                 plain.append(field.name)

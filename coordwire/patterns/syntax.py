@@ -29,9 +29,8 @@ from coordwire.patterns.instructions import (
     repeated,
     written_out,
 )
-from coordwire.patterns.invalid_pattern import InvalidPattern
 
-__all__ = ["MAX_DEPTH", "MAX_INSTRUCTIONS", "parsed"]
+__all__ = ["MAX_DEPTH", "MAX_INSTRUCTIONS", "InvalidPattern", "parsed"]
 
 MAX_INSTRUCTIONS = 40_000
 """Of a program: more than the longest text has characters, as Kafka takes that."""
@@ -44,6 +43,20 @@ _MAX_RUNE = 0x10FFFF
 
 _FOLD, _MANY_LINES, _DOT_IS_ALL, _LAZY = 1, 2, 4, 8
 _FLAGS = {"i": _FOLD, "m": _MANY_LINES, "s": _DOT_IS_ALL, "U": _LAZY}
+
+
+class InvalidPattern(Exception):
+    """A text is not a pattern, or exceeds a bound.
+
+    description: what is wrong, as RE2/J describes it. position: the index in the text. reason: the same in
+    words that are clear to who does not know RE2/J.
+    """
+
+    def __init__(self, description: str, position: int, reason: str | None = None) -> None:
+        super().__init__(description)
+        self.description = description
+        self.position = position
+        self.reason = reason or description
 
 
 @dataclass(slots=True)

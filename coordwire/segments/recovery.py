@@ -32,14 +32,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
+from coordwire.files.staged import Staged, remove_stale
 from coordwire.records import Batches, RecordBatch, UnreadableRange
 from coordwire.records.resync import ThoroughSearch
-from coordwire.segments.choosing import EPOCH, KEPT, Found, chosen
+from coordwire.segments.batch_selection import EPOCH, KEPT, Found, chosen
+from coordwire.segments.index_rebuild import INTERVAL, rebuild
 from coordwire.segments.names import file_name, log_name
 from coordwire.segments.producers import Producers
-from coordwire.segments.rebuilding import INTERVAL, rebuild
 from coordwire.segments.segment import Segment
-from coordwire.segments.staging import Staged, remove_stale
 from coordwire.segments.verify import read_records
 
 _FURTHEST = (1 << 31) - 1

@@ -90,7 +90,7 @@ def answered(core: Core, faults: Faults, request: Any, version: int, node: int =
 
 def codes(response: Message) -> dict[str, str]:
     """The error codes of a response, by their paths."""
-    return {path: ErrorCode(code).name for path, _, code in entity_places(response, "error_code") if code}
+    return {path: ErrorCode(code).name for path, _, _, code in entity_places(response, "error_code") if code}
 
 
 def asked(api_key: int, version: int, core: Core) -> Any:

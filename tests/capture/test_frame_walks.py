@@ -31,7 +31,7 @@ from coordwire.messages import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from coordwire.testing.made_capture import as_pcap
+from coordwire.testing.pcap import as_pcap
 from tests.capture.test_sharing import CAPTURES, said, small_stripes, traffic
 from tests.capture.test_walks import damaged
 

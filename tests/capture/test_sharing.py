@@ -26,7 +26,7 @@ from coordwire.messages import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from coordwire.testing.made_capture import as_pcap
+from coordwire.testing.pcap import as_pcap
 from tests.capture.test_walks import damaged
 
 HIDDEN = ("error", "request", "text")

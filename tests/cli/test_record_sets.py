@@ -27,7 +27,7 @@ from coordwire.messages import (
 from coordwire.messages.control_records import EndTxnMarker
 from coordwire.messages.produce import PartitionProduceData, TopicProduceData
 from coordwire.records import ControlType, Record, control_record, encode_batch
-from coordwire.records.legacy.kafka_07 import encode_messages
+from coordwire.records.kafka_07 import encode_messages
 
 from .conftest import Run
 

@@ -15,7 +15,7 @@ from coordwire.tables.readers import group_rows
 from coordwire.tables.readers import rows as batches
 from coordwire.tables.readers.group_rows import STORIES, EventRows, event_row, event_table
 from coordwire.tables.readers.rows import Builder
-from coordwire.testing.made_capture import as_pcap
+from coordwire.testing.pcap import as_pcap
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_wire.capture_timeline import timeline
 from tests.bench import group_traffic

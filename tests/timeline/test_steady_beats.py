@@ -14,7 +14,7 @@ import pytest
 from coordwire._speedups import native
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.testing.made_capture import as_pcap
+from coordwire.testing.pcap import as_pcap
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_wire import capture_timeline, steady_beats
 from coordwire.timeline.from_wire.capture_timeline import Timeline, timeline

@@ -18,6 +18,7 @@ from coordwire.broker.cluster.replication import Replication
 from coordwire.broker.cluster.topics import OFFSETS_TOPIC, ClusterPartition, ClusterTopic
 from coordwire.broker.log.validation import RefusedRecords
 from coordwire.codec import Message
+from coordwire.codec.walk import fields_of
 from coordwire.coordinator import Answer, Append, ConsumerGroupConfig, RequestContext, Shard
 from coordwire.coordinator.log_entries import log_entries
 from coordwire.errors import CoordwireError
@@ -353,4 +354,4 @@ def _groups_of(response: Message) -> list[Any]:
 
 
 def _fields(message: Message) -> dict[str, Any]:
-    return {field.name: getattr(message, field.name) for field in type(message)._layout_.fields}
+    return {field.name: getattr(message, field.name) for field in fields_of(message)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from coordwire.codec import Struct
+from coordwire.codec.walk import fields_of
 
 __all__ = ["fit"]
 
@@ -17,7 +18,7 @@ def fit(value: Struct, version: int) -> None:
     """Reset what the version does not have, at every depth."""
     cls: Any = type(value)
     fresh: Any = None
-    for field in cls._layout_.fields:
+    for field in fields_of(cls):
         if not field.first <= version <= field.last:
             if fresh is None:
                 fresh = cls()

@@ -26,6 +26,7 @@ from coordwire.broker.injection.refused_answers import (
 )
 from coordwire.broker.injection.subjects import CodePlace, Subject, code_places, pruned, subjects
 from coordwire.codec import Message
+from coordwire.codec.walk import fields_of
 from coordwire.enums import ErrorCode
 from coordwire.messages import FetchRequest
 from coordwire.versions import ApiKey
@@ -143,8 +144,7 @@ class _FaultedCall:
                 response = self._overwritten(response, handle.rule)
         throttle = max(rule.throttle for rule in self.rules)
         if throttle and any(
-            field.name == "throttle_time_ms" and field.exists(version)
-            for field in type(response)._layout_.fields
+            field.name == "throttle_time_ms" and field.exists(version) for field in fields_of(response)
         ):
             response.throttle_time_ms = round(throttle * 1000)  # type: ignore[attr-defined]
         self.call.on_close = None

@@ -20,6 +20,7 @@ from coordwire.broker.injection.subjects import (
     identifying,
 )
 from coordwire.codec import Message, Struct
+from coordwire.codec.walk import fields_of
 from coordwire.enums import ErrorCode
 from coordwire.messages import (
     FindCoordinatorResponse,
@@ -194,13 +195,13 @@ def _refuse(value: Any, version: int, place: CodePlace, code: ErrorCode) -> None
     cls = type(value)
     if place.path:
         fresh = _fresh(cls, version, element_of(value, version))
-        for field in cls._layout_.fields:
+        for field in fields_of(cls):
             setattr(value, field.name, getattr(fresh, field.name))
     _put(value, place, version, code)
 
 
 def _put(value: Any, place: CodePlace, version: int, code: ErrorCode) -> None:
     setattr(value, place.field.name, int(code))
-    for field in type(value)._layout_.fields:
+    for field in fields_of(value):
         if field.name == "error_message" and field.exists(version):
             value.error_message = f"{code.name}, by a fault"

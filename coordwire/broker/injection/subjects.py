@@ -9,12 +9,14 @@ that a session drops) is not a subject, since the response has no place for it.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from coordwire.codec import Field, Message, Struct
+from coordwire.codec.walk import fields_of
 from coordwire.enums import ConfigResourceType, CoordinatorType
 from coordwire.versions import ApiKey
 
@@ -104,7 +106,7 @@ def _own(cls: Any, version: int) -> tuple[tuple[str, Field], ...]:
     """The fields of a class, but not arrays, that identify something."""
     return tuple(
         (kind, field)
-        for field in cls._layout_.fields
+        for field in fields_of(cls)
         if field.exists(version) and not field.array and (kind := _kind(field)) is not None
     )
 
@@ -117,7 +119,7 @@ def code_places(response: Any, version: int) -> tuple[CodePlace, ...]:
         own = {kind for kind, _ in _own(cls, version)} if path else set()
         kinds |= own
         inner_subjects = []
-        for field in cls._layout_.fields:
+        for field in fields_of(cls):
             if not field.exists(version):
                 continue
             if field.entity == "error_code" and not field.array and field.name != _NOT_A_REFUSAL:
@@ -140,14 +142,15 @@ def _answered(request: Any, response: Any, version: int) -> dict[Field, bool]:
     answers: dict[Field, bool] = {}
 
     def walk(cls: Any) -> None:
-        for field in cls._layout_.fields:
+        for field in fields_of(cls):
             if not field.exists(version) or not field.array or field.name == _FORGOTTEN:
                 continue
             if field.struct is None:
                 kind = _kind(field)
                 own = {kind} if kind is not None else set()
             else:
-                own = {kind for kind, _ in _own(field.struct, version)}
+                struct: Any = field.struct
+                own = {kind for kind, _ in _own(struct, version)}
             if own & kinds and own <= kinds | _BESIDE:
                 answers[field] = True
                 if field.struct is not None:
@@ -175,7 +178,7 @@ _EMPTY_IS_ALL = ((ApiKey.METADATA, 0), (ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0))
 
 def _walk(value: Any, version: int, answered: dict[Field, bool], outer: Subject) -> Iterator[Subject]:
     outer = element_of(value, version, outer)
-    children = [field for field in type(value)._layout_.fields if field in answered]
+    children = [field for field in fields_of(value) if field in answered]
     empty = True
     kinds: set[str] = set()
     for field in children:
@@ -212,7 +215,7 @@ def _inner_kinds(field: Field, version: int) -> set[str]:
     if field.struct is not None:
         cls: Any = field.struct
         kinds |= {own for own, _ in _own(cls, version)}
-        for inner in cls._layout_.fields:
+        for inner in fields_of(cls):
             if inner.exists(version) and inner.array:
                 kinds |= _inner_kinds(inner, version)
     return kinds
@@ -261,7 +264,7 @@ def pruned(
         outer = element_of(value, version, outer)
         changes: dict[str, list[Any]] = {}
         had = has_remainder = False
-        for field in type(value)._layout_.fields:
+        for field in fields_of(value):
             elements: Iterable[Any] = getattr(value, field.name) or () if field in answered else ()
             remainder: list[Any] = []
             for element in elements:
@@ -280,8 +283,7 @@ def pruned(
             return None if is_refused(_named(outer, request, name_of)) else value
         if not has_remainder:
             return None
-        fields = {field.name: getattr(value, field.name) for field in type(value)._layout_.fields}
-        return type(value)(**fields | changes)
+        return dataclasses.replace(value, **changes)
 
     remainder: Message | None = keep(request, Subject())
     return remainder

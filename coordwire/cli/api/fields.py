@@ -17,6 +17,7 @@ from uuid import UUID
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.class_docs import field_docs, own_doc
 from coordwire.codec.fields import FOREVER
+from coordwire.codec.walk import fields_of
 from coordwire.enums import ErrorCode, OpenEnum, enum_of
 from coordwire.messages.keys import ApiFacts
 
@@ -80,7 +81,7 @@ def rows(cls: type[Message], version: int | None = None) -> list[Row]:
 
 def _rows(cls: Any, prefix: str, depth: int, first: int, last: int) -> Iterator[Row]:
     docs = field_docs(cls)
-    for field in cls._layout_.fields:
+    for field in fields_of(cls):
         since, until = max(field.first, first), min(field.last, last)
         if since > until:
             continue

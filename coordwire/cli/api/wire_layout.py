@@ -16,6 +16,7 @@ from typing import Any
 from coordwire.cli.api.fields import rows
 from coordwire.cli.api.text import wrap
 from coordwire.codec import Field, Message, VersionLayout
+from coordwire.codec.walk import layout_of
 from coordwire.messages import find_message
 from coordwire.versions import header_version
 
@@ -90,7 +91,7 @@ class LayoutLine:
 
 def lines(cls: type[Message], version: int) -> list[LayoutLine]:
     """The layout of a message in one version."""
-    return list(_lines(cls._layout_.at(version), 0, ""))
+    return list(_lines(layout_of(cls, version), 0, ""))
 
 
 def _lines(layout: VersionLayout, depth: int, prefix: str) -> Iterator[LayoutLine]:
@@ -106,7 +107,7 @@ def _field(field: Field, layout: VersionLayout, depth: int, prefix: str) -> Iter
     path = f"{prefix}{field.name}"
     yield LayoutLine(depth, field.name, path, tuple(_words(field, layout)), field.tag, field.embedded)
     if field.struct is not None:
-        yield from _lines(field.struct._layout_.at(layout.version), depth + 1, f"{path}.")
+        yield from _lines(layout_of(field.struct, layout.version), depth + 1, f"{path}.")
 
 
 def _words(field: Field, layout: VersionLayout) -> Iterator[str]:

@@ -17,6 +17,7 @@ from coordwire.capture.redaction import secret_fields
 from coordwire.cli import message_lines
 from coordwire.cli.terminal import STYLES, Pieces, rich_console, table_output
 from coordwire.codec import Message
+from coordwire.codec.walk import fields_of
 from coordwire.embedded import Embedded, open_embedded
 from coordwire.errors import UnreadableRange, counted
 from coordwire.messages import ConsumerProtocolAssignment
@@ -159,7 +160,7 @@ class OffsetsTableFormat:
             return []
         if record.topic is not None:
             return [[(f"{shown(record.topic)}-{record.partition}", "plain")]]
-        fields = [field.name for field in type(key)._layout_.fields if field.entity != "group_id"]
+        fields = [field.name for field in fields_of(key) if field.entity != "group_id"]
         return [[(shown(f"{name} {getattr(key, name)}"), "plain")] for name in fields]
 
     def _value(self, record: CoordinatorRecord, value: Any) -> list[Pieces]:

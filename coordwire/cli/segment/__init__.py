@@ -25,11 +25,11 @@ from coordwire.cli.segment import dump
 from coordwire.cli.segment.files import WatchedSegment, partitions, report_position
 from coordwire.cli.terminal import chosen_format
 from coordwire.errors import CodecUnavailable, CoordwireError, counted
+from coordwire.files.staged import Staged, remove_stale
 from coordwire.segments import Fault, Indexes, Recovered, Segment, SegmentCounts, rebuild, recover
+from coordwire.segments.index_rebuild import INTERVAL
 from coordwire.segments.names import log_name
 from coordwire.segments.partition import producers_before
-from coordwire.segments.rebuilding import INTERVAL
-from coordwire.segments.staging import Staged, remove_stale
 
 Form = dict[str, Any]
 VERBS = {

@@ -28,6 +28,7 @@ from coordwire.cli.selection.topic_names import TopicNames
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.entities import entity_values
 from coordwire.codec.names import suggestion
+from coordwire.codec.walk import fields_of
 from coordwire.designs.dialects.grammar import CALLS
 from coordwire.enums import enum_of, meaning
 from coordwire.errors import UnreadableRange
@@ -73,7 +74,7 @@ class EntryFields:
         header = getattr(self.entry, "header", None)
         if header is None:
             return None
-        values = {field.json_name: getattr(header, field.name) for field in type(header)._layout_.fields}
+        values = {field.json_name: getattr(header, field.name) for field in fields_of(header)}
         return values | ({"clientId": None} if self.hidden.client and "clientId" in values else {})
 
     @cached_property
@@ -326,11 +327,12 @@ def holds_errors(steps: tuple[str, ...]) -> bool:
 def _place(cls: Any, steps: tuple[str, ...]) -> tuple[str, Field] | None:
     """The class and the field to which the names lead from a message's class; None if it hasn't them."""
     name, *deeper = steps
-    for field in cls._layout_.fields:
+    for field in fields_of(cls):
         if field.json_name == name:
             if not deeper:
                 return cls.__name__, field
-            return None if field.struct is None else _place(field.struct, tuple(deeper))
+            struct: Any = field.struct
+            return None if struct is None else _place(struct, tuple(deeper))
     return None
 
 
@@ -356,7 +358,7 @@ def _unknown(name: Name, names: tuple[str, ...], bare: bool, root: str) -> Filte
             place = _place(cls, tuple(way[:length])) if length else None
             owner = cls if length == 0 else place[1].struct if place is not None else None
             if owner is not None:
-                names_inside.update(field.json_name for field in owner._layout_.fields)
+                names_inside.update(field.json_name for field in fields_of(owner))
                 break
     own_names = [*FIELDS, *_LINE] if bare and len(names) == 1 else []
     hint = suggestion(names[-1], [*own_names, *sorted(names_inside)])

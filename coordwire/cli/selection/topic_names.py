@@ -9,17 +9,17 @@ from __future__ import annotations
 import base64
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from functools import cache
-from typing import Any
 from uuid import UUID
 
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.redaction.withheld import is_accounted_for
-from coordwire.codec import Field, Struct
+from coordwire.codec import Struct
 from coordwire.codec.entities import entity_values
+from coordwire.codec.walk import Selection
 from coordwire.versions import ApiKey
 
 MOST_TOPICS = 100_000
+_TOPIC_IDS = Selection(lambda field: field.type == "uuid" and field.name == "topic_id")
 _LEARNED = {ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_TOPIC_PARTITIONS}
 
 
@@ -56,30 +56,6 @@ class TopicNames:
 
 def _topics(message: Struct, names: OrderedDict[UUID, str]) -> Iterator[str]:
     yield from entity_values(message, "topic_name")
-    for number in _ids(message):
+    for number in _TOPIC_IDS.values(message):
         if number.int:
             yield names.get(number) or base64.urlsafe_b64encode(number.bytes).decode().rstrip("=")
-
-
-def _ids(value: Struct) -> Iterator[UUID]:
-    """The topic ids in a message, in its order."""
-    cls: Any = type(value)
-    for field in _ways(cls):
-        value_inside: Any = getattr(value, field.name)
-        if value_inside is None:
-            continue
-        for element in value_inside if field.array else (value_inside,):
-            if field.struct is None:
-                yield element
-            else:
-                yield from _ids(element)
-
-
-@cache
-def _ways(cls: Any) -> tuple[Field, ...]:
-    """The fields that hold topic ids, and those that lead to them."""
-    return tuple(
-        field
-        for field in cls._layout_.fields
-        if (_ways(field.struct) if field.struct else field.type == "uuid" and field.name == "topic_id")
-    )

@@ -24,7 +24,7 @@ from coordwire.errors import CorruptBatch, UnreadableRange
 from coordwire.records import RecordBatch, batches
 from coordwire.segments.indexes import OffsetIndex
 from coordwire.segments.names import file_name
-from coordwire.segments.remote_names import remote_name
+from coordwire.segments.remote_storage import remote_name
 from coordwire.tables.columns import LAG, arrow_schema
 from coordwire.tables.options import Options
 from coordwire.tables.readers.file_origins import Origins

@@ -20,8 +20,13 @@ from typing import Any, NamedTuple
 from coordwire.errors import CoordwireError
 from coordwire.records import batches
 from coordwire.segments.names import file_name, file_state, live_path
-from coordwire.segments.remote_metadata import METADATA_TOPIC, RemoteSegment, remote_segment
-from coordwire.segments.remote_names import remote_name, remote_place
+from coordwire.segments.remote_storage import (
+    METADATA_TOPIC,
+    RemoteSegment,
+    remote_name,
+    remote_place,
+    remote_segment,
+)
 from coordwire.tables.readers.files import File, open_bytes, open_stream
 from coordwire.tables.stores import is_uri
 

@@ -29,7 +29,7 @@ from coordwire.capture.formats.compressed import MAGIC, decompressed, find_compr
 from coordwire.capture.rotation import is_capture_name
 from coordwire.errors import CodecUnavailable
 from coordwire.segments.names import file_name, topic_partition
-from coordwire.segments.remote_names import remote_name, remote_place
+from coordwire.segments.remote_storage import remote_name, remote_place
 from coordwire.tables.stores import RemoteStream, Store, is_uri, local_path, store_of
 
 if TYPE_CHECKING:

@@ -32,12 +32,13 @@ from typing import Any
 
 from coordwire.errors import CorruptBatch, LimitExceeded
 from coordwire.records import RecordBatch, UnreadableRange, batches
-from coordwire.records.batch import HEADER, open_batch
+from coordwire.records.batch import HEADER
 from coordwire.records.batch_reader import Batches
 from coordwire.records.batch_sizes import batch_size
+from coordwire.records.formats import open_batch
 from coordwire.segments.indexes import OffsetIndex, OffsetPosition
 from coordwire.segments.names import file_name
-from coordwire.segments.remote_names import remote_name
+from coordwire.segments.remote_storage import remote_name
 from coordwire.tables.options import Options
 from coordwire.tables.readers.files import open_bytes
 from coordwire.tables.readers.object_ranges import Ranges, read_small

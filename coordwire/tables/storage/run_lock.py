@@ -13,7 +13,6 @@ from __future__ import annotations
 
 __all__ = ["InUse", "Lock", "published"]
 
-import errno
 import fcntl
 import getpass
 import json
@@ -27,6 +26,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
+from coordwire.files.lock import lock
 from coordwire.tables.storage.folders import LocalFolder
 from coordwire.tables.storage.names import COMMIT, LOCK, RUNS, is_own_name
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from coordwire.tables.storage.output import Output
 
 WORKING, ENDING = "working", "ending"
-_NO_FLOCK = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
 class InUse(CoordwireError):
@@ -157,15 +156,13 @@ def _flock(output: Output, name: str, operation: int) -> tuple[int | None, bool 
     with folder.at(name, create=True) as (place, last):
         file = os.open(last, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=place)
     try:
-        fcntl.flock(file, operation)
-    except BlockingIOError:
+        locked = lock(file, operation)
+    except OSError:
         os.close(file)
-        return None, False
-    except OSError as error:
-        os.close(file)
-        if error.errno in _NO_FLOCK:
-            return None, None
         raise
+    if not locked:
+        os.close(file)
+        return None, locked
     return file, True
 
 

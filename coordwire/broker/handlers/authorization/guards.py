@@ -6,6 +6,7 @@ with their error, or takes out of the answer what the client may not see.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -141,8 +142,7 @@ def split_elements(
 
 
 def replaced(message: Any, changes: dict[str, Any]) -> Any:
-    fields = {field.name: getattr(message, field.name) for field in type(message)._layout_.fields}
-    return type(message)(**fields | changes)
+    return dataclasses.replace(message, **changes)
 
 
 def element_guard(

@@ -13,6 +13,7 @@ from coordwire.cli.api.fields import Row, default_note, entity_note, rows
 from coordwire.cli.api.html.catalog import Catalog, anchor
 from coordwire.cli.api.html.markup import Html, join, table, tag
 from coordwire.codec import Message
+from coordwire.codec.walk import layout_of
 from coordwire.versions import header_version
 
 __all__ = ["field_table", "layouts", "span"]
@@ -105,7 +106,7 @@ def layouts(cls: type[Message], catalog: Catalog) -> Html:
 
 
 def _layout(cls: type[Message], run: range, newest: bool, catalog: Catalog) -> Html:
-    min_size = cls._layout_.at(run[0]).min_size
+    min_size = layout_of(cls, run[0]).min_size
     title = f"{span(run)}: {min_size} bytes or more" if min_size else f"{span(run)}: no bytes"
     text = join(
         [*_header(cls, run, catalog), *(_line(cls, line, catalog) for line in wire_layout.lines(cls, run[0]))]

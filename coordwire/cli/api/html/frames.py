@@ -18,6 +18,7 @@ from uuid import UUID
 from coordwire.cli.api.contents import PageEntry
 from coordwire.cli.api.html.markup import Html, join, table, tag
 from coordwire.codec import Field, Message, Struct
+from coordwire.codec.walk import fields_of
 from coordwire.designs.dialects.grammar import CALLS, Call
 from coordwire.frames import PREFIX, encode_request, encode_response
 from coordwire.logs import LogRecord, encode_log_record
@@ -167,7 +168,7 @@ def example(cls: type[Message], version: int) -> Message:
 
 def _struct(cls: type[Struct], version: int) -> Any:
     value = cls()
-    for field in cls._layout_.fields:
+    for field in fields_of(cls):
         if field.exists(version):
             element = _struct(field.struct, version) if field.struct else _leaf(field)
             setattr(value, field.name, [element] if field.array else element)

@@ -26,6 +26,8 @@ from stat import S_ISREG
 from types import TracebackType
 from typing import BinaryIO, Self
 
+from coordwire.files.lock import lock
+
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 _UNNAMED: int = getattr(os, "O_TMPFILE", 0)
 _NO_LINK: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -153,8 +155,11 @@ def remove_stale(folder: Path) -> None:
                 continue
             descriptor = os.open(folder / name, os.O_RDONLY | _NO_LINK)
             try:
-                _lock(descriptor)
-                if S_ISREG(os.fstat(descriptor).st_mode) and _is_at(descriptor, folder / name):
+                if (
+                    lock(descriptor)
+                    and S_ISREG(os.fstat(descriptor).st_mode)
+                    and _is_at(descriptor, folder / name)
+                ):
                     os.unlink(folder / name)
             finally:
                 os.close(descriptor)
@@ -179,20 +184,10 @@ def _named(final: Path) -> _Part:
         run = secrets.token_hex(8)
         path = final.with_name(f".{name}.{run}{_proof(name, run)}.part")
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        with suppress(OSError):  # a file system without locks
-            _lock(descriptor)
+        lock(descriptor)  # a file system without locks has none to give
         if _is_at(descriptor, path):
             return _Part(descriptor, final, path)
         os.close(descriptor)  # it was removed before it was locked
-
-
-def _lock(descriptor: int) -> None:
-    """Lock an open file until it is closed. Raises `OSError` where another process has."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _proof(name: str, run: str) -> str:
