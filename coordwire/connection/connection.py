@@ -19,7 +19,7 @@ from coordwire.connection.endpoint import Endpoint
 from coordwire.connection.events import ConnectionClosed, Event, FrameRefused, RequestReceived, SentRequest
 from coordwire.connection.kafka import KafkaClient, KafkaServer
 from coordwire.connection.sasl_tokens import encode_token
-from coordwire.connection.state import ConnectionState
+from coordwire.connection.state import ConnectionState, Transition
 from coordwire.designs.dialects.connection import DraftConnection
 from coordwire.designs.dialects.grammar import Dialect, Grammar
 
@@ -169,7 +169,7 @@ class Connection:
         Raises `EncodeError` in any state but AUTHENTICATING.
         """
         self._endpoint.expect("end_tokens", ConnectionState.AUTHENTICATING)
-        self._endpoint.state = ConnectionState.OPEN
+        self._endpoint.change_state(Transition.TOKENS_ENDED)
 
     def close(self) -> ConnectionClosed:
         """Note that we close: nothing more is sent or received.
@@ -177,7 +177,7 @@ class Connection:
         Returns what was not read, and our requests that have no answer. A connection that has ended keeps its
         state.
         """
-        return self._endpoint.close(ConnectionState.CLOSED)
+        return self._endpoint.close(Transition.CLOSED)
 
 
 def _role(role: object) -> Role:
