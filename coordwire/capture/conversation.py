@@ -19,7 +19,7 @@ from coordwire.capture.framing import HEAD, Effort, FrameBody, may_be_request, p
 from coordwire.capture.lazy_entries import lazy_entry
 from coordwire.capture.model import TcpConnection
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
-from coordwire.designs.dialects.grammar import Side
+from coordwire.connection.dialect import Side
 from coordwire.errors import DecodeError, Malformed
 from coordwire.frames import PREFIX, read_request, read_response
 from coordwire.limits import current

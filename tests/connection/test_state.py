@@ -20,6 +20,7 @@ from coordwire.connection.events import (
     TokenReceived,
 )
 from coordwire.connection.state import TRANSITIONS, Transition, diagram, next_state
+from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.frames import encode_response
 from coordwire.messages import (
     Draft2ClusterMetadataRequest,
@@ -148,7 +149,11 @@ def test_the_diagram_of_the_docs_is_the_table() -> None:
 
 
 def test_a_new_connection_is_open() -> None:
-    for connection in (Connection("client"), Connection("server"), Connection("client", dialect="draft-2")):
+    for connection in (
+        Connection("client"),
+        Connection("server"),
+        Connection("client", dialect=ConnectionDialect("draft-2")),
+    ):
         assert connection.state is OPEN
         assert not connection.state.is_over
 
@@ -332,7 +337,7 @@ def waiting_for_an_answer() -> Connection:
         (lambda: Connection("client"), send_token, "send_token expects state AUTHENTICATING, got OPEN"),
         (lambda: Connection("client"), end_tokens, "end_tokens expects state AUTHENTICATING, got OPEN"),
         (
-            lambda: Connection("server", dialect="draft-2"),
+            lambda: Connection("server", dialect=ConnectionDialect("draft-2")),
             send_token,
             "expects state AUTHENTICATING, got OPEN",
         ),
@@ -380,7 +385,7 @@ def test_a_request_cannot_be_answered_after_the_end() -> None:
 def test_a_dialects_connection_ends_too() -> None:
     request = Draft2ClusterMetadataRequest()
     for end in ("close", "peer", "failed"):
-        connection = Connection("client", dialect="draft-2")
+        connection = Connection("client", dialect=ConnectionDialect("draft-2"))
         connection.send(request)
         if end == "close":
             assert [sent.message for sent in connection.close().unanswered] == [request]
