@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
+from coordwire.codec import Message
 from coordwire.connection.endpoint import Endpoint
 
-__all__ = ["AnyDialect", "Side"]
+__all__ = ["KAFKA", "AnyDialect", "DialectCall", "Direction", "Side"]
 
+KAFKA = "kafka"
+"""The name of Kafka's own protocol, where others have theirs."""
+
+Direction = Literal["request", "response"]
 Side = Literal["client", "server"]
 
 
@@ -20,3 +25,24 @@ class AnyDialect(Protocol):
 
     def endpoint(self, side: Side, *, strict: bool) -> Endpoint:
         """A new connection's endpoint."""
+
+
+class DialectCall(Protocol):
+    """A request of a dialect, and its answer. type_id: what the wire calls it; response: the name of the
+    answer's class, None without an answer."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type_id(self) -> int: ...
+    @property
+    def response(self) -> str | None: ...
+    @property
+    def answer_typed(self) -> bool:
+        """Whether the answer begins with the request's type id."""
+
+    def message(self, direction: Direction) -> type[Message]:
+        """The class of the request or of the response. Raises `KeyError` without a response."""
+
+    def encode(self, message: Message, direction: Direction, *, version: int = 0) -> bytes:
+        """The frame of its request or response, size prefix included. Raises `EncodeError`."""
