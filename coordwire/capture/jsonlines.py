@@ -23,7 +23,7 @@ from coordwire.capture.redaction.redact import redact
 from coordwire.capture.redaction.withheld import NOTHING, Withheld, size_withheld, withheld
 from coordwire.codec.transcriber import OTHERWISE
 from coordwire.codec.walk import layout_of
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.connection.dialect import KAFKA
 from coordwire.errors import EncodeError, UnreadableRange
 from coordwire.jsonform import to_json
 from coordwire.versions import header_version
@@ -107,7 +107,7 @@ def _parts(
         if entry.request.packet is not None:
             form["requestPacket"] = entry.request.packet
     form |= {"apiKey": key, "api": entry.api_name, "apiVersion": entry.api_version}
-    if entry.dialect is not Dialect.KAFKA:
+    if entry.dialect != KAFKA:
         form["dialect"] = str(entry.dialect)
     if version != entry.api_version:
         form["bodyVersion"] = version
@@ -176,7 +176,7 @@ def _error(one: AnswerError) -> dict[str, Any]:
 def _written_otherwise(entry: FrameEntry) -> bool:
     """Whether a sound frame isn't written as we would: tagged fields may be there at their defaults."""
     header, message, version = entry.header, entry.message, entry.body_version
-    if entry.dialect is not Dialect.KAFKA:
+    if entry.dialect != KAFKA:
         return False
     written, found = body_text(entry)
     if written is not None:

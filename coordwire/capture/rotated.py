@@ -16,7 +16,7 @@ from typing import overload
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.frame_decoding import read_answer
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.connection.dialect import KAFKA
 from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX
 
@@ -79,7 +79,7 @@ def rejoined(
             isinstance(entry, FrameEntry)
             and entry.flow
             and entry.correlation_id is not None
-            and entry.dialect is Dialect.KAFKA
+            and entry.dialect == KAFKA
         ):
             _match(entry, entry.correlation_id, waiting, strict)
         yield entry

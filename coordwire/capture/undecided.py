@@ -13,8 +13,8 @@ from heapq import heappop, heappush
 
 from coordwire.capture.framing import TRIES, Effort
 from coordwire.capture.model import Chunk, Gap, NetworkAddress
+from coordwire.connection.dialect import Side
 from coordwire.designs.dialects.conversation import AnyConversation
-from coordwire.designs.dialects.grammar import Side
 
 WINDOW = 256 << 10
 """Bytes of an undecided connection that are held back; more without a request, and it isn't Kafka."""

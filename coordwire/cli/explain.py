@@ -21,7 +21,7 @@ from coordwire.cli.annotated_hex import HexFormat
 from coordwire.cli.capture_hints import is_lone_response
 from coordwire.cli.inputs import failure, is_piped, note, opened
 from coordwire.cli.selection.names import api
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.connection.dialect import KAFKA
 from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import read_response
 
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         options.hex = ["-"]
     if (options.response_to is None) != (options.version is None):
         raise Failure("explain: --response-to and --version go together")
-    if options.response_to is not None and options.dialect != Dialect.KAFKA:
+    if options.response_to is not None and options.dialect != KAFKA:
         raise Failure("explain: a response in another dialect can only be read after its request: give both")
     _refuse_files(options.hex)
     output = HexFormat(show_secrets=True, strict=options.strict)
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         output.write(entry, 0)
         status = max(status, int(entry.error is not None))
         lone += options.response_to is None and is_lone_response(entry)
-    if lone and options.dialect == Dialect.KAFKA:
+    if lone and options.dialect == KAFKA:
         frames = "a frame" if lone == 1 else f"{lone:,} frames"
         note(
             f"explain: {frames} may be a response, which does not name its API: give --response-to API "

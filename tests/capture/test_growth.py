@@ -23,6 +23,7 @@ from coordwire.capture.jsonlines import line
 from coordwire.capture.reader import Capture, read_head
 from coordwire.capture.rotated import rejoined
 from coordwire.capture.tcp import reassembly
+from coordwire.designs.dialects.connection import ConnectionDialect
 from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import UnreadableRange
 from coordwire.messages import (
@@ -222,7 +223,7 @@ def test_requests_of_other_dialects_that_wait(dialect: Dialect, name: str, field
 
     def fed(data: bytes) -> int:
         role = Role.CLIENT if dialect is Dialect.DRAFT_2 else Role.SERVER
-        connection = Connection(role, dialect=dialect)
+        connection = Connection(role, dialect=ConnectionDialect(dialect))
         connection.receive_data(data)
         return drawn(connection.events())
 

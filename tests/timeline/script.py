@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordwire.capture.entries import Direction, Entry, FrameEntry
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.codec import Message
+from coordwire.connection.dialect import Direction
 from coordwire.messages import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,

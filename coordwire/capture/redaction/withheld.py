@@ -27,7 +27,7 @@ from coordwire.capture.entries import FrameEntry
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.secret_fields import LEAST
 from coordwire.codec.walk import Selection, fields_of
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.connection.dialect import KAFKA
 from coordwire.errors import DecodeError, Deviation, UnreadableRange, counted
 from coordwire.frames import PREFIX, is_unsupported_version, read_request, read_response
 from coordwire.messages.keys import FACTS
@@ -176,7 +176,7 @@ def _is_acl(acl: Any) -> bool:
 def _tolerated(entry: FrameEntry) -> list[Deviation] | None:
     """What a refused frame deviates in, if it is one that only a strict reading refuses."""
     key, version = entry.api_key, entry.api_version
-    if entry.dialect is not Dialect.KAFKA or key is None or version is None:
+    if entry.dialect != KAFKA or key is None or version is None:
         return None
     try:
         if entry.direction == "request":
@@ -193,7 +193,7 @@ def _has_zero(value: Any) -> bool:
 
 def _has_secrets(entry: FrameEntry) -> bool:
     """Whether its API has secrets."""
-    return entry.dialect is Dialect.KAFKA and entry.api_key in _keys()
+    return entry.dialect == KAFKA and entry.api_key in _keys()
 
 
 def _is_short(entry: FrameEntry) -> bool:

@@ -22,7 +22,7 @@ from coordwire.cli.decode.tree import SLOW_NS
 from coordwire.cli.selection.fields import FIELDS, EntryFields
 from coordwire.cli.selection.topic_names import TopicNames
 from coordwire.cli.terminal import Pieces, line_writer
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.connection.dialect import KAFKA
 from coordwire.errors import UnreadableRange, counted
 
 TOPICS = 2
@@ -127,7 +127,7 @@ def _api(entry: FrameEntry) -> str:
     if entry.api_key is None:
         return "unknown"
     name = entry.api_name or f"api {entry.api_key}"
-    return f"{name} v{entry.api_version}" if entry.dialect is Dialect.KAFKA else name
+    return f"{name} v{entry.api_version}" if entry.dialect == KAFKA else name
 
 
 def _troubles(entry: FrameEntry, fields: EntryFields) -> Pieces:

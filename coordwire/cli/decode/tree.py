@@ -18,7 +18,7 @@ from coordwire.capture.redaction.withheld import NOTHING, Withheld, size_withhel
 from coordwire.cli import message_lines, record_sets
 from coordwire.cli.embedded_json import sasl
 from coordwire.cli.terminal import Pieces, columns, line_writer, packets
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.connection.dialect import KAFKA
 from coordwire.embedded import open_embedded
 from coordwire.errors import UnreadableRange, counted
 
@@ -154,7 +154,7 @@ class TreeFormat:
             pieces.append((f"unknown {entry.direction}", "api"))
         else:
             name = entry.api_name or f"api {entry.api_key}"
-            version = f" v{entry.api_version}" if entry.dialect is Dialect.KAFKA else f" ({entry.dialect})"
+            version = f" v{entry.api_version}" if entry.dialect == KAFKA else f" ({entry.dialect})"
             pieces.append((name + version, "api"))
         if entry.body_version != entry.api_version:
             pieces.append((f" (body v{entry.body_version})", "odd"))
@@ -195,7 +195,7 @@ class TreeFormat:
 
 def _unanswered(entry: FrameEntry) -> bool:
     """Whether no answer is due: Produce with acks=0, and what other dialects don't answer."""
-    if entry.dialect is not Dialect.KAFKA:
+    if entry.dialect != KAFKA:
         return entry.call is not None and entry.call.response is None
     return entry.api_key == PRODUCE and getattr(entry.message, "acks", None) == 0
 

@@ -34,7 +34,7 @@ from coordwire.cli.coordinator_logs import read_log
 from coordwire.cli.inputs import failure, note, open_file, opened
 from coordwire.cli.live_capture import live
 from coordwire.cli.selection.times import TimeSpan
-from coordwire.designs.dialects.grammar import Dialect
+from coordwire.connection.dialect import KAFKA
 from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem
@@ -280,7 +280,7 @@ def _missed(entry: Entry) -> bool:
     """Whether a group's story may lack what couldn't be read here."""
     if isinstance(entry, UnreadableRange):
         return True
-    drafts = entry.dialect is not Dialect.KAFKA
+    drafts = entry.dialect != KAFKA
     return entry.error is not None and (drafts or entry.api_key is None or entry.api_key in USED_APIS)
 
 
