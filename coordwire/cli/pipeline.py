@@ -18,9 +18,8 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
-from coordwire.cli import Failure, progress
-from coordwire.cli.inputs import shown
-from coordwire.cli.termination import terminable
+from coordwire.capture.printable import shown
+from coordwire.cli import Failure, progress, terminable
 from coordwire.errors import CoordwireError, counted
 from coordwire.tables.columns import select_tables
 from coordwire.tables.formats import FORMATS, PARQUET
