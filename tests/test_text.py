@@ -53,7 +53,7 @@ NAMES_LEFT: dict[str, int] = {
     "coordwire/patterns": 13,
     "coordwire/records": 93,
     "coordwire/segments": 72,
-    "coordwire/spark": 439,
+    "coordwire/spark": 4,
     "coordwire/testing": 59,
     "coordwire/timeline": 473,
     "schemas": 24,

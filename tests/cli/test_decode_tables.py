@@ -75,17 +75,17 @@ def test_errors_have_a_table_of_their_own(run: Run, tmp_path: Path) -> None:
 
 
 def test_stories_are_those_of_the_timeline(run: Run, tmp_path: Path) -> None:
-    lines = [json.loads(line) for line in run("timeline", "--format", "json", GROUP).out.splitlines()]
+    told = [json.loads(line) for line in run("timeline", "--format", "json", GROUP).out.splitlines()]
     run("decode", "--format", "csv", "--out", tmp_path, GROUP)
     rows = {name: read(tmp_path / f"{name}.csv") for name in ("groups", "offset_commits", "lag")}
-    assert sum(map(len, rows.values())) == len(lines) > 20
-    events = [line for line in lines if line["event"] not in ("offsetCommitted", "lagMeasured")]
+    assert sum(map(len, rows.values())) == len(told) > 20
+    events = [line for line in told if line["event"] not in ("offsetCommitted", "lagMeasured")]
     assert [row["event"] for row in rows["groups"]] == [line["event"] for line in events]
     ended = next(row for row in rows["groups"] if row["event"] == "rebalanceEnded")
     assert json.loads(ended["members"])
     assert float(ended["length_ms"]) > 0
     assert [row["offset"] for row in rows["offset_commits"]] == [
-        str(line["offset"]) for line in lines if line["event"] == "offsetCommitted"
+        str(line["offset"]) for line in told if line["event"] == "offsetCommitted"
     ]
 
 
@@ -106,10 +106,10 @@ def test_parquet_has_the_rows_and_types_of_the_pipelines_reader(run: Run, tmp_pa
     from coordwire.tables.readers.splits import Part
 
     run("decode", "--out", tmp_path, GROUP)  # parquet is the default
-    actual = pyarrow.parquet.read_table(tmp_path / "frames.parquet")
+    found = pyarrow.parquet.read_table(tmp_path / "frames.parquet")
     part = Part("capture", str(GROUP), 0, 0, 0)
     names = [column.name for column in TABLES["frames"]]
-    assert actual.equals(pa.Table.from_batches(read_frames(part, Options(), names)))
+    assert found.equals(pa.Table.from_batches(read_frames(part, Options(), names)))
     for table in TABLES_OF_CAPTURES:
         schema = pyarrow.parquet.read_schema(tmp_path / f"{table}.parquet")
         assert schema.remove_metadata().equals(arrow_schema(TABLES[table]))
@@ -120,13 +120,13 @@ def test_unreadable_ranges_are_in_quarantine(run: Run, tmp_path: Path) -> None:
     broken = tmp_path / "broken.pcap"
     broken.write_bytes(pcap[:20_000] + pcap[26_000:])
     lines = [json.loads(line) for line in run("decode", "--format", "json", broken).out.splitlines()]
-    damaged = [line for line in lines if line["frame"] is None]
+    bad = [line for line in lines if line["frame"] is None]
     assert run("decode", "--format", "csv", "--out", tmp_path / "t", broken).status == 1
     rows = read(tmp_path / "t" / "quarantine.csv")
     assert [(int(row["start"]), row["reason"]) for row in rows] == [
-        (line["error"]["position"], line["error"]["reason"]) for line in damaged
+        (line["error"]["position"], line["error"]["reason"]) for line in bad
     ]
-    assert damaged
+    assert bad
 
 
 def test_rotated_captures_are_read_as_one(run: Run, tmp_path: Path) -> None:
@@ -139,10 +139,10 @@ def test_rotated_captures_are_read_as_one(run: Run, tmp_path: Path) -> None:
     run("decode", "--format", "csv", "--out", tmp_path / "one", GROUP)
     later, first = sorted(tmp_path.glob("*.pcap"), reverse=True)
     run("decode", "--format", "csv", "--out", tmp_path / "two", later, first)
-    item, two = read(tmp_path / "one" / "frames.csv"), read(tmp_path / "two" / "frames.csv")
+    one, two = read(tmp_path / "one" / "frames.csv"), read(tmp_path / "two" / "frames.csv")
     assert {row.pop("capture") for row in two} == {str(first)}
-    assert {row.pop("capture") for row in item} == {str(GROUP)}
-    assert item == two
+    assert {row.pop("capture") for row in one} == {str(GROUP)}
+    assert one == two
     (tmp_path / "ring_00003_20261121022000.pcap").mkdir()
     ended = run("decode", "--format", "csv", "--out", tmp_path / "two", *sorted(tmp_path.glob("*.pcap")))
     assert ended.status == 2

@@ -193,7 +193,7 @@ def test_columns_hold_what_rows_hold(secrets: bool) -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    chosen=st.lists(st.integers(0, len(FEW_FRAMES) - 1), min_size=1, max_size=60),
+    selected=st.lists(st.integers(0, len(FEW_FRAMES) - 1), min_size=1, max_size=60),
     cuts=st.lists(st.integers(0, 60), max_size=6),
     long=st.lists(st.integers(0, 60), max_size=4),
     times=st.dictionaries(st.integers(0, 60), st.sampled_from([None, -1, 0, 1 << 62]), max_size=3),

@@ -80,8 +80,8 @@ def reasons(folder: Path) -> dict[str, str]:
     return {os.path.relpath(row["path"], folder): row["reason"] for row in rows}
 
 
-def test_the_data_sources(unusual: Path) -> None:
-    actual = reasons(unusual)
+def test_the_data_sources(unusual_files: Path) -> None:
+    actual = reasons(unusual_files)
     regular = "expected a regular file"
     for name, reason in {
         f"fifo-0/{LOG}": f"it is a FIFO, {regular}", "pipe.pcap": f"it is a FIFO, {regular}",
@@ -93,42 +93,42 @@ def test_the_data_sources(unusual: Path) -> None:
         assert actual[name] == reason
     assert f"noise-0/{LOG}" in actual
     assert "noise.pcap" in actual
-    options = Options(paths=(str(unusual),), topics=("orders",))
+    options = Options(paths=(str(unusual_files),), topics=("orders",))
     for name, column in (("kafka-segment", "offset"), ("kafka-segment-batches", "base_offset")):
         source = SOURCES[name]
         rows = [row for group in plan(source, options)
                 for batch in read(source, group, options, [column]) for row in batch.to_pylist()]  # fmt: skip
         assert [row[column] for row in rows] == list(range(5))
     for name in ("kafka-capture", "kafka-offsets"):
-        options = Options(paths=(str(unusual),))
+        options = Options(paths=(str(unusual_files),))
         columns = [SOURCES[name].columns[0].name]
         for group in plan(SOURCES[name], options):
             list(read(SOURCES[name], group, options, columns))
 
 
-def test_the_pipeline(unusual: Path, tmp_path: Path) -> None:
-    summary = pipeline_steps.run(unusual, tmp_path / "out", tables=ALL)
+def test_the_pipeline(unusual_files: Path, tmp_path: Path) -> None:
+    summary = pipeline_steps.run(unusual_files, tmp_path / "out", tables=ALL)
     assert summary.records == 5 + 2
     damaged = {row["path"] for row in pipeline_steps.table_rows(tmp_path / "out", "quarantine")}
     assert {
-        str(unusual / name) for name in ("pipe.pcap", "gone.pcap", "device.pcap", f"fifo-0/{LOG}")
+        str(unusual_files / name) for name in ("pipe.pcap", "gone.pcap", "device.pcap", f"fifo-0/{LOG}")
     } <= damaged
     paths = {row["path"] for row in pipeline_steps.table_rows(tmp_path / "out", "files")}
-    assert str(unusual / "pipe.log") in paths
-    assert str(unusual / "device.log") in paths
+    assert str(unusual_files / "pipe.log") in paths
+    assert str(unusual_files / "device.log") in paths
 
 
-def test_named_by_the_user(unusual: Path) -> None:
+def test_named_by_the_user(unusual_files: Path) -> None:
     for name in ("pipe.pcap", "pipe.log", "device.log", f"gone-0/{LOG}"):
-        [file] = find_files([str(unusual / name)])
+        [file] = find_files([str(unusual_files / name)])
         assert file.trouble
         assert file.kind() in ("capture", "segment")
     [file] = find_files(["/dev/zero"])
     assert (file.kind(), file.trouble) == ("capture", "it is a device, expected a regular file")
 
 
-def test_what_became_a_fifo_does_not_block(unusual: Path) -> None:
-    for path in (unusual / "pipe.pcap", unusual / "device.pcap"):
+def test_what_became_a_fifo_does_not_block(unusual_files: Path) -> None:
+    for path in (unusual_files / "pipe.pcap", unusual_files / "device.pcap"):
         for opened in (open_stream, open_bytes):
             with pytest.raises(OSError, match="expected a regular file"):
                 opened(str(path))

@@ -60,28 +60,31 @@ def stored_rows(out: str, table: str) -> list[dict[str, Any]]:
     return [row for name in names for batch in read_rows(out, name, schema) for row in batch.to_pylist()]
 
 
-def test_keys_of_any_characters(unusual: str) -> None:
+def test_keys_of_any_characters(unusual_keys: str) -> None:
     def names(uri: str) -> list[str]:
-        return [file.path.removeprefix(f"{unusual}/") for file in find_files([uri])]
+        return [file.path.removeprefix(f"{unusual_keys}/") for file in find_files([uri])]
 
     first, second, third = f"a b/ü%25=x/orders-0/{LOG}", f"dir/orders-1/{LOG}", "q[1]*?#/x.log"
-    assert names(unusual) == names(f"{unusual}/") == names("S3A://odd") == [first, second, third]
+    assert names(unusual_keys) == names(f"{unusual_keys}/") == names("S3A://odd") == [first, second, third]
     assert (
-        names(f"{unusual}/a b/") == names(f"{unusual}/{first}") == names(f"{unusual}/*/ü%25=x/*") == [first]
+        names(f"{unusual_keys}/a b/")
+        == names(f"{unusual_keys}/{first}")
+        == names(f"{unusual_keys}/*/ü%25=x/*")
+        == [first]
     )
-    assert names(f"{unusual}/dir") == names(f"{unusual}/dir/") == [second]
+    assert names(f"{unusual_keys}/dir") == names(f"{unusual_keys}/dir/") == [second]
     assert (
-        names(f"{unusual}/q[1]*?#/x.log")
-        == names(f"{unusual}/q[1]*?#")
-        == names(f"{unusual}/q[[]1[!a]?*")
+        names(f"{unusual_keys}/q[1]*?#/x.log")
+        == names(f"{unusual_keys}/q[1]*?#")
+        == names(f"{unusual_keys}/q[[]1[!a]?*")
         == [third]
     )
-    [actual] = find_files([f"{unusual}/{first}"])
+    [actual] = find_files([f"{unusual_keys}/{first}"])
     assert (actual.topic, actual.partition, actual.size, actual.named) == ("orders", 0, len(DATA), True)
     assert bytes(open_bytes(actual.path)) == DATA
     with open_stream(actual.path) as stream:
         assert stream.read() == DATA
-    assert bytes(open_bytes(f"{unusual}/{second}")) == b""
+    assert bytes(open_bytes(f"{unusual_keys}/{second}")) == b""
 
 
 def test_more_keys_than_a_page_holds(s3: LocalS3) -> None:
@@ -114,7 +117,7 @@ def test_a_server_that_cannot_be_reached_is_named(capsys: pytest.CaptureFixture[
         ("hdfs:/x", "expected hdfs://…, got hdfs:/x"),
     ],
 )
-def test_what_cannot_be_read_is_said_in_a_sentence(unusual: str, uri: str, reason: str) -> None:
+def test_what_cannot_be_read_is_said_in_a_sentence(unusual_keys: str, uri: str, reason: str) -> None:
     with pytest.raises((OSError, CoordwireError), match=reason) as info:
         find_files([uri])
     assert "\n" not in str(info.value)
@@ -165,12 +168,12 @@ def test_schemes() -> None:
 
 
 def test_places_that_cannot_be_written(
-    s3: LocalS3, unusual: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    s3: LocalS3, unusual_keys: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for out, reason in [
         ("s3://nowhere/x", "the bucket does not exist"),
         (f"s3://{DENIED}/x", "access was denied"),
-        (unusual, "is not empty and has no manifest.json"),
+        (unusual_keys, "is not empty and has no manifest.json"),
         ("hdfs://name:8020/x", "HDFS needs Hadoop's libhdfs"),
         ("none://x", "is not known here"),
         ("s3:/bucket/x", "expected s3://…, got s3:/bucket/x"),
