@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.redaction.withheld import is_accounted_for
+from coordwire.capture.redaction.entry_secrets import is_accounted_for
 from coordwire.codec import Field, Struct
 from coordwire.codec.entities import entity_values
 from coordwire.versions import ApiKey
