@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import coordwire
-from coordwire.capture import connections, conversation, pending_requests, undecided
+from coordwire.capture import client_search, connections, conversation, pending_requests
 from coordwire.capture.formats import compressed, pcap, pcapng
 from coordwire.capture.tcp import reassembly
 from coordwire.cli import encode, message_lines
@@ -223,8 +223,8 @@ def test_the_limits_are_those_of_the_code() -> None:
         ),
         "requests that wait for their answers, decoded": size(pending_requests.BUDGET),
         "requests that wait, of one connection": f"{conversation.LATEST:,}",
-        "bytes of a connection that may be Kafka's": size(undecided.WINDOW),
-        "of all such connections": size(undecided.UNDECIDED),
+        "bytes of a connection that may be Kafka's": size(client_search.WINDOW),
+        "of all such connections": size(client_search.UNDECIDED),
         "frames that are not whole yet": f"{size(connections.BEGUN)}, or one frame's budget",
         "answers whose request may come late": f"{size(connections.EARLY_BYTES)}, {connections.EARLY_FRAMES} "
         f"answers and {connections.EARLY_NS // 10**9} s a connection; {size(connections.EARLY)} in all",

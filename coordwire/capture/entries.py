@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from coordwire._display import RichDisplay
-from coordwire.capture.model import TcpConnection
+from coordwire.capture.flows import TcpConnection
 from coordwire.codec import Message
 from coordwire.connection.dialect import KAFKA, DialectCall, Direction
 from coordwire.errors import DecodeError, Deviation, UnreadableRange, counted

@@ -15,11 +15,11 @@ from coordwire._speedups import native
 from coordwire.capture import conversation
 from coordwire.capture.conversation import Conversation
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.flows import Chunk
 from coordwire.capture.framing import FrameSplitter
 from coordwire.capture.lazy_entries import LazyEntry, StrictLazyEntry
-from coordwire.capture.model import Chunk
 from coordwire.capture.pending_requests import GUESS, REDUCED, AwaitedRequest, PendingRequests
-from coordwire.capture.sharing import FRAME, Share
+from coordwire.capture.share import FRAME, Share
 from coordwire.connection.dialect import KAFKA
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from coordwire.capture import partial
+from coordwire.capture import partial_messages
 from coordwire.capture.answer_errors import AnswerError, answer_errors
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.model import TcpConnection, format_time
-from coordwire.capture.redaction.redact import redact
-from coordwire.capture.redaction.withheld import NOTHING, Withheld, size_withheld, withheld
+from coordwire.capture.flows import TcpConnection, format_time
+from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, size_withheld, withheld
+from coordwire.capture.redaction.removal import redact
 from coordwire.codec.transcriber import OTHERWISE
 from coordwire.codec.walk import layout_of
 from coordwire.connection.dialect import KAFKA
@@ -92,7 +92,7 @@ def _parts(
     )
     if text_of_body is None and entry.message is not None and version is not None and not hidden.body:
         if error is not None:
-            body = partial.body(entry.message, version, error.path)
+            body = partial_messages.body(entry.message, version, error.path)
         else:
             try:
                 body = to_json(entry.message, version=version)

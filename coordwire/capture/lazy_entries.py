@@ -13,8 +13,8 @@ __all__ = ["LATE", "LazyEntry", "StrictLazyEntry", "lazy_entry"]
 from typing import Any
 
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.flows import TcpConnection
 from coordwire.capture.frame_decoding import read_answer, read_asked
-from coordwire.capture.model import TcpConnection
 from coordwire.connection.dialect import KAFKA, Direction
 
 LATE = ("client_id", "header", "message", "error", "deviations")

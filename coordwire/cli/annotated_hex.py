@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterator
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
-from coordwire.capture.redaction.withheld import NOTHING, is_accounted_for, withheld
+from coordwire.capture.redaction.entry_secrets import NOTHING, is_accounted_for, withheld
 from coordwire.cli.terminal import packets
 from coordwire.errors import UnreadableRange, counted
 from coordwire.frames import PREFIX

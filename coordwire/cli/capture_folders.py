@@ -11,7 +11,7 @@ __all__ = ["captures_below", "content_kind", "files_below"]
 import os
 from collections.abc import Iterator
 
-from coordwire.capture.detect import sniff
+from coordwire.capture.input_format import sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import read_head
 from coordwire.capture.rotation import is_capture_name, rotated

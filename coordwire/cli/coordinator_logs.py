@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from coordwire.capture.detect import HEAD, sniff
+from coordwire.capture.input_format import HEAD, sniff
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure, progress
 from coordwire.cli.inputs import opened, plain_file
@@ -17,7 +17,7 @@ from coordwire.logs import Log
 from coordwire.segments import Segment
 from coordwire.segments.names import file_name
 from coordwire.timeline.from_log.coordinator_log import LogItem, guess_log, read_records
-from coordwire.timeline.from_log.log_files import LogFile
+from coordwire.timeline.from_log.files import LogFile
 
 
 def read_log(file: LogFile, *, log: Log | None = None) -> Iterator[LogItem]:

@@ -17,8 +17,8 @@ from binascii import a2b_base64
 from dataclasses import replace
 from typing import Any, BinaryIO
 
-from coordwire.capture.detect import is_capture
 from coordwire.capture.formats.compressed import MAGIC, fault_of
+from coordwire.capture.input_format import is_capture
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.inputs import failure, is_piped, opened

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from coordwire.capture.partial import Step, decoded, steps
+from coordwire.capture.partial_messages import Step, decoded, steps
 from coordwire.capture.printable import shown
 from coordwire.capture.redaction import secret_fields
 from coordwire.cli.terminal import Pieces

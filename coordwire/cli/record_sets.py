@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.secret_fields import METADATA_TOPIC, METADATA_TOPIC_ID

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from coordwire._quantities import duration
 from coordwire.capture.entries import FrameEntry
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
-from coordwire.capture.redaction.withheld import withheld
+from coordwire.capture.redaction.entry_secrets import withheld
 from coordwire.codec.entities import entity_values
 from coordwire.enums import ErrorCode
 from coordwire.errors import UnreadableRange

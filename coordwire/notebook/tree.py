@@ -20,10 +20,10 @@ from uuid import UUID
 
 from coordwire._quantities import counted, duration
 from coordwire.capture.entries import FrameEntry
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.capture.redaction import secret_fields
-from coordwire.capture.redaction.withheld import Withheld, size_withheld, withheld
+from coordwire.capture.redaction.entry_secrets import Withheld, size_withheld, withheld
 from coordwire.codec import Field, Message, Struct
 from coordwire.codec.walk import fields_of
 from coordwire.embedded import Embedded, open_embedded

@@ -18,7 +18,7 @@ import pytest
 import coordwire
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.capture.redaction.withheld import is_accounted_for, withheld
+from coordwire.capture.redaction.entry_secrets import is_accounted_for, withheld
 from coordwire.codec import Message
 from coordwire.errors import UnreadableRange
 from coordwire.frames import encode_request, encode_response

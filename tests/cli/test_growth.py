@@ -17,7 +17,7 @@ import pytest
 from coordwire import explain
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.capture.redaction.withheld import withheld
+from coordwire.capture.redaction.entry_secrets import withheld
 from coordwire.cli.encode import encode_line
 from coordwire.cli.message_lines import Inside, MessageLines
 from coordwire.cli.record_sets import layouts

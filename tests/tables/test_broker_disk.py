@@ -15,7 +15,7 @@ from coordwire.records import batches
 from coordwire.tables.options import Options
 from coordwire.tables.readers.sources import SOURCES, plan, read
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, Marker, read_file
-from coordwire.timeline.from_log.log_files import find_files as find_logs
+from coordwire.timeline.from_log.files import find_files as find_logs
 from tests.broker_sample import SAMPLE, unpack
 
 

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
-from coordwire.capture import sharing
+from coordwire.capture import share as share_module
 from coordwire.tables import pipeline
 from coordwire.tables.options import Options
 from coordwire.tables.pipeline.units import Unit, run_unit
@@ -26,7 +26,7 @@ GROUP = CAPTURES / "confluent__rdmock__group-range.pcap"
 
 @pytest.fixture(autouse=True)
 def small_stripes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "STRIPE", 2_000)
+    monkeypatch.setattr(share_module, "STRIPE", 2_000)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from coordwire.capture.body_text import NO_TEXT, body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import line
 from coordwire.capture.reader import Capture
-from coordwire.capture.redaction.withheld import NOTHING, is_harmless, withheld
+from coordwire.capture.redaction.entry_secrets import NOTHING, is_harmless, withheld
 from coordwire.messages.fetch import (
     FetchableTopicResponse,
     FetchPartition,

@@ -17,7 +17,7 @@ from coordwire.tables.readers.group_rows import STORIES, EventRows, event_row, e
 from coordwire.tables.readers.rows import Builder
 from coordwire.testing.pcap import as_pcap
 from coordwire.timeline.events import GroupEvent
-from coordwire.timeline.from_wire.capture_timeline import timeline
+from coordwire.timeline.from_wire.timeline import timeline
 from tests.bench import group_traffic
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "captures").glob("*.pcap"))

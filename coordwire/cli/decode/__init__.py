@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from coordwire.capture.detect import sniff
 from coordwire.capture.entries import Entry
+from coordwire.capture.input_format import sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import FORMATS, Capture, read_head
 from coordwire.cli import Failure, dialect_options, live_capture

@@ -14,8 +14,8 @@ from typing import Any
 
 from coordwire.capture.answer_errors import AnswerError
 from coordwire.capture.entries import Entry
+from coordwire.capture.flows import format_time
 from coordwire.capture.jsonlines import encode
-from coordwire.capture.model import format_time
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.selection.expressions import FIELD, FilterError, Name

@@ -88,7 +88,7 @@ class DecodeJsonFormat:
 
 def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
     """The contents of a frame's opaque bytes and of its record sets."""
-    from coordwire.capture.redaction.withheld import withheld
+    from coordwire.capture.redaction.entry_secrets import withheld
     from coordwire.cli import embedded_json, record_sets
 
     forms = embedded_json.opened(entry, show_secrets=show_secrets)

@@ -16,7 +16,7 @@ from itertools import islice
 
 from coordwire.capture.answer_errors import is_routine
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.cli.decode.tree import SLOW_NS
 from coordwire.cli.selection.fields import FIELDS, EntryFields

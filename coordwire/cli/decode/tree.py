@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
-from coordwire.capture.redaction.withheld import NOTHING, Withheld, size_withheld, withheld
+from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, size_withheld, withheld
 from coordwire.cli import message_lines, record_sets
 from coordwire.cli.embedded_json import sasl
 from coordwire.cli.terminal import Pieces, columns, line_writer, packets

@@ -25,7 +25,7 @@ from coordwire.errors import CodecUnavailable, UnreadableRange, counted
 from coordwire.logs import TOPICS
 from coordwire.timeline.from_log.compaction import decide, latest
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem, Marker
-from coordwire.timeline.from_log.log_files import LogFile, find_files
+from coordwire.timeline.from_log.files import LogFile, find_files
 
 MS = 1_000_000
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.capture.redaction import secret_fields
 from coordwire.cli import message_lines

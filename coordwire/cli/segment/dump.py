@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.coordinator_logs import refuse_capture

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 from coordwire.capture import jsonlines
 from coordwire.capture.answer_errors import AnswerError, answer_errors
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.redaction.withheld import NOTHING, Withheld, withheld
+from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, withheld
 from coordwire.cli.selection.expressions import FilterError, Name
 from coordwire.cli.selection.names import groups, members
 from coordwire.cli.selection.topic_names import TopicNames

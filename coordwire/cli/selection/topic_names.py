@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from uuid import UUID
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.redaction.withheld import is_accounted_for
+from coordwire.capture.redaction.entry_secrets import is_accounted_for
 from coordwire.codec import Struct
 from coordwire.codec.entities import entity_values
 from coordwire.codec.walk import Selection

@@ -20,12 +20,11 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import BinaryIO
 
-from coordwire.capture.detect import HEAD, sniff
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
+from coordwire.capture.input_format import HEAD, sniff
 from coordwire.capture.printable import shown
 from coordwire.capture.reader import Capture
-from coordwire.capture.rotated import rejoined
-from coordwire.capture.rotation import RotatedFiles, is_capture_name, rotated
+from coordwire.capture.rotation import RotatedFiles, is_capture_name, rejoined, rotated
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.cli import Failure
 from coordwire.cli.capture_folders import content_kind, files_below
@@ -38,9 +37,9 @@ from coordwire.connection.dialect import KAFKA
 from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
 from coordwire.timeline.events import GroupEvent
 from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem
-from coordwire.timeline.from_log.log_events import log_timeline, topic_names
-from coordwire.timeline.from_log.log_files import LogFile, find_files
-from coordwire.timeline.from_wire.capture_timeline import USED_APIS, timeline
+from coordwire.timeline.from_log.events import log_timeline, topic_names
+from coordwire.timeline.from_log.files import LogFile, find_files
+from coordwire.timeline.from_wire.timeline import USED_APIS, timeline
 
 _Found = Entry | ConnectionEnd
 MOST_APIS = 8

@@ -13,8 +13,8 @@ from dataclasses import fields
 from functools import cache
 from typing import Any
 
+from coordwire.capture.flows import format_time
 from coordwire.capture.jsonlines import encode, text
-from coordwire.capture.model import format_time
 from coordwire.cli.selection.times import TimeSpan
 from coordwire.enums import ErrorCode
 from coordwire.timeline.events import EVENTS, GroupEvent

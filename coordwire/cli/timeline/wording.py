@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from coordwire.capture.model import format_time
+from coordwire.capture.flows import format_time
 from coordwire.capture.printable import shown
 from coordwire.enums import ErrorCode
 from coordwire.timeline.events import (

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 
 from coordwire.capture.conversation import LATEST, Conversation
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.flows import TcpConnection
 from coordwire.capture.frame_decoding import unquoted, unquoted_deviations
 from coordwire.capture.framing import Effort, FrameBody, part_of
-from coordwire.capture.model import TcpConnection
 from coordwire.capture.pending_requests import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
 from coordwire.connection.dialect import Direction

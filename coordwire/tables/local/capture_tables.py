@@ -22,7 +22,7 @@ from coordwire.tables.readers.frame_rows import ErrorRows, FrameRows, row_size
 from coordwire.tables.readers.group_rows import STORIES, event_row, event_table
 from coordwire.tables.readers.rows import quarantine_row
 from coordwire.timeline.events import GroupEvent
-from coordwire.timeline.from_wire.capture_timeline import Timeline
+from coordwire.timeline.from_wire.timeline import Timeline
 
 TABLES_OF_CAPTURES = ("frames", "errors", *STORIES, "quarantine")
 EVENT = 300

@@ -45,7 +45,7 @@ from coordwire.tables.storage.manifest_file import FORMAT
 from coordwire.tables.storage.names import NOTES
 from coordwire.tables.storage.output import Output
 from coordwire.tables.storage.parquet_files import UnitFiles
-from coordwire.timeline.from_wire.capture_timeline import Timeline
+from coordwire.timeline.from_wire.timeline import Timeline
 from coordwire.versions import api_name
 
 if TYPE_CHECKING:

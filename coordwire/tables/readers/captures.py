@@ -4,7 +4,7 @@ Strategy: `coordwire.capture.reader.Capture` gives entries; a frame becomes a ro
 unreadable range goes to quarantine. Frames are made into rows some at a time, which takes the processor
 less than one by one in between. The files of a rotated capture are read as one stream
 (`coordwire.capture.rotation`). Of a large one each unit gives its share of the frames
-(`coordwire.capture.sharing`).
+(`coordwire.capture.share`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from coordwire.capture.body_text import is_refused
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotation import RotatedFiles
-from coordwire.capture.sharing import Share
+from coordwire.capture.share import Share
 from coordwire.errors import DecodeError, Malformed, UnreadableRange
 from coordwire.tables.columns import ERRORS, FRAMES, arrow_schema
 from coordwire.tables.options import Options

@@ -24,8 +24,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
-from coordwire.capture.detect import HEAD, sniff
 from coordwire.capture.formats.compressed import MAGIC, decompressed, find_compression, is_decompressed
+from coordwire.capture.input_format import HEAD, sniff
 from coordwire.capture.rotation import is_capture_name
 from coordwire.errors import CodecUnavailable
 from coordwire.segments.names import file_name, topic_partition

@@ -18,7 +18,7 @@ from coordwire.capture.answer_errors import ErrorPlace, error_code, error_places
 from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import encode, frame_form, text
-from coordwire.capture.redaction.withheld import NOTHING, Withheld, is_harmless, withheld
+from coordwire.capture.redaction.entry_secrets import NOTHING, Withheld, is_harmless, withheld
 from coordwire.tables.readers.plain_frames import NO_CODE, column_maker, row_maker
 from coordwire.tables.readers.rows import FEW, Builder, microseconds
 

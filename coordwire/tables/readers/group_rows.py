@@ -22,7 +22,7 @@ from coordwire.tables.readers.files import open_bytes
 from coordwire.tables.readers.rows import FEW, Builder, microseconds
 from coordwire.timeline.events import EVENTS, GroupEvent, LagMeasured, OffsetCommitted
 from coordwire.timeline.from_log.coordinator_log import LogItem, read_records
-from coordwire.timeline.from_log.log_events import log_timeline
+from coordwire.timeline.from_log.events import log_timeline
 
 if TYPE_CHECKING:
     import pyarrow

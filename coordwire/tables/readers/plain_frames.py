@@ -15,8 +15,8 @@ from typing import Any
 from coordwire.capture.answer_errors import carries_codes, error_code
 from coordwire.capture.body_text import known_client
 from coordwire.capture.entries import FrameEntry
+from coordwire.capture.flows import TcpConnection
 from coordwire.capture.jsonlines import text
-from coordwire.capture.model import TcpConnection
 from coordwire.messages import find_message
 from coordwire.versions import api_name
 

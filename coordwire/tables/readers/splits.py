@@ -3,7 +3,7 @@
 Strategy: a local segment larger than `splitSize` is cut into ranges of bytes; a part owns the batches that
 begin in its range, and its worker finds the first of them (see `segment_reader`). Small files go together
 until they make up a part. A capture, or all files of a rotated one, as connections run across them, is one
-part or has a share for about each `splitSize` bytes (`coordwire.capture.sharing`). Rules: a plan is a
+part or has a share for about each `splitSize` bytes (`coordwire.capture.share`). Rules: a plan is a
 function of the listing and the options alone; ranges of one file join without a gap, so that every batch has
 one owner, whatever the size.
 """

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
+from coordwire.capture.flows import Chunk, Gap, NetworkAddress
 from coordwire.capture.framing import TRIES, Effort
-from coordwire.capture.model import Chunk, Gap, NetworkAddress
 from coordwire.connection.dialect import Side
 from coordwire.designs.dialects.conversation import AnyConversation
 

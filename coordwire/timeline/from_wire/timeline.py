@@ -17,11 +17,12 @@ from typing import Any
 from coordwire.capture.body_text import body_text, has_no_codes
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.lazy_entries import LazyEntry
-from coordwire.capture.redaction.withheld import is_accounted_for
+from coordwire.capture.redaction.entry_secrets import is_accounted_for
 from coordwire.connection.dialect import KAFKA
 from coordwire.designs.dialects.groups import DraftGroups
 from coordwire.timeline.events import ErrorMet, GroupEvent
 from coordwire.timeline.from_wire.classic_group import ClassicGroup
+from coordwire.timeline.from_wire.cluster_answers import OTHER_APIS, OtherAnswers
 from coordwire.timeline.from_wire.commits import Commits
 from coordwire.timeline.from_wire.connection_ends import ENDED, ConnectionEnds
 from coordwire.timeline.from_wire.group_frames import (
@@ -41,10 +42,9 @@ from coordwire.timeline.from_wire.group_table import AnyGroup, GroupTable, Topic
 from coordwire.timeline.from_wire.member_death import KnownTimeouts
 from coordwire.timeline.from_wire.migrating_group import ConsumerGroup
 from coordwire.timeline.from_wire.modern_group import ModernGroup
-from coordwire.timeline.from_wire.other_answers import OTHER_APIS, OtherAnswers
 from coordwire.timeline.from_wire.rebalance_cost import COSTLY
 from coordwire.timeline.from_wire.steady_beats import Beat, SteadyBeats
-from coordwire.timeline.places import Seen, remember
+from coordwire.timeline.sightings import Seen, remember
 from coordwire.versions import ApiKey
 
 __all__ = ["USED_APIS", "Timeline", "timeline"]
