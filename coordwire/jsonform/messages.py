@@ -26,6 +26,7 @@ from coordwire.codec import NEVER, Field, Message, Struct, VersionLayout
 from coordwire.codec.message import refused_version
 from coordwire.codec.names import suggestion
 from coordwire.codec.primitives import new
+from coordwire.codec.walk import layout_of
 from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
 from coordwire.jsonform.values import (
     LEAF_READERS,
@@ -85,7 +86,7 @@ _FORMS: dict[tuple[type[Struct], int], _Form] = {}
 def _form(cls: type[Struct], version: int) -> _Form:
     form = _FORMS.get((cls, version))
     if form is None:
-        form = _FORMS[cls, version] = _Form(cls._layout_.at(version))
+        form = _FORMS[cls, version] = _Form(layout_of(cls, version))
     return form
 
 
