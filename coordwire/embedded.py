@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from coordwire.codec import Field, Message, Struct
-from coordwire.codec.walk import Selection, fields_of
+from coordwire.codec.walk import FieldSelection, fields_of
 from coordwire.errors import DecodeError, Deviation
 from coordwire.messages import find_message
 
@@ -54,9 +54,9 @@ class DeviatingEmbedded(Embedded):
     others write version 1 of a subscription without the field that it adds."""
 
     def __new__(cls, message: Message, version: int, deviation: Deviation) -> DeviatingEmbedded:
-        found = super().__new__(cls, message, version)
-        found._deviation = deviation
-        return found
+        embedded = super().__new__(cls, message, version)
+        embedded._deviation = deviation
+        return embedded
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return self.message, self.version, self._deviation
@@ -68,7 +68,7 @@ class DeviatingEmbedded(Embedded):
         return self._deviation
 
 
-_EMBEDDED = Selection(lambda field: field.embedded)
+_EMBEDDED = FieldSelection(lambda field: field.embedded)
 
 
 class _Said(NamedTuple):
@@ -100,18 +100,18 @@ def _opened(value: Struct, prefix: str, said: _Said) -> Iterator[tuple[str, Embe
         return
     said = _hear(value, fields, said)
     for field in fields:
-        inside = getattr(value, field.name)
+        content = getattr(value, field.name)
         path = f"{prefix}{field.name}"
         if field.embedded:
-            found = _open(field, inside, said.kind)
-            if found is not None:
-                yield path, found
-                yield from _opened(found.message, f"{path}.", _Said(said.inside))
+            embedded = _open(field, content, said.kind)
+            if embedded is not None:
+                yield path, embedded
+                yield from _opened(embedded.message, f"{path}.", _Said(said.inside))
         elif field.array:
-            for index, element in enumerate(inside or ()):
+            for index, element in enumerate(content or ()):
                 yield from _opened(element, f"{path}[{index}].", said)
-        elif inside is not None:
-            yield from _opened(inside, f"{path}.", said)
+        elif content is not None:
+            yield from _opened(content, f"{path}.", said)
 
 
 def _hear(value: Struct, fields: tuple[Field, ...], said: _Said) -> _Said:
@@ -128,12 +128,12 @@ def _open(field: Field, data: Any, kind: str | None) -> Embedded | None:
     """The message in a field's bytes."""
     if not isinstance(data, bytes):
         return None
-    for wanted, name in field.embedded:
-        known = wanted in ("", kind)
+    for protocol, name in field.embedded:
+        known = protocol in ("", kind)
         if known or kind is None:
-            found = _read(find_message(name), data, known=known)
-            if found is not None:
-                return found
+            embedded = _read(find_message(name), data, known=known)
+            if embedded is not None:
+                return embedded
     return None
 
 
@@ -141,18 +141,18 @@ def _read(cls: type[Message], data: bytes, *, known: bool) -> Embedded | None:
     """These bytes as such a message. known: whether it is known to be one; else a newer version, or none,
     isn't evidence."""
     newest = cls.versions[-1]
-    found = None
+    deviating = None
     for version, start in _versions(cls, data, known):
         if version < cls.versions[0] or (version > newest and not known):
             continue
         try:
             message = cls.decode(data[start:], version=min(version, newest), strict=version <= newest)
         except DecodeError as error:
-            if known and found is None and cls.__name__ in _DEVIATING:
-                found = _as_far_as_it_goes(cls, data, version, start, error)
+            if known and deviating is None and cls.__name__ in _DEVIATING:
+                deviating = _as_far_as_it_goes(cls, data, version, start, error)
             continue
         return Embedded(message, version)
-    return found
+    return deviating
 
 
 def _as_far_as_it_goes(

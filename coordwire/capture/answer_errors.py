@@ -17,7 +17,7 @@ from coordwire.capture.body_text import has_no_codes
 from coordwire.capture.entries import FrameEntry
 from coordwire.codec.entities import entity_field, entity_places, entity_values
 from coordwire.codec.message import Struct
-from coordwire.codec.walk import Selection, elements, fields_of
+from coordwire.codec.walk import FieldSelection, elements, fields_of
 from coordwire.enums import enum_of
 from coordwire.versions import ApiKey
 
@@ -38,7 +38,7 @@ MEMBER_ID_REQUIRED gives a new member its id (KIP-394), and UNSUPPORTED_VERSION 
 client the broker's versions (KIP-511)."""
 
 _CODE = "error_code"
-_CODES = Selection(lambda field: field.entity == _CODE)
+_CODES = FieldSelection(lambda field: field.entity == _CODE)
 _PARTITIONS = ("partition_index", "partition", "partition_id", "index")
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from coordwire.codec.message import Struct
-from coordwire.codec.walk import Place, Selection, fields_of
+from coordwire.codec.walk import FieldPlace, FieldSelection, fields_of
 
 __all__ = ["entity_field", "entity_places", "entity_values"]
 
@@ -20,14 +20,14 @@ def entity_values(value: Struct | None, *entities: str) -> Iterator[Any]:
     return iter(()) if value is None else _selection(entities).values(value)
 
 
-def entity_places(value: Struct | None, *entities: str) -> Iterator[Place]:
+def entity_places(value: Struct | None, *entities: str) -> Iterator[FieldPlace]:
     """The same, each with its path ("topics[0].error_code") and the struct that has it."""
     return iter(()) if value is None else _selection(entities).places(value)
 
 
 @cache
-def _selection(entities: tuple[str, ...]) -> Selection:
-    return Selection(lambda field: field.entity in entities)
+def _selection(entities: tuple[str, ...]) -> FieldSelection:
+    return FieldSelection(lambda field: field.entity in entities)
 
 
 @cache

@@ -1,12 +1,13 @@
 """One walk over the fields of messages: each with its path, the struct that has it, and its value.
 
     for path, owner, field, value in walk(message, version): ...      all of them
-    TOPICS = Selection(lambda field: field.entity == "topic_name")
+    TOPICS = FieldSelection(lambda field: field.entity == "topic_name")
     for path, owner, field, value in TOPICS.places(message): ...      only these, and quickly
     for value in TOPICS.values(message): ...                          the same without paths
 
 Strategy: `fields_of` is one level, for code that lays out structs by itself; `walk` goes through every level;
-a `Selection` finds once for each class which fields match or lead to some that do, and visits nothing else.
+a `FieldSelection` finds once for each class which fields match or lead to some that do, and visits nothing
+else.
 
 Rules: time is linear in the values visited, and depth is that of the schema, since a struct is entered by its
 field's class: a value of another type is reported, but not entered. Paths are those of errors
@@ -24,10 +25,10 @@ from typing import Any, NamedTuple
 from coordwire.codec.fields import Field, VersionLayout
 from coordwire.codec.message import Struct
 
-__all__ = ["Place", "Selection", "elements", "fields_of", "layout_of", "walk"]
+__all__ = ["FieldPlace", "FieldSelection", "elements", "fields_of", "layout_of", "walk"]
 
 
-class Place(NamedTuple):
+class FieldPlace(NamedTuple):
     """A value in a message.
 
     path: from the message down; owner: the struct that has the field.
@@ -64,27 +65,27 @@ def elements(path: str, field: Field, value: Any) -> Iterator[tuple[str, Any]]:
         yield f"{path}[{index}]", element
 
 
-def walk(value: Struct, version: int | None = None, path: str = "") -> Iterator[Place]:
+def walk(value: Struct, version: int | None = None, path: str = "") -> Iterator[FieldPlace]:
     """All fields of a message or struct, at every depth, in order; of a version, or of all versions.
 
     path: that of the struct itself, where it is inside a message.
     """
     prefix = f"{path}." if path else ""
     for field in fields_of(value, version):
-        inside, place = getattr(value, field.name), f"{prefix}{field.name}"
-        if field.struct is None and field.array and isinstance(inside, (list, tuple)):
-            for index, element in enumerate(inside):
-                yield Place(f"{place}[{index}]", value, field, element)
+        content, place = getattr(value, field.name), f"{prefix}{field.name}"
+        if field.struct is None and field.array and isinstance(content, (list, tuple)):
+            for index, element in enumerate(content):
+                yield FieldPlace(f"{place}[{index}]", value, field, element)
             continue
-        yield Place(place, value, field, inside)
+        yield FieldPlace(place, value, field, content)
         if field.struct is not None:
-            array = field.array and isinstance(inside, (list, tuple))
-            for way, element in elements(place, field, inside) if array else ((place, inside),):
+            array = field.array and isinstance(content, (list, tuple))
+            for way, element in elements(place, field, content) if array else ((place, content),):
                 if isinstance(element, field.struct):
                     yield from walk(element, version, way)
 
 
-class Selection:
+class FieldSelection:
     """The fields for which `matches` holds, wherever they are in a message.
 
     matches: a function of the field alone, called once for each class and version. Nulls are left out; a
@@ -121,7 +122,7 @@ class Selection:
         self._fields(cls, version)  # and so of all classes inside
         return _values(value, cls, self._classes(version))
 
-    def places(self, value: Struct, version: int | None = None) -> Iterator[Place]:
+    def places(self, value: Struct, version: int | None = None) -> Iterator[FieldPlace]:
         """The same, each with its path and the struct that has it."""
         cls = value._layout_.cls
         self._fields(cls, version)
@@ -130,28 +131,30 @@ class Selection:
 
 def _values(value: Struct, cls: Any, classes: dict[Any, tuple[Field, ...]]) -> Iterator[Any]:
     for field in classes[cls]:
-        inside = getattr(value, field.name)
-        if inside is None:
+        content = getattr(value, field.name)
+        if content is None:
             continue
         struct = field.struct
         if struct is None:
-            yield from inside if field.array else (inside,)
+            yield from content if field.array else (content,)
         else:
-            for element in inside if field.array else (inside,):
+            for element in content if field.array else (content,):
                 yield from _values(element, struct, classes)
 
 
-def _places(value: Struct, cls: Any, classes: dict[Any, tuple[Field, ...]], prefix: str) -> Iterator[Place]:
+def _places(
+    value: Struct, cls: Any, classes: dict[Any, tuple[Field, ...]], prefix: str
+) -> Iterator[FieldPlace]:
     for field in classes[cls]:
-        path, inside, struct = prefix + field.name, getattr(value, field.name), field.struct
+        path, content, struct = prefix + field.name, getattr(value, field.name), field.struct
         if field.array:
-            for place, element in elements(path, field, inside):
+            for place, element in elements(path, field, content):
                 if struct is None:
-                    yield Place(place, value, field, element)
+                    yield FieldPlace(place, value, field, element)
                 else:
                     yield from _places(element, struct, classes, f"{place}.")
-        elif inside is not None:
+        elif content is not None:
             if struct is None:
-                yield Place(path, value, field, inside)
+                yield FieldPlace(path, value, field, content)
             else:
-                yield from _places(inside, struct, classes, f"{path}.")
+                yield from _places(content, struct, classes, f"{path}.")

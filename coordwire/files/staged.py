@@ -109,7 +109,7 @@ class Staged:
         last: the name of the one that is written last, after all others. replace: whether they
         may take the place of others; else `FileExistsError`.
         """
-        made: list[Path] = []
+        finals: list[Path] = []
         self._parts.sort(key=lambda part: part.final.name == last)
         try:
             for part in self._parts:
@@ -118,19 +118,19 @@ class Staged:
                         _replace(part)
                     else:
                         _link(part)
-                made.append(part.final)
+                finals.append(part.final)
             _sync(self.folder)
         except BaseException:
             if not replace:
-                self._take_back(made)
+                self._take_back(finals)
             raise
         self._drop()
-        return made
+        return finals
 
-    def _take_back(self, made: list[Path]) -> None:
+    def _take_back(self, finals: list[Path]) -> None:
         """Take the names away again, also one that was just given."""
         for part in self._parts:
-            if part.final in made or _is_at(part.descriptor, part.final):
+            if part.final in finals or _is_at(part.descriptor, part.final):
                 if _WINDOWS:
                     part.close_file()
                 part.final.unlink(missing_ok=True)
@@ -146,8 +146,8 @@ def remove_stale(folder: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     for name in names:
-        found = _PART.fullmatch(name)
-        if found is None or found["proof"] != _proof(found["name"], found["run"]):
+        match = _PART.fullmatch(name)
+        if match is None or match["proof"] != _proof(match["name"], match["run"]):
             continue
         with suppress(OSError):  # it isn't ours to remove, or is in use
             if _WINDOWS:

@@ -246,17 +246,17 @@ class _Parser:
 
     def _counts(self) -> tuple[int, int] | None:
         """The counts in braces; None where the brace is a literal one."""
-        found = re.compile(r"\{(0|[1-9][0-9]*)(,(0|[1-9][0-9]*)?)?\}").match(self._text, self._at)
-        if found is None:
+        match = re.compile(r"\{(0|[1-9][0-9]*)(,(0|[1-9][0-9]*)?)?\}").match(self._text, self._at)
+        if match is None:
             return None
         numbers = [
-            int(digits) if len(digits) <= 8 else _MAX_REPEAT + 1 for digits in found.group(1, 3) if digits
+            int(digits) if len(digits) <= 8 else _MAX_REPEAT + 1 for digits in match.group(1, 3) if digits
         ]
         least = numbers[0]
-        most = least if found[2] is None else numbers[1] if len(numbers) > 1 else -1
+        most = least if match[2] is None else numbers[1] if len(numbers) > 1 else -1
         if least > _MAX_REPEAT or most > _MAX_REPEAT or 0 <= most < least:
             raise self._refused("invalid repeat count")
-        self._at = found.end()
+        self._at = match.end()
         return least, most
 
     # --- escapes and sets ---
@@ -296,15 +296,15 @@ class _Parser:
 
     def _unicode_class(self) -> CharacterPart:
         negated = self._text[self._at + 1] == "P"
-        found = re.compile(r"\\[pP](?:\{([^}]*)\}|([^{]))", re.DOTALL).match(self._text, self._at)
-        if found is None:
+        match = re.compile(r"\\[pP](?:\{([^}]*)\}|([^{]))", re.DOTALL).match(self._text, self._at)
+        if match is None:
             raise self._refused("invalid character class range")
-        name = found[2] if found[1] is None else found[1]
+        name = match[2] if match[1] is None else match[1]
         if name.startswith("^"):
             negated, name = not negated, name[1:]
         if not has_unicode_class(name):
             raise self._refused("invalid character class range")
-        self._at = found.end()
+        self._at = match.end()
         return CharacterPart(unicode_class=name, negated=negated)
 
     def _escape(self) -> str:

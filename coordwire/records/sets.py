@@ -16,12 +16,12 @@ from uuid import UUID
 
 from coordwire.codec import Message, Struct
 from coordwire.codec.entities import entity_field
-from coordwire.codec.walk import Selection
+from coordwire.codec.walk import FieldSelection
 from coordwire.records import batch_reader, kafka_07
 from coordwire.records.batch import RecordBatch
 from coordwire.records.batch_reader import Batches, OnError, UnreadableRange
 
-_RECORDS = Selection(lambda field: field.type == "records")
+_RECORDS = FieldSelection(lambda field: field.type == "records")
 _PARTITION = ("partition_index", "partition", "index")
 
 

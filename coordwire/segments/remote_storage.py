@@ -62,23 +62,23 @@ class RemotePlace(NamedTuple):
 
 def remote_name(name: str) -> RemoteName | None:
     """What the name of a file in remote storage says; None if it is of another form."""
-    found = _FILE.fullmatch(name)
-    if found is None:
+    match = _FILE.fullmatch(name)
+    if match is None:
         return None
-    offset = None if found["offset"] is None else int(found["offset"])
+    offset = None if match["offset"] is None else int(match["offset"])
     if offset is not None and offset >= _INT64:
         return None
-    return RemoteName("log" if found["kind"] == "log" else "index", found["id"], offset)
+    return RemoteName("log" if match["kind"] == "log" else "index", match["id"], offset)
 
 
 def remote_place(folder: str) -> RemotePlace | None:
     """What the path of a segment's folder says; None if it is of another form."""
-    found = _STORE.fullmatch(folder) or _LOCAL.fullmatch(folder)
-    by_id = found is None
-    found = found or _BY_ID.fullmatch(folder)
-    if found is None or int(found["partition"]) >= _INT32:
+    match = _STORE.fullmatch(folder) or _LOCAL.fullmatch(folder)
+    by_id = match is None
+    match = match or _BY_ID.fullmatch(folder)
+    if match is None or int(match["partition"]) >= _INT32:
         return None
-    return RemotePlace(None if by_id else found["topic"], int(found["partition"]), found["id"])
+    return RemotePlace(None if by_id else match["topic"], int(match["partition"]), match["id"])
 
 
 # --- the log of their metadata ---
@@ -110,11 +110,11 @@ class _Fields:
         self._at = 0
 
     def take(self, size: int) -> bytes:
-        taken = self._data[self._at : self._at + size]
-        if len(taken) != size:
+        data = self._data[self._at : self._at + size]
+        if len(data) != size:
             raise _Short
         self._at += size
-        return taken
+        return data
 
     def uvarint(self) -> int:
         value = 0

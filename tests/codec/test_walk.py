@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.codec import Field, Message
-from coordwire.codec.walk import Selection, elements, fields_of, layout_of, walk
+from coordwire.codec.walk import FieldSelection, elements, fields_of, layout_of, walk
 from coordwire.messages import FetchRequest, JoinGroupRequest, MetadataResponse, OffsetCommitRequest
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
@@ -81,7 +81,7 @@ def test_paths_lead_to_values(case: tuple[Message, int]) -> None:
 @given(messages(), st.sampled_from(["string", "int32", "bytes", "uuid"]))
 def test_a_selection_gives_what_the_walk_gives(case: tuple[Message, int], kind: str) -> None:
     message, version = case
-    selection = Selection(lambda field: field.type == kind)
+    selection = FieldSelection(lambda field: field.type == kind)
     for chosen in (version, None):
         expected = {
             place.path: place.value
@@ -102,7 +102,7 @@ def test_a_selection_asks_once_for_each_field() -> None:
         names.append(field.name)
         return field.name == "error_code"
 
-    selection = Selection(matches)
+    selection = FieldSelection(matches)
     response = MetadataResponse(
         topics=[MetadataResponseTopic(partitions=[MetadataResponsePartition()] * 3) for _ in range(3)]
     )
@@ -111,7 +111,7 @@ def test_a_selection_asks_once_for_each_field() -> None:
     assert len(list(selection.values(response))) == 1 + 3 + 9
     assert len(names) == count
     assert len(set(selection.fields(MetadataResponse))) == 2
-    assert Selection(lambda field: False).fields(MetadataResponse) == ()
+    assert FieldSelection(lambda field: False).fields(MetadataResponse) == ()
 
 
 def test_a_message_inside_itself_ends() -> None:
@@ -121,7 +121,7 @@ def test_a_message_inside_itself_ends() -> None:
     topic = MetadataResponseTopic()
     topic.partitions = [topic]  # type: ignore[list-item]
     with pytest.raises(AttributeError):
-        list(Selection(lambda field: field.name == "partition_index").values(topic))
+        list(FieldSelection(lambda field: field.name == "partition_index").values(topic))
 
 
 def test_elements() -> None:

@@ -26,7 +26,7 @@ from coordwire.capture.body_text import body_text
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.secret_fields import LEAST
-from coordwire.codec.walk import Selection, fields_of
+from coordwire.codec.walk import FieldSelection, fields_of
 from coordwire.connection.dialect import KAFKA
 from coordwire.errors import DecodeError, Deviation, UnreadableRange, counted
 from coordwire.frames import PREFIX, is_unsupported_version, read_request, read_response
@@ -157,7 +157,7 @@ def _is_itself(message: Any) -> bool:
     return all(map(_is_acl, [message] if acls is None else acls))
 
 
-_TEXTS = Selection(lambda field: field.type == "string" and field.name not in _ANY_TEXT)
+_TEXTS = FieldSelection(lambda field: field.type == "string" and field.name not in _ANY_TEXT)
 """Names and other texts of Kafka's."""
 
 

@@ -15,11 +15,11 @@ from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.redaction.entry_secrets import is_accounted_for
 from coordwire.codec import Struct
 from coordwire.codec.entities import entity_values
-from coordwire.codec.walk import Selection
+from coordwire.codec.walk import FieldSelection
 from coordwire.versions import ApiKey
 
 MOST_TOPICS = 100_000
-_TOPIC_IDS = Selection(lambda field: field.type == "uuid" and field.name == "topic_id")
+_TOPIC_IDS = FieldSelection(lambda field: field.type == "uuid" and field.name == "topic_id")
 _LEARNED = {ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_TOPIC_PARTITIONS}
 
 

@@ -2,7 +2,8 @@
 
 Strategy: gzip is the standard library's zlib, and libdeflate, where it is there, to read what Java writes;
 snappy is cramjam, lz4 the lz4 package, zstd zstandard, each imported when a batch first needs it
-(`coordwire[compression]` brings them). Rules: what comes out is bounded
+(`coordwire[compression]` brings them). They are imported by name, from the one table `_MODULES`, since each
+may be missing and importing them takes longer than reading a small batch. Rules: what comes out is bounded
 before it is allocated: by a size that the format declares, by the most that the format can expand, or by
 reading in steps. A library's own error never leaves; bytes after the end of gzip and lz4 data are passed
 over, as Kafka does.
