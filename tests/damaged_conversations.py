@@ -24,13 +24,13 @@ from coordwire import notebook
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.cli.annotated_hex import HexFormat
-from coordwire.cli.column_format import ColumnsFormat
-from coordwire.cli.decode_formats import DecodeJsonFormat
-from coordwire.cli.filtering.entry_fields import FIELDS
-from coordwire.cli.line_format import LineFormat
-from coordwire.cli.timeline.timeline_json import TimelineJsonFormat
-from coordwire.cli.topic_names import TopicNames
-from coordwire.cli.tree import TreeFormat
+from coordwire.cli.decode.columns import ColumnsFormat
+from coordwire.cli.decode.formats import DecodeJsonFormat
+from coordwire.cli.decode.line import LineFormat
+from coordwire.cli.decode.tree import TreeFormat
+from coordwire.cli.selection.fields import FIELDS
+from coordwire.cli.selection.topic_names import TopicNames
+from coordwire.cli.timeline.json_lines import TimelineJsonFormat
 from coordwire.codec import Message
 from coordwire.errors import EncodeError, UnreadableRange
 from coordwire.frames import encode_request, encode_response

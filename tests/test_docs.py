@@ -22,8 +22,8 @@ from coordwire.capture.formats import compressed, pcap, pcapng
 from coordwire.capture.tcp import reassembly
 from coordwire.cli import encode, message_lines
 from coordwire.cli.__main__ import whole_parser
-from coordwire.cli.timeline import timeline_story
-from coordwire.cli.timeline.timeline_words import CAUSES
+from coordwire.cli.timeline import story
+from coordwire.cli.timeline.wording import CAUSES
 from coordwire.limits import DEFAULT
 from coordwire.records import arrow
 from coordwire.tables.options import Options
@@ -217,7 +217,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         f"{size(pcap.GREATEST)}",
         "a block of pcapng": size(pcapng.GREATEST),
         "groups of a timeline; members of a group": f"{group_table.MOST_GROUPS:,} each",
-        "`timeline --format story`": f"{timeline_story.MOST_EVENTS:,} events",
+        "`timeline --format story`": f"{story.MOST_EVENTS:,} events",
     }
     assert group_table.MOST_GROUPS == MOST_MEMBERS
     assert {row: rows.get(row) for row in stated} == stated

@@ -1,30 +1,64 @@
-"""The command line: recorded traffic to people and to pipes, and back to bytes.
+"""The command line: recorded traffic for people and for pipes, and back to bytes.
 
-    __main__.py          picks the command and imports its module alone, so that starting is cheap
-    decode.py encode.py explain.py pipeline.py serve.py   a module a command,
-    api/ completion/ offsets/ segment/ simulate/ timeline/   or a package where it takes several files
+Commands, a module or a package each (`__main__.py` picks one and imports it alone, so that it starts fast):
 
-    serve_log.py serve_secrets.py  serve's standard error; its users and certificates
-    inputs.py            opens files, decompressed; live.py: captures an interface
-    capture_folders.py   the captures in folders
-    progress.py          how far a command has come, on a terminal
-    coordinator_files.py the logs of coordinators among them
-    standard_streams.py  standard input and output as they must be; termination.py: ending by a signal
-    decode_formats.py    how decode shows entries: tree.py, line_format.py, annotated_hex.py and
-                         column_format.py; decode_tables.py: its tables of --out
-    filters.py           selects entries; name_patterns.py: groups, members and clients by name
-    selection.py         selects them by packet_ranges.py and by the expressions of filtering/
-    survey.py            what a filter looked at; capture_notes.py: what a capture holds instead of Kafka
-    dialect_options.py   the options of the older dialects; topic_names.py: the topics of ids
-    message_lines.py     a message as lines; recordsets.py: the record sets in it
-    deep.py              what is inside opaque bytes
+    decode/         frames of captures: as trees, lines, JSON, annotated hex, columns
+    encode.py       JSON lines back to bytes
+    explain.py      the bytes of one frame
+    timeline/       what happened to groups
+    segment/        log segments: dump, verify, recover, index
+    offsets/        the logs of coordinators
+    pipeline.py     tables, with Spark or without
+    serve/          a broker for tests
+    simulate/       designs in virtual time
+    api/            the reference of the protocol, as text, JSON and pages
+    completion.py   scripts for shells
+
+Shared by commands:
+
+    inputs.py             opens files, decompressed; capture_folders.py: the captures in a folder
+    live_capture.py       captures an interface
+    coordinator_logs.py   reads the logs of coordinators
+    dialect_options.py    the options of the older dialects
+    selection/            which entries the user asks for
+    message_lines.py      a message as lines; record_sets.py: the record sets in it
+    embedded_json.py      messages inside bytes, as JSON
+    annotated_hex.py      a frame as annotated hex
+    capture_hints.py      why a capture shows no frames
+    terminal.py           styles, widths, colours, encodings; progress.py: how far a command has come
 
 Rules: a command has `configure(parser)` and `run(options) -> status`. Standard output holds results and
 nothing else, standard error holds notes. Exit status 0: all was decoded; 1: something was refused, and the
-output says what; 2: usage or I/O (a `Failure`, never a traceback). Everything streams; nothing of the input
+output says what; 2: usage or I/O (a `Failure`, never a traceback). Everything streams; no part of the input
 is left out silently.
 """
 
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class Failure(Exception):
-    """What ends a command with status 2; its text goes to standard error."""
+    """The end of a command with status 2; its text goes to standard error."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Raise `SystemExit` in the block when SIGTERM comes, so that unfinished output is removed, as after an
+    interrupt. The exit status is that of a process which the signal ended; the earlier handler comes back.
+    Without effect outside of the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

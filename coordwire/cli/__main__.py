@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from coordwire import __version__
 from coordwire.capture.printable import shown
-from coordwire.cli import Failure, progress, standard_streams
+from coordwire.cli import Failure, progress, terminal
 from coordwire.codec.names import suggestion
 
 COMMANDS = {
@@ -58,7 +58,7 @@ OF_OTHER_SYSTEMS = ("fcntl",)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; its exit status."""
     arguments = _with_times(sys.argv[1:] if argv is None else argv)
-    standard_streams.prepare()
+    terminal.prepare()
     progress.begin()
     before, sys.unraisablehook = sys.unraisablehook, _unraisable
     try:

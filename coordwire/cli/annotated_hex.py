@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.model import format_time
+from coordwire.capture.printable import shown
 from coordwire.capture.redaction.withheld import NOTHING, is_accounted_for, withheld
-from coordwire.cli.inputs import shown
-from coordwire.cli.tree import packets
+from coordwire.cli.terminal import packets
 from coordwire.errors import UnreadableRange, counted
 from coordwire.frames import PREFIX
 from coordwire.spans import Show, Span, annotated, show_body, show_message

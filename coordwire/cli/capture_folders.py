@@ -12,10 +12,11 @@ import os
 from collections.abc import Iterator
 
 from coordwire.capture.detect import sniff
+from coordwire.capture.printable import shown
 from coordwire.capture.reader import read_head
 from coordwire.capture.rotation import is_capture_name, rotated
 from coordwire.cli import Failure
-from coordwire.cli.inputs import failure, opened, shown
+from coordwire.cli.inputs import failure, opened
 from coordwire.errors import counted
 
 

@@ -19,8 +19,9 @@ from typing import Any, BinaryIO
 
 from coordwire.capture.detect import is_capture
 from coordwire.capture.formats.compressed import MAGIC, fault_of
+from coordwire.capture.printable import shown
 from coordwire.cli import Failure
-from coordwire.cli.inputs import failure, is_piped, opened, shown
+from coordwire.cli.inputs import failure, is_piped, opened
 from coordwire.codec import Message
 from coordwire.designs.dialects.grammar import CALLS, Dialect, Direction
 from coordwire.errors import EncodeError, OutOfRange, WrongType

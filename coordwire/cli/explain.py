@@ -14,12 +14,13 @@ import re
 from collections.abc import Iterator
 
 from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.printable import shown
 from coordwire.capture.reader import Capture
 from coordwire.cli import Failure, dialect_options
 from coordwire.cli.annotated_hex import HexFormat
-from coordwire.cli.capture_notes import is_lone_response
-from coordwire.cli.filters import api
-from coordwire.cli.inputs import failure, is_piped, note, opened, shown
+from coordwire.cli.capture_hints import is_lone_response
+from coordwire.cli.inputs import failure, is_piped, note, opened
+from coordwire.cli.selection.names import api
 from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import read_response

@@ -19,8 +19,9 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.capture.partial import Step, decoded, steps
+from coordwire.capture.printable import shown
 from coordwire.capture.redaction import secret_fields
-from coordwire.cli.inputs import shown
+from coordwire.cli.terminal import Pieces
 from coordwire.codec import Field, Message, Struct
 from coordwire.embedded import Embedded
 from coordwire.enums import meaning
@@ -28,9 +29,6 @@ from coordwire.errors import DecodeError, counted
 from coordwire.sasl import SaslMessage
 from coordwire.spans import API_KEYS
 from coordwire.versions import api_name
-
-Pieces = list[tuple[str, str]]
-"""A line: texts with the names of their styles."""
 
 Inside = Embedded | Callable[[int, int], Iterable[Pieces]]
 """What bytes hold: a message, or what lays it out, given its depth and the width of a line."""

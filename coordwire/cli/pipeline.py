@@ -18,9 +18,8 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
-from coordwire.cli import Failure, progress
-from coordwire.cli.inputs import shown
-from coordwire.cli.termination import terminable
+from coordwire.capture.printable import shown
+from coordwire.cli import Failure, progress, terminable
 from coordwire.errors import CoordwireError, counted
 from coordwire.tables.columns import select_tables
 from coordwire.tables.formats import FORMATS, PARQUET
@@ -123,9 +122,9 @@ def _formats(options: argparse.Namespace) -> tuple[str | None, str]:
     """The tables' format, None if it was not named, and the summary's, which --format may name too."""
     tables = {name for name in options.format if name in FORMATS}
     summaries = {name for name in (*options.format, options.summary) if name in SUMMARIES}
-    for name, found in (("tables", tables), ("summary", summaries)):
-        if len(found) > 1:
-            raise Failure(f"expected one format of the {name}, got {' and '.join(sorted(found))}")
+    for name, names in (("tables", tables), ("summary", summaries)):
+        if len(names) > 1:
+            raise Failure(f"expected one format of the {name}, got {' and '.join(sorted(names))}")
     return next(iter(tables), None), next(iter(summaries), "text")
 
 
@@ -190,15 +189,15 @@ def first_line(error: BaseException) -> str:
 
 
 def _setting(text: str) -> tuple[str, str]:
-    key, found, value = text.partition("=")
-    if not found:
+    key, equals, value = text.partition("=")
+    if not equals:
         raise Failure(f"--conf {shown(text)}: expected KEY=VALUE")
     return key, value
 
 
-def _report(done: int, total: int) -> None:
+def _report(task_count: int, total: int) -> None:
     """Say how far the job has come."""
-    progress.tell(lambda: f"{done:,} of {counted(total, 'task')}")
+    progress.tell(lambda: f"{task_count:,} of {counted(total, 'task')}")
 
 
 def _tell(summary: PipelineSummary, options: argparse.Namespace) -> None:
@@ -214,5 +213,5 @@ def _tell(summary: PipelineSummary, options: argparse.Namespace) -> None:
     print(f"seconds   {summary.seconds:>14,.1f}   {rate:,.1f} MB/s")
     if summary.reused:
         print(f"{summary.reused:,} of {summary.units:,} units were complete before")
-    where = "the tables" if options.no_report else f"the tables and {REPORT}"
-    print(f"{where} are in {shown(options.out)}")
+    contents = "the tables" if options.no_report else f"the tables and {REPORT}"
+    print(f"{contents} are in {shown(options.out)}")

@@ -4,9 +4,9 @@
     show(timeline(Capture(stream, "incident").entries()))    # a table of events; entries likewise
     frame.message                                            # a message shows itself, as a cell's last line
 
-    display_tree.py     a message, frame or event to a tree of texts
-    display_table.py    many events or entries to a table
-    display_html.py     trees and tables to HTML; display_text.py: to plain text
+    tree.py         a message, frame or event to a tree of texts
+    table.py        many events or entries to a table
+    rendering.py    trees and tables to HTML and to plain text
 
 Strategy: what is to be shown becomes a small tree or table of texts first, in which secrets are left out and
 everything is bounded; the two renderings only lay it out. Rules: texts from outside are escaped; nothing is
@@ -20,9 +20,9 @@ from itertools import islice
 from typing import Any
 
 from coordwire._display import RichDisplay
-from coordwire.notebook import display_html, display_text
-from coordwire.notebook.display_table import DisplayTable, table_of
-from coordwire.notebook.display_tree import DisplayNode, tree_of
+from coordwire.notebook import rendering
+from coordwire.notebook.table import DisplayTable, table_of
+from coordwire.notebook.tree import DisplayNode, tree_of
 
 __all__ = ["Shown", "html", "mimebundle", "show", "text"]
 
@@ -31,19 +31,19 @@ MOST_ROWS = 200
 
 def html(value: object) -> str:
     """A message, a frame, an event, or what `show` gives, as HTML."""
-    return display_html.rendered(_laid_out(value))
+    return rendering.html(_laid_out(value))
 
 
 def text(value: object) -> str:
     """The same as plain text."""
-    return display_text.rendered(_laid_out(value))
+    return rendering.text(_laid_out(value))
 
 
 def mimebundle(value: object) -> dict[str, str]:
     """Both, by their MIME types: in a notebook the plain text is what `repr` would otherwise be, with every
     secret."""
     laid_out = _laid_out(value)
-    return {"text/html": display_html.rendered(laid_out), "text/plain": display_text.rendered(laid_out)}
+    return {"text/html": rendering.html(laid_out), "text/plain": rendering.text(laid_out)}
 
 
 def _laid_out(value: object) -> DisplayNode | DisplayTable:
@@ -62,7 +62,7 @@ class Shown(RichDisplay):
         self.table = table
 
     def __repr__(self) -> str:
-        return display_text.rendered(self.table)
+        return rendering.text(self.table)
 
 
 def show(values: Iterable[Any], *, most: int = MOST_ROWS) -> Shown:
@@ -71,5 +71,5 @@ def show(values: Iterable[Any], *, most: int = MOST_ROWS) -> Shown:
     most: rows; of an iterator no more than that and one more are drawn, and a line below the table reports
     it.
     """
-    found = list(islice(values, most + 1))
-    return Shown(table_of(found[:most], len(found) > most))
+    rows = list(islice(values, most + 1))
+    return Shown(table_of(rows[:most], is_cut=len(rows) > most))

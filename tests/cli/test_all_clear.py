@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from coordwire.cli.name_patterns import Names
-from coordwire.cli.survey import MOST_KEPT, Survey
+from coordwire.cli.selection.names import Names
+from coordwire.cli.selection.survey import MOST_KEPT, Survey
 from coordwire.frames import encode_request
 from coordwire.messages import HeartbeatRequest, MetadataRequest
 from coordwire.records import Record, encode_batch

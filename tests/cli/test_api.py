@@ -11,8 +11,8 @@ import pytest
 
 from coordwire import messages
 from coordwire.cli.api.contents import entries
-from coordwire.cli.api.field_docs import rows
-from coordwire.cli.api.version_layout import layout
+from coordwire.cli.api.fields import rows
+from coordwire.cli.api.wire_layout import layout
 from coordwire.codec import Struct
 from coordwire.codec.class_docs import field_docs
 from coordwire.frames import encode_request, encode_response

@@ -16,7 +16,7 @@ import pytest
 
 from coordwire.cli.__main__ import COMMANDS, EXAMPLES, whole_parser
 from coordwire.cli.segment import VERBS
-from coordwire.cli.standard_streams import TrimmedOutput
+from coordwire.cli.terminal import TrimmedOutput
 from tests.broker_sample import broker_sample
 
 from .conftest import CAPTURES, Run

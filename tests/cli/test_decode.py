@@ -209,7 +209,7 @@ def test_tree_tells_unanswered_requests_and_deviations(run: Run, group: Path) ->
 
 
 def test_tree_keeps_what_waits_bounded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coordwire.cli.tree.WAITING", 2)
+    monkeypatch.setattr("coordwire.cli.decode.tree.WAITING", 2)
     message = MetadataRequest(topics=None)
     frames = [encode_request(message, version=4, correlation_id=n, client_id="c") for n in range(5)]
     text = run("decode", "-", "--format", "tree", stdin=b"\n".join(f.hex().encode() for f in frames)).text

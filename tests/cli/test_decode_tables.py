@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from coordwire.cli import decode_tables
+from coordwire.cli.decode import tables
 from coordwire.tables.columns import TABLES, Column
 from coordwire.tables.local import owned_files
 from coordwire.tables.local.capture_tables import TABLES_OF_CAPTURES
-from coordwire.tables.local.csv_table import CsvTable
+from coordwire.tables.local.table_writers import CsvTable
 from coordwire.tables.storage.unit_attempt import Sink
 
 from .conftest import Run
@@ -245,7 +245,7 @@ def test_options_that_do_not_go_together(run: Run, tmp_path: Path, monkeypatch: 
         ended = run("decode", *given, SMALL)
         assert (ended.status, ended.out) == (2, b"")
         assert said in ended.err
-    monkeypatch.setattr(decode_tables, "find_spec", lambda name: None)
+    monkeypatch.setattr(tables, "find_spec", lambda name: None)
     ended = run("decode", "--format", "parquet", "--out", tmp_path / "t", SMALL)
     assert "Parquet needs pyarrow: pip install 'coordwire[arrow]' (--format csv does without)" in ended.err
     assert not (tmp_path / "t").exists()

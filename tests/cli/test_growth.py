@@ -18,9 +18,9 @@ from coordwire import explain
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.capture.redaction.withheld import withheld
-from coordwire.cli import recordsets
 from coordwire.cli.encode import encode_line
 from coordwire.cli.message_lines import Inside, MessageLines
+from coordwire.cli.record_sets import layouts
 from coordwire.embedded import open_embedded
 from coordwire.errors import EncodeError, Malformed
 from coordwire.frames import encode_request, encode_response
@@ -154,7 +154,7 @@ def test_what_is_embedded_is_found_at_once(make: Make) -> None:
         assert entry.message is not None
         assert entry.body_version is not None
         inside: dict[str, Inside] = {**open_embedded(entry.message)}
-        inside |= recordsets.layouts(entry.message, show_secrets=False)
+        inside |= layouts(entry.message, show_secrets=False)
         deque(MessageLines(entry.message, entry.body_version, set(), 100, None, inside).lines(), 0)
 
     assert_linear(make, laid_out, n=600)

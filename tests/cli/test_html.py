@@ -14,10 +14,10 @@ import pytest
 from coordwire.capture.redaction.secret_fields import FIELDS
 from coordwire.cli.api import html, wire_layout
 from coordwire.cli.api.contents import API, PageEntry, entries
-from coordwire.cli.api.field_docs import rows
+from coordwire.cli.api.fields import rows
 from coordwire.cli.api.html.catalog import Catalog, anchor, file_of
+from coordwire.cli.api.html.frames import captured, samples
 from coordwire.cli.api.html.markup import VOID, join, tag
-from coordwire.cli.api.html.samples import captured, samples
 from coordwire.frames import read_request, read_response
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS

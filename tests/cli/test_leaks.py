@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from coordwire.capture.redaction.secret_fields import find, is_secret_name
-from coordwire.cli.filtering.entry_fields import FIELDS
+from coordwire.cli.selection.fields import FIELDS
 from coordwire.codec import Message
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import (

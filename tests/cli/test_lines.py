@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.cli.packet_ranges import PacketRanges
+from coordwire.cli.selection.filters import PacketRanges
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import (
     ApiVersionsRequest,

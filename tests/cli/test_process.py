@@ -89,7 +89,7 @@ def test_starting_imports_little() -> None:
     for name in (
         "rich",
         "coordwire.cli.encode",
-        "coordwire.cli.tree",
+        "coordwire.cli.decode.tree",
         "coordwire.messages.fetch",
         "coordwire.connection",
     ):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.cli.timeline.timeline_story import StoryFormat
+from coordwire.cli.timeline.story import StoryFormat
 from coordwire.timeline.events import (
     GroupEvent,
     LagMeasured,

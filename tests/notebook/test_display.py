@@ -33,7 +33,7 @@ from coordwire.messages.alter_configs import AlterableConfig, AlterConfigsResour
 from coordwire.messages.alter_user_scram_credentials import ScramCredentialUpsertion
 from coordwire.messages.fetch import FetchableTopicResponse, PartitionData
 from coordwire.messages.join_group import JoinGroupRequestProtocol
-from coordwire.notebook import display_tree, html, mimebundle, show, text
+from coordwire.notebook import html, mimebundle, show, text, tree
 from coordwire.testing import strategies
 from coordwire.timeline import RebalanceBegan, timeline
 from coordwire.timeline.events import Assignment, GroupEvent, Moved, RebalanceEnded, TopicPartition
@@ -167,7 +167,7 @@ def configs() -> AlterConfigsRequest:
 )  # fmt: skip
 def test_secrets_are_not_shown(message: Struct) -> None:
     said = checked(message)
-    assert display_tree.SECRET in said
+    assert tree.SECRET in said
     for secret in (PASSWORD, PASSWORD.encode().hex(), SALTED.hex()):
         assert secret not in said
 
@@ -183,7 +183,7 @@ def test_secrets_of_frames_are_not_shown() -> None:
     for said in (checked(frame), checked(show([frame]))):
         assert SALTED.hex() not in said
         assert "till-3" in said
-    assert display_tree.SECRET in checked(frame)
+    assert tree.SECRET in checked(frame)
 
 
 def test_secrets_of_a_capture_are_not_shown() -> None:
@@ -196,7 +196,7 @@ def test_secrets_of_a_capture_are_not_shown() -> None:
         ):
             secret = getattr(entry.message, "auth_bytes", None) or entry.body
             assert len(secret) < 8 or secret.hex()[:16] not in shown
-    assert display_tree.SECRET in shown
+    assert tree.SECRET in shown
 
 
 def test_a_client_id_that_swallowed_a_secret_is_not_shown() -> None:

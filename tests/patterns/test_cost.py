@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordwire.cli.filtering import patterns
+from coordwire.cli.selection import conditions
 from coordwire.patterns import (
     CACHE_BYTES,
     MAX_DEPTH,
@@ -260,7 +260,7 @@ def test_an_adversarial_pattern_costs_no_more_than_stated(text: str) -> None:
 def test_the_page_of_limits_states_the_bounds() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "limits.md").read_text(encoding="utf-8")
     section = page.partition("## Regular expressions")[2]
-    filters = patterns.MAX_INSTRUCTIONS
+    filters = conditions.MAX_INSTRUCTIONS
     for bound in (
         f"{MAX_INSTRUCTIONS:,}; {filters:,} in a filter", f"{MAX_DEPTH:,} |", f"{CACHE_BYTES >> 20} MB"
     ):  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from coordwire.cli.deep import embedded
+from coordwire.cli.embedded_json import embedded
 from coordwire.codec import Message
 from coordwire.jsonform import to_json
 from coordwire.timeline.events import MemberJoined, OffsetCommitted, RebalanceEnded

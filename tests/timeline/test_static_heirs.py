@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from coordwire.capture.reader import Capture
-from coordwire.cli.timeline.timeline_story import story_lines
+from coordwire.cli.timeline.story import story_lines
 from coordwire.timeline.events import GroupConverted, GroupEvent, Moved, RebalanceEnded
 from coordwire.timeline.from_wire.capture_timeline import timeline
 from coordwire.timeline.totals import stories

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,13 +16,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 from coordwire.cli.api import differences
-from coordwire.cli.api.api_text import describe_text, diff_text, list_text, others_text
 from coordwire.cli.api.contents import API, PageEntry, entries
-from coordwire.cli.api.field_docs import about, possible_errors, rows, versions
-from coordwire.cli.api.version_layout import layout, layout_text
-from coordwire.cli.inputs import failure, shown
+from coordwire.cli.api.fields import about, possible_errors, rows, versions
+from coordwire.cli.api.text import describe_text, diff_text, list_text, others_text
+from coordwire.cli.api.wire_layout import layout, layout_text
+from coordwire.cli.inputs import failure
+from coordwire.cli.terminal import columns
 from coordwire.codec import Message
 from coordwire.codec.names import suggestion
 from coordwire.messages.keys import FACTS
@@ -64,7 +65,7 @@ def _version(text: str) -> int:
 def run(options: argparse.Namespace) -> int:
     if options.html is not None:
         return _html(options)
-    width = min(max(shutil.get_terminal_size((100, 24)).columns, NARROW), WIDE)
+    width = min(max(columns(default=100), NARROW), WIDE)
     if options.name is None:
         if options.diff or options.version is not None:
             raise Failure(f"api: {'--diff' if options.diff else '--version'} needs the name of an API")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordwire.cli.api.field_docs import Row, rows
+from coordwire.cli.api.fields import Row, rows
 from coordwire.codec import Message
 from coordwire.messages.keys import ApiFacts
 from coordwire.versions import header_version

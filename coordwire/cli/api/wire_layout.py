@@ -1,18 +1,35 @@
-"""The wire layout of one version, in words: `group_id: COMPACT_STRING`.
+"""`coordwire api NAME VERSION`: the wire layout of one version in words, such as `group_id: COMPACT_STRING`.
 
-Strategy: the words are those of Kafka's protocol guide, and of Kafka's kind where it has none (`SHORT_ARRAY`,
-`SEQUENCE`); each is explained once, in `WORDS`. A line a field, in the order of the bytes. Rules: the field
-tables say it all; nothing is known here of any one message.
+Strategy: the words are those of Kafka's protocol guide, and of Kafka's kind where the guide has none
+(`SHORT_ARRAY`, `SEQUENCE`); `WORDS` explains each once. A field is a line, in the order of the bytes. The
+lines become dicts, which `--format json` writes and `layout_text` lays out with the meaning of each word that
+they use. Rules: the layout comes from the field tables alone, and no message has a rule of its own; on a
+narrow terminal the fields have no docs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from coordwire.cli.api.fields import rows
+from coordwire.cli.api.text import wrap
 from coordwire.codec import Field, Message, VersionLayout
+from coordwire.messages import find_message
+from coordwire.versions import header_version
 
-__all__ = ["WORDS", "LayoutLine", "lines", "runs"]
+__all__ = ["WORDS", "LayoutLine", "layout", "layout_text", "lines", "runs"]
+
+Form = dict[str, Any]
+WIDEST = 40
+"""Columns of names and of words; what is wider moves its line's text."""
+
+LEAST = 30
+"""Columns that docs need."""
+
+_PLAIN = ("INT", "UINT", "FLOAT", "BOOLEAN", "UUID")
+"""How the words begin that need no explanation."""
 
 _NUMBERS = {
     "int8": "1 byte, signed", "int16": "2 bytes, signed, big-endian", "int32": "4 bytes, signed, big-endian",
@@ -124,3 +141,81 @@ def runs(cls: type[Message]) -> list[range]:
             found.append(range(version, version + 1))
         before = now
     return found
+
+
+# --- one version as JSON and as text ---
+
+
+def layout(cls: type[Message], version: int) -> Form:
+    """A message in one version, with the header before it."""
+    form: Form = {"name": cls.__name__, "version": version, "flexible": version in cls.flexible_versions}
+    if cls.api_key is not None:
+        number = header_version(cls.api_key, version, cls.direction)
+        header = find_message(f"{cls.direction.capitalize()}Header")
+        form["header"] = {"version": number, "fields": _fields(header, number)}
+    return form | {"fields": _fields(cls, version)}
+
+
+def _fields(cls: type[Message], version: int) -> list[Form]:
+    docs = {row.path: row.doc for row in rows(cls, version)}
+    return [
+        {
+            "path": line.path, "name": line.name, "depth": line.depth, "wire": list(line.words),
+            "tag": line.tag, "doc": docs.get(line.path, ""),
+        }
+        for line in lines(cls, version)
+    ]  # fmt: skip
+
+
+def layout_text(form: Form, width: int) -> Iterator[str]:
+    """The text of what `api` makes of an API's messages in one version."""
+    used: list[str] = []
+    for number, message in enumerate(form["messages"]):
+        if number:
+            yield ""
+        flexible = ", flexible" if message["flexible"] else ""
+        yield f"{message['name']} v{message['version']}{flexible}"
+        table = list(_table(message))
+        yield from _table_lines(table, width)
+        used += [word for _, wire, _ in table for word in wire.split(" of ")]
+    words = {word: text for word, text in WORDS.items() if word in used and not word.startswith(_PLAIN)}
+    if words:
+        yield ""
+        column = max(map(len, words))
+        for word, text in words.items():
+            yield from wrap(text, column + 4, width, f"  {word:<{column}}  ")
+
+
+def _table(message: Form) -> Iterator[tuple[str, str, str]]:
+    """Name, with its indentation, words and docs of each line."""
+    depth = 1
+    if "header" in message:
+        yield "  size", "INT32", "The bytes that follow."
+        yield f"  header v{message['header']['version']}", "", ""
+        yield from (_row(field, 2) for field in message["header"]["fields"])
+        yield "  body", "", ""
+        depth = 2
+    if not message["fields"]:
+        yield f"{'  ' * depth}(no fields)", "", ""
+    yield from (_row(field, depth) for field in message["fields"])
+
+
+def _row(field: Form, depth: int) -> tuple[str, str, str]:
+    number = "" if field["tag"] is None else f"{field['tag']} "
+    return (
+        f"{'  ' * (depth + field['depth'])}{number}{field['name']}",
+        " of ".join(field["wire"]),
+        field["doc"],
+    )
+
+
+def _table_lines(table: list[tuple[str, str, str]], width: int) -> Iterator[str]:
+    column = min(max(len(name) for name, _, _ in table), WIDEST)
+    wires = min(max(len(wire) for _, wire, _ in table), WIDEST)
+    indent = column + wires + 4
+    for name, wire, doc in table:
+        start = f"{name:<{column}}  {wire:<{wires}}  "
+        if width - indent < LEAST:
+            yield start
+        else:
+            yield from wrap(doc, indent, width, start)

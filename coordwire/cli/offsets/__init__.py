@@ -9,16 +9,18 @@ file that the system refuses costs only itself, and the status is 2.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from coordwire.cli import Failure, filters, name_patterns, progress
-from coordwire.cli.coordinator_files import read_log, refuse_capture
-from coordwire.cli.inputs import failure, note, shown
-from coordwire.cli.name_patterns import Find, Names
-from coordwire.cli.survey import Survey
+from coordwire.capture.printable import shown
+from coordwire.cli import Failure, progress
+from coordwire.cli.coordinator_logs import read_log, refuse_capture
+from coordwire.cli.inputs import failure, note
+from coordwire.cli.selection import names, times
+from coordwire.cli.selection.names import Find, Names
+from coordwire.cli.selection.survey import Survey
+from coordwire.cli.terminal import chosen_format
 from coordwire.errors import CodecUnavailable, UnreadableRange, counted
 from coordwire.logs import TOPICS
 from coordwire.timeline.from_log.compaction import decide, latest
@@ -63,24 +65,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--show-secrets", action="store_true", help="show SCRAM keys and secret configs")
     group = parser.add_argument_group("filters", "all of them must match")
     group.add_argument(
-        "--group", action="append", metavar="ID", help=f"only records of this group: {name_patterns.HELP}"
+        "--group", action="append", metavar="ID", help=f"only records of this group: {names.HELP}"
     )
     group.add_argument(
         "--topic", action="append", metavar="NAME", help="only offsets of this topic, as --group"
     )
-    filters.configure_times(group)
+    times.configure(group)
 
 
 def run(options: argparse.Namespace) -> int:
     if options.lag:
-        from coordwire.cli.offsets import offsets_lag
+        from coordwire.cli.offsets import lag
 
-        return offsets_lag.run(options)
+        return lag.run(options)
     output = _format(options)
     reading = _Reading(options)
-    filters.absolute(
+    times.make_absolute(
         options,
-        lambda: filters.span_of(_time(item) for item in _Reading(options, quiet=True).items()),
+        lambda: times.span_of(_time(item) for item in _Reading(options, quiet=True).items()),
     )
     wanted = _Wanted(options)
     if options.latest:
@@ -105,11 +107,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _format(options: argparse.Namespace) -> OffsetsFormat:
-    if (options.format or ("table" if sys.stdout.isatty() else "json")) == "json":
-        from coordwire.cli.offsets.offsets_json import OffsetsJsonFormat
+    if chosen_format(options.format, "table") == "json":
+        from coordwire.cli.offsets.json_lines import OffsetsJsonFormat
 
         return OffsetsJsonFormat(show_secrets=options.show_secrets)
-    from coordwire.cli.offsets.offsets_table import OffsetsTableFormat
+    from coordwire.cli.offsets.table import OffsetsTableFormat
 
     return OffsetsTableFormat(show_secrets=options.show_secrets)
 
@@ -185,7 +187,7 @@ class _Wanted:
 
         self._groups = Names(options.group, find(lambda record: record.group))
         self._topics = Names(options.topic, find(lambda record: record.topic))
-        self._times = filters.TimeRange(options.since, options.until)
+        self._times = times.TimeRange(options.since, options.until)
         timed = options.since is not None or options.until is not None
         kinds: dict[str, Callable[[LogItem], Iterable[object]]] = {
             "groups": lambda item: (getattr(item, "group", None),),

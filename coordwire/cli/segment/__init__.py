@@ -18,11 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coordwire.cli import Failure, progress
-from coordwire.cli.inputs import PlainFile, failure, is_compressed, note, plain_file, shown
-from coordwire.cli.segment import segment_dump
-from coordwire.cli.segment.segment_files import WatchedSegment, partitions, report_position
-from coordwire.cli.termination import terminable
+from coordwire.capture.printable import shown
+from coordwire.cli import Failure, progress, terminable
+from coordwire.cli.inputs import PlainFile, failure, is_compressed, note, plain_file
+from coordwire.cli.segment import dump
+from coordwire.cli.segment.files import WatchedSegment, partitions, report_position
+from coordwire.cli.terminal import chosen_format
 from coordwire.errors import CodecUnavailable, CoordwireError, counted
 from coordwire.segments import Fault, Indexes, Recovered, Segment, SegmentCounts, rebuild, recover
 from coordwire.segments.names import log_name
@@ -45,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         name: verbs.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
         for name, about in VERBS.items()
     }
-    segment_dump.configure(commands["dump"])
+    dump.configure(commands["dump"])
     for name in ("verify", "recover", "index"):
         commands[name].add_argument("paths", nargs="+", metavar="FILE|DIR", help="a log, or a folder of logs")
         commands[name].add_argument(
@@ -72,8 +73,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if options.verb == "dump":
-        return segment_dump.run(options)
-    text = (options.format or ("text" if sys.stdout.isatty() else "json")) == "text"
+        return dump.run(options)
+    text = chosen_format(options.format, "text") == "text"
     verb: Callable[[argparse.Namespace], Iterator[tuple[int, str, Form]]] = {
         "verify": _verify, "recover": _recover, "index": _index
     }[options.verb]  # fmt: skip

@@ -16,8 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from coordwire.cli import Failure
-from coordwire.cli.termination import terminable
+from coordwire.cli import Failure, terminable
 
 if TYPE_CHECKING:
     from coordwire.designs.simulator import PlannedFault
@@ -54,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     if options.pcap is not None and options.design == "zookeeper":
         raise Failure("simulate: --pcap: this design speaks to ZooKeeper alone, whose messages are not kept")
     from coordwire.cli.simulate.simulation_story import lines
-    from coordwire.cli.tree import output
+    from coordwire.cli.terminal import line_writer
     from coordwire.designs.simulator.faults import parse_time
     from coordwire.designs.simulator.runs import simulate
 
@@ -62,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     if duration is None or not 0 < duration <= MOST_MS:
         raise Failure(f"simulate: --duration: expected a time such as 60s, to 24h, got {options.duration!r}")
     plan = _plan(options, duration)
-    write = output()
+    write = line_writer()
     with terminable(), _capture(options.pcap) as file:
         done = simulate(
             options.design, members=options.members, partitions=options.partitions, seed=options.seed,

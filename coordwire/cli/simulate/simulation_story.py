@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from coordwire._display import duration
-from coordwire.cli.inputs import shown
-from coordwire.cli.message_lines import Pieces
-from coordwire.cli.timeline.timeline_words import count, ranges
+from coordwire.capture.printable import shown
+from coordwire.cli.terminal import Pieces
+from coordwire.cli.timeline.wording import count, ranges
 from coordwire.designs.simulator.runs import (
     OwnershipRebalance,
     OwnershipSpell,

@@ -8,15 +8,16 @@ it); a filter that matches nothing says what it looked at.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Collection
 from typing import Protocol
 
 from coordwire.capture.reader import FORMATS
-from coordwire.cli import filters, live, name_patterns, progress
-from coordwire.cli.name_patterns import Find, Names
-from coordwire.cli.survey import Survey
-from coordwire.cli.timeline.timeline_inputs import TimelineInputs
+from coordwire.cli import live_capture, progress
+from coordwire.cli.selection import names, times
+from coordwire.cli.selection.names import Find, Names
+from coordwire.cli.selection.survey import Survey
+from coordwire.cli.terminal import chosen_format
+from coordwire.cli.timeline.inputs import TimelineInputs
 from coordwire.designs.dialects.grammar import Dialect
 from coordwire.timeline.events import (
     ErrorMet,
@@ -42,7 +43,7 @@ class TimelineFormat(Protocol):
     def learn(self, event: GroupEvent) -> None:
         """An event of a wanted group outside the wanted times: it may name a member of later ones."""
 
-    def heading(self, where: str, span: filters.TimeSpan | None) -> None:
+    def heading(self, where: str, span: times.TimeSpan | None) -> None:
         """The input, and the times of its first and last frame if it has any; called before `finish`."""
 
     def finish(self) -> None:
@@ -56,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE|DIR",
         help="captures, __consumer_offsets segments, also compressed, or directories with them",
     )
-    live.configure(parser)
+    live_capture.configure(parser)
     parser.add_argument(
         "--format", choices=("story", "json"), help="default: story on a terminal, else json lines"
     )  # fmt: skip
@@ -79,9 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
     group = parser.add_argument_group("filters", "all of them must match")
-    group.add_argument(
-        "--group", action="append", metavar="ID", help=f"only this group: {name_patterns.HELP}"
-    )
+    group.add_argument("--group", action="append", metavar="ID", help=f"only this group: {names.HELP}")
     group.add_argument("--errors", action="store_true", help="only what went wrong")
     group.add_argument(
         "--rebalances",
@@ -94,23 +93,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--summary", action="store_true", help="of each group only what its history amounts to"
     )
-    filters.configure_times(group)
+    times.configure(group)
 
 
 def run(options: argparse.Namespace) -> int:
-    live.check_inputs(options)
+    live_capture.check_inputs(options)
     reading = TimelineInputs(options)
     output = _format(options)
     if output.is_quiet and options.interface is None:
         progress.quietly()
     again = TimelineInputs(options, quiet=True) if reading.is_lasting else None
-    filters.absolute(options, None if again is None else again.whole_span)
+    times.make_absolute(options, None if again is None else again.whole_span)
     groups = Names(options.group, _find(options))
-    times = filters.TimeRange(options.since, options.until)
+    time_range = times.TimeRange(options.since, options.until)
     survey = _survey(options)
     for event in reading.events():
         of_group = not groups or groups(event.group)
-        wanted = of_group and event.time_ns in times
+        wanted = of_group and event.time_ns in time_range
         listed = (not options.errors or _went_wrong(event)) and (
             not options.rebalances or isinstance(event, RebalanceBegan | RebalanceEnded | RebalanceCost)
         )
@@ -152,11 +151,11 @@ def _survey(options: argparse.Namespace) -> Survey:
 
 
 def _format(options: argparse.Namespace) -> TimelineFormat:
-    if (options.format or ("story" if sys.stdout.isatty() else "json")) == "json":
-        from coordwire.cli.timeline.timeline_json import SummaryJsonFormat, TimelineJsonFormat
+    if chosen_format(options.format, "story") == "json":
+        from coordwire.cli.timeline.json_lines import SummaryJsonFormat, TimelineJsonFormat
 
         return SummaryJsonFormat() if options.summary else TimelineJsonFormat()
-    from coordwire.cli.timeline.timeline_story import StoryFormat
+    from coordwire.cli.timeline.story import StoryFormat
 
     return StoryFormat(summary=options.summary, commits=options.commits)
 

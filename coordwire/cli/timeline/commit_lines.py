@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from coordwire.cli.inputs import shown
-from coordwire.cli.message_lines import Pieces
+from coordwire.capture.printable import shown
+from coordwire.cli.terminal import Pieces
 from coordwire.cli.timeline.event_lines import EventLines
-from coordwire.cli.timeline.timeline_words import count, error_name, offset_text, ranges
+from coordwire.cli.timeline.wording import count, error_name, offset_text, ranges
 from coordwire.timeline.events import GroupEvent, LagMeasured, OffsetCommitted, TopicPartition
 
 __all__ = ["CommitLine", "CommitLines", "is_position"]

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from coordwire.cli.inputs import shown
-from coordwire.cli.message_lines import Pieces, quoted
+from coordwire.capture.printable import shown
+from coordwire.cli.message_lines import quoted
+from coordwire.cli.terminal import Pieces
 from coordwire.cli.timeline.story_links import StoryLinks, ending_text
-from coordwire.cli.timeline.timeline_words import (
+from coordwire.cli.timeline.wording import (
     CAUSES,
     COMES,
     GOES,

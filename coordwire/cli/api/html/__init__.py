@@ -2,13 +2,11 @@
 
     markup.py        elements whose text is escaped by construction
     catalog.py       which pages there are, and which page explains each name
-    field_tables.py  what a message holds: its fields by version
-    samples.py       real frames, and example values where none was captured
-    frames.txt       the real frames
-    annotated.py     frames with the meaning of each byte
+    fields.py        a message's fields by version, and its wire layouts
+    frames.py        frames with the meaning of each byte: real ones (frames.txt), else example values
     pages.py         a page an API, draft, record or type
-    index_page.py    the index, with its filter (filter.js)
-    glossary.py      the pages that all others link to: wire types, error codes, enums, KIPs
+    index.py         the pages that all others link to: the index with its filter (filter.js), wire types,
+                     error codes, enums, KIPs
 
 Data flows one way: catalog → sections → pages → files. Rules: everything comes from the generated classes and
 their field tables; the same package writes the same bytes; pages load nothing from elsewhere and need no
@@ -22,8 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from coordwire.cli.api.html.catalog import Catalog, file_of
-from coordwire.cli.api.html.glossary import enum_page, error_page, kip_page, type_page
-from coordwire.cli.api.html.index_page import index_page
+from coordwire.cli.api.html.index import enum_page, error_page, index_page, kip_page, type_page
 from coordwire.cli.api.html.pages import page_of
 
 __all__ = ["pages", "write"]

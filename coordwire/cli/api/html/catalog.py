@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from coordwire.cli.api.contents import API, PageEntry, entries
-from coordwire.cli.api.field_docs import rows
+from coordwire.cli.api.fields import rows
 from coordwire.cli.api.html.markup import Html, join, tag
 from coordwire.codec import Struct
 from coordwire.enums import ErrorCode, OpenEnum

@@ -12,12 +12,11 @@ from typing import Any
 from coordwire import __version__
 from coordwire.cli.api import differences
 from coordwire.cli.api.contents import PageEntry
-from coordwire.cli.api.field_docs import about, possible_errors
-from coordwire.cli.api.html.annotated import annotated_frame
+from coordwire.cli.api.fields import about, possible_errors
 from coordwire.cli.api.html.catalog import Catalog, anchor, file_of
-from coordwire.cli.api.html.field_tables import field_table, layouts
+from coordwire.cli.api.html.fields import field_table, layouts
+from coordwire.cli.api.html.frames import annotated_frame, samples
 from coordwire.cli.api.html.markup import Html, document, join, table, tag
-from coordwire.cli.api.html.samples import samples
 from coordwire.codec import Message
 from coordwire.messages.keys import FACTS, ApiFacts
 

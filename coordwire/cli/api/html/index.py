@@ -1,0 +1,172 @@
+"""The pages that all others link to: the index with its filter, wire types, error codes, enums, KIPs.
+
+Rules: everything here comes from data that the package has anyway. The filter looks at names, purposes and
+field names; without JavaScript the whole index is shown. A KIP is listed with every place that names it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from importlib.resources import files
+
+from coordwire.cli.api.contents import API, PageEntry
+from coordwire.cli.api.fields import about, rows
+from coordwire.cli.api.html.catalog import ENUMS, Catalog, anchor, file_of
+from coordwire.cli.api.html.markup import Html, document, join, table, tag
+from coordwire.cli.api.html.pages import FOOTER, trail
+from coordwire.cli.api.wire_layout import WORDS
+from coordwire.enums import ErrorCode, OpenEnum
+from coordwire.messages.keys import FACTS
+
+__all__ = ["enum_page", "error_page", "index_page", "kip_page", "type_page"]
+
+
+_FILTER = "filter.js"
+
+
+def index_page(catalog: Catalog) -> str:
+    """All pages by group, with a filter."""
+    search = tag(
+        "div",
+        tag("label", "Filter", for_="find"),
+        tag("input", id="find", type="search", placeholder="a name, a field, a word", autocomplete="off"),
+        tag("span", id="found", class_="soft", role="status"),
+        id="search", class_="search", hidden="hidden",
+    )  # fmt: skip
+    about_all = "Every message of the Apache Kafka protocol, in every version: fields, wire layout, bytes."
+    groups = (_group(name, pages) for name, pages in catalog.groups.items())
+    return document(
+        "The Kafka protocol", tag("h1", "The Kafka protocol"), tag("p", about_all), search, *groups,
+        trail=trail(catalog), script=(files(__package__) / _FILTER).read_text("utf-8"), footer=FOOTER,
+    )  # fmt: skip
+
+
+def _group(name: str, pages: list[PageEntry]) -> Html:
+    head = ["name", "versions", "flexible", "what it is"]
+    if pages[0].number is not None:
+        head.insert(0, "api key" if name == API else "type")
+    return tag("section", tag("h2", name), table(head, map(_entry, pages)))
+
+
+def _entry(page: PageEntry) -> Html:
+    cls = page.classes[-1]
+    first, last = cls.versions[0], cls.versions[-1]
+    text = purpose(page)
+    fields = {row.name for one in page.classes for row in rows(one)}
+    find = " ".join([page.name, *(one.__name__ for one in page.classes), text, page.place, *sorted(fields)])
+    return tag(
+        "tr",
+        "" if page.number is None else tag("td", str(page.number), class_="number"),
+        tag("th", tag("a", page.name, href=file_of(page)), scope="row"),
+        tag("td", f"{first}-{last}" if last > first else str(first)),
+        tag("td", f"{cls.flexible_versions[0]}+" if cls.flexible_versions else ""),
+        tag("td", text, class_="doc"),
+        data_find=find.lower(),
+    )
+
+
+def purpose(page: PageEntry) -> str:
+    """What a page is about, in a sentence or two."""
+    if page.api_key is not None:
+        return FACTS[page.api_key].about
+    return about(page.classes[-1])
+
+
+def type_page(catalog: Catalog) -> str:
+    """The words of the wire layouts."""
+    entries = (
+        tag("tr", tag("th", tag("code", word), scope="row"), tag("td", says, class_="doc"), id=word)
+        for word, says in WORDS.items()
+    )
+    return document(
+        "Wire types – Kafka protocol", tag("h1", "Wire types"),
+        tag("p", "The words of the wire layouts. COMPACT ones are those of flexible versions (KIP-482)."),
+        table(["word", "its bytes"], entries), trail=trail(catalog), footer=FOOTER,
+    )  # fmt: skip
+
+
+def error_page(catalog: Catalog) -> str:
+    """The error codes by number."""
+    carriers: dict[str, list[Html]] = defaultdict(list)
+    for facts in FACTS.values():
+        for name in facts.errors:
+            carriers[name].append(tag("a", facts.name, href=f"{facts.name}.html#errors"))
+    entries = (
+        tag(
+            "tr",
+            tag("td", str(code.value), class_="number"),
+            tag("th", tag("code", code.name), scope="row"),
+            tag("td", "yes" if code.retriable else ""),
+            tag("td", catalog.prose(code.about), class_="doc"),
+            tag("td", join(carriers[code.name], ", "), class_="doc"),
+            id=code.name,
+        )
+        for code in sorted(ErrorCode)
+    )
+    return document(
+        "Error codes – Kafka protocol", tag("h1", "Error codes"),
+        table(["code", "name", "may be retried", "what it means", "carried by"], entries),
+        trail=trail(catalog), footer=FOOTER,
+    )  # fmt: skip
+
+
+def enum_page(catalog: Catalog) -> str:
+    """What the other small numbers mean."""
+    return document(
+        "Enums – Kafka protocol", tag("h1", "Enums"),
+        tag("p", "What small numbers mean; newer Kafkas may know more of them."),
+        *(_enum(enum, catalog) for enum in ENUMS), trail=trail(catalog), footer=FOOTER,
+    )  # fmt: skip
+
+
+def _enum(enum: type[OpenEnum], catalog: Catalog) -> Html:
+    entries = (
+        tag("tr", tag("td", str(one.value), class_="number"), tag("th", tag("code", one.name), scope="row"))
+        for one in sorted(enum)
+    )
+    about = catalog.prose(" ".join((enum.__doc__ or "").split()))
+    return tag(
+        "section",
+        tag("h2", enum.__name__, id=enum.__name__),
+        tag("p", about),
+        table(["number", "name"], entries),
+    )
+
+
+def kip_page(catalog: Catalog) -> str:
+    """Every KIP that a text names, with where it does."""
+    found: dict[str, dict[Html, None]] = defaultdict(dict)
+    texts = [(f"errors.html#{code.name}", code.name, code.about) for code in ErrorCode]
+    texts += [(f"enums.html#{enum.__name__}", enum.__name__, enum.__doc__ or "") for enum in ENUMS]
+    for page in catalog.pages:
+        texts += _texts(page)
+    for href, text, said in texts:
+        for kip in re.findall(r"KIP-\d+", said):
+            found[kip][tag("a", text, href=href)] = None
+    entries = (
+        tag("tr", tag("th", kip, scope="row"), tag("td", join(places, ", "), class_="doc"), id=kip)
+        for kip, places in sorted(found.items(), key=lambda item: int(item[0].removeprefix("KIP-")))
+    )
+    return document(
+        "KIPs – Kafka protocol", tag("h1", "KIPs"),
+        tag("p", "The Kafka Improvement Proposals that messages, versions and fields come from."),
+        table(["KIP", "named at"], entries), trail=trail(catalog), footer=FOOTER,
+    )  # fmt: skip
+
+
+def _texts(page: PageEntry) -> list[tuple[str, str, str]]:
+    """The texts of a page: address, name, text."""
+    found = [(file_of(page), page.name, purpose(page))]
+    if page.api_key is not None:
+        changes = sorted(FACTS[page.api_key].changes.items())
+        found += [
+            (f"{file_of(page)}#v{version}", f"{page.name} v{version}", text) for version, text in changes
+        ]
+    for cls in page.classes:
+        found.append((f"{file_of(page)}#{anchor(cls)}", cls.__name__, about(cls)))
+        found += [
+            (f"{file_of(page)}#{anchor(cls, row.path)}", f"{cls.__name__}.{row.path}", row.doc)
+            for row in rows(cls)
+        ]
+    return found

@@ -1,0 +1,195 @@
+"""What `coordwire api` shows, laid out as text: lists, field tables, differences.
+
+Rules: everything comes from the dicts that `--format json` writes; no line is wider than asked for, as far as
+names allow.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from coordwire.cli.api.fields import default_note, entity_note
+
+__all__ = ["describe_text", "diff_text", "list_text", "others_text", "wrap"]
+
+Form = dict[str, Any]
+LONGEST_TYPE = 26
+"""The width of the column of types; the name of a longer one is shown in full, and moves its line's text."""
+
+_TOGETHER = "\xa0"
+"""A space at which no line is broken."""
+
+
+def list_text(forms: list[Form], width: int) -> Iterator[str]:
+    longest = max(len(form["name"]) for form in forms)
+    head = f"{'key':>3}  {'name':<{longest}}  {'versions':<8}  {'flexible':<8}  {'coordinator':<11}  "
+    yield head + "about"
+    for form in forms:
+        flexible = "-" if form["flexible"] is None else f"{form['flexible']}+"
+        start = (
+            f"{form['key']:>3}  {form['name']:<{longest}}  {_span(form):<8}  {flexible:<8}  "
+            f"{form['coordinator'] or '-':<11}  "
+        )
+        yield start + textwrap.shorten(form["about"], max(width - len(start), 20), placeholder="…")
+
+
+def others_text(forms: list[Form], width: int) -> Iterator[str]:
+    longest = max((len(form["name"]) for form in forms), default=0)
+    for group, members in groupby(forms, key=lambda form: form["group"]):
+        yield ""
+        yield group
+        for form in members:
+            number = "" if form["number"] is None else str(form["number"])
+            start = f"{number:>6}  {form['name']:<{longest}}  {_span(form):<8}  "
+            yield start + textwrap.shorten(form["about"], max(width - len(start), 20), placeholder="…")
+
+
+def _span(form: Form) -> str:
+    first, last = form["versions"]
+    return f"{first}-{last}" if last > first else str(first)
+
+
+def describe_text(form: Form, width: int) -> Iterator[str]:
+    yield ", ".join(_title(form))
+    yield from wrap(form["about"], 2, width)
+    if "listeners" in form:
+        yield from wrap(" ".join(_service(form)), 2, width)
+        yield from wrap(
+            " ".join(
+                map(_headers, (form["requestHeaders"], form["responseHeaders"]), ("Request", "Response"))
+            ),
+            2,
+            width,
+        )
+    if form.get("changes"):
+        yield ""
+        yield "Versions"
+        for version, text in sorted(form["changes"].items()):
+            yield from wrap(text, 7, width, f"  {f'v{version}':<5}")
+    if form.get("errors"):
+        yield ""
+        yield "Errors"
+        codes = (f"{one['code']}{_TOGETHER}{one['name']}" for one in form["errors"])
+        for line in wrap(", ".join(codes), 2, width):
+            yield line.replace(_TOGETHER, " ")
+    for message in form["messages"]:
+        yield ""
+        yield f"{message['name']}, in {message['module']}"
+        yield from _fields(message["fields"], width)
+
+
+def _title(form: Form) -> Iterator[str]:
+    yield form["name"]
+    if "key" in form:
+        yield f"api key {form['key']}"
+    elif form["place"]:
+        yield form["place"]
+    first, last = form["versions"]
+    yield f"versions {first}-{last}" if first != last else f"version {first}"
+    if form["flexible"] is not None:
+        yield f"flexible from {form['flexible']}"
+    if form.get("coordinator"):
+        yield f"to the {form['coordinator']} coordinator"
+
+
+def _service(form: Form) -> Iterator[str]:
+    """Where an API is served, and which versions not to rely on."""
+    yield f"Listeners: {', '.join(form['listeners'])}."
+    if form["deprecated"]:
+        first, last = form["deprecated"]
+        yield f"Deprecated: versions {first}-{last}." if last > first else f"Deprecated: version {first}."
+    if form["unstable"] is not None:
+        yield f"Unstable: version {form['unstable']}."
+
+
+def _headers(headers: list[Form], what: str) -> str:
+    """Which header precedes which versions."""
+    if len(headers) == 1:
+        return f"{what} header: v{headers[0]['version']}."
+    parts = [f"v{header['version']} in {_span(header)}" for header in headers]
+    return f"{what} header: {', '.join(parts)}."
+
+
+def _fields(fields: list[Form], width: int) -> Iterator[str]:
+    if not fields:
+        yield "  (no fields)"
+        return
+    names = [f"{'  ' * (field['path'].count('.') + 1)}{field['name']}" for field in fields]
+    column = min(max(map(len, names)), 40)
+    type_column = min(max(len(field["type"]) for field in fields), LONGEST_TYPE)
+    indent = column + type_column + 11
+    for name, field in zip(names, fields, strict=True):
+        start = f"{name:<{column}}  {field['type']:<{type_column}}  {field['versions']:<5}  "
+        yield from wrap(" ".join([*_notes(field), field["doc"]]).strip(), indent, width, start)
+
+
+def _notes(field: Form) -> Iterator[str]:
+    if field["nullable"] is not None:
+        since = "" if field["nullable"] == field["versions"] else f" {field['nullable']}"
+        yield f"[nullable{since}]"
+    if (default := default_note(field["default"], field["nullable"] is not None)) is not None:
+        yield f"[{default}]"
+    if field["tag"] is not None:
+        yield f"[tag {field['tag']}]"
+    if field["ignorable"]:
+        yield "[ignorable]"
+    if field["enum"] is not None:
+        yield f"[{field['enum']}]"
+    if (entity := entity_note(field["name"], field["entity"])) is not None:
+        yield f"[{entity}]"
+    if field["secret"]:
+        yield "[secret]"
+    if field["embedded"] is not None:
+        yield f"[holds {field['embedded']}]"
+
+
+def wrap(text: str, indent: int, width: int, start: str | None = None) -> Iterator[str]:
+    """A text in lines, all indented but for what the first begins with."""
+    first = " " * indent if start is None else start
+    if not text:
+        yield first
+        return
+    room = max(width, indent + 30)
+    yield from textwrap.wrap(
+        text, room, initial_indent=first, subsequent_indent=" " * indent, break_on_hyphens=False
+    )
+
+
+def diff_text(form: Form, width: int) -> Iterator[str]:
+    yield f"{form['name']}, from version {form['from']} to {form['to']}"
+    for version, text in form["changes"].items():
+        yield from wrap(text, 7, width, f"  {f'v{version}':<5}")
+    for side in form["messages"]:
+        yield ""
+        yield side["name"]
+        if "header" in side:
+            yield f"  ~ header {side['header'][0]} becomes header {side['header'][1]}"
+        if "encoding" in side:
+            yield f"  ~ {side['encoding']}"
+        for change in side["fields"]:
+            yield from wrap(change["doc"], 6, width, f"  {_change_text(change)}")
+        if not side["fields"] and "encoding" not in side:
+            yield "  = the same layout"
+
+
+def _change_text(change: Form) -> str:
+    path, kind = change["path"], change["type"]
+    notes = [f"tag {change['tag']}"] if "tag" in change else []
+    notes += ["nullable"] if change.get("nullable") else []
+    if "default" in change:
+        notes += filter(None, [default_note(change["default"], change.get("nullable", False))])
+    notes += ["ignorable"] if change.get("ignorable") else []
+    notes += [f"with {change['fields']} fields"] if "fields" in change else []
+    more = f" ({', '.join(notes)})" if notes else ""
+    match change["change"]:
+        case "added":
+            return f"+ {path}: {kind}{more}  "
+        case "removed":
+            return f"- {path}: {kind}{more}  "
+        case "tag":
+            return f"~ {path}: tag {change['from']} becomes {change['to']}  "
+        case other:
+            return f"~ {path}: now {other}  "

@@ -1,0 +1,93 @@
+"""What a capture holds that its output doesn't show: nothing, no Kafka, TLS.
+
+Rules: a sentence each, for standard error; none where Kafka was read and nothing hides more of it.
+Connections of other protocols beside Kafka's are everyday and not noted; TLS on a port of brokers is.
+"""
+
+from __future__ import annotations
+
+__all__ = ["DECRYPT", "capture_hints", "is_lone_response"]
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+
+from coordwire.capture.entries import Entry
+from coordwire.capture.framing import may_be_request
+from coordwire.capture.other_protocols import TLS
+from coordwire.capture.reader import Capture
+from coordwire.errors import UnreadableRange, counted
+
+MOST_NAMED = 8
+"""Ports and protocols that a sentence names."""
+
+BROKERS = range(9090, 9100)
+"""Ports that brokers usually listen on, also with a digit before them, as 19092 and 29092."""
+
+DECRYPT = """\
+coordwire does not decrypt. To see the frames:
+  - capture where they are plain: at a PLAINTEXT listener, or between the broker and a proxy
+    that ends TLS; on that host: coordwire decode -i lo --port PORT
+  - or log the keys of new connections: SSLKEYLOGFILE=KEYS for clients whose TLS library
+    writes it, for a JVM an agent that does; then editcap --inject-secrets tls,KEYS IN OUT,
+    and read OUT in Wireshark, whose decrypted bytes coordwire explain takes as hex"""
+"""What to do about TLS, in lines."""
+
+
+def capture_hints(capture: Capture) -> Iterator[str]:
+    """The sentences, once the capture has been read."""
+    summary, tally = capture.summary, capture.tally
+    tls = Counter({port: count for (spoken, port), count in summary.others.items() if spoken == TLS})
+    named = tls + summary.tls
+    if capture.format not in ("pcap", "pcapng"):
+        if not summary.frames:
+            yield "no frames in it"
+        return
+    if not tally.packets:
+        yield "the capture holds no packets"
+    elif not summary.connections:
+        segments = f", {counted(tally.segments, 'TCP segment', ',')} without data" if tally.segments else ""
+        others = f": {_listed(tally.others, '{}')}" if tally.others else ""
+        yield f"no Kafka in {counted(tally.packets, 'packet', ',')}: no TCP data{segments}{others}"
+    elif not summary.kafka:
+        yield _no_kafka(capture)
+    if summary.kafka:
+        named = Counter({port: count for port, count in named.items() if _is_brokers(port, capture.ports)})
+    if named:
+        connections = counted(sum(named.values()), "connection", ",")
+        yield f"{connections} encrypted with TLS, to {_listed(named, 'port {}')}; {DECRYPT}"
+
+
+def is_lone_response(entry: Entry) -> bool:
+    """Whether a frame of unknown sender was refused that may be a response whose request is not in the input:
+    any but those that begin as a request does, with the client's name."""
+    if isinstance(entry, UnreadableRange) or entry.error is None or entry.request is not None or entry.token:
+        return False
+    prefixed = len(entry.body).to_bytes(4, "big") + entry.body
+    return entry.direction == "response" or not entry.client_id or not may_be_request(prefixed)
+
+
+def _no_kafka(capture: Capture) -> str:
+    summary = capture.summary
+    ports: Counter[str] = Counter()
+    for (spoken, port), count in summary.others.items():
+        ports[f"port {port}, {spoken}" if spoken else f"port {port}"] += count
+    connections = f"{counted(summary.connections, 'TCP connection', ',')}, none"
+    if capture.ports:
+        wanted = " or ".join(str(port) for port in sorted(capture.ports))
+        return f"{connections} to port {wanted}, the one named with --port; there are: {_listed(ports, '{}')}"
+    hint = "; if one is, name its broker's port with --port"
+    if all(spoken == TLS for spoken, _ in summary.others):
+        hint = ""
+    return f"{connections} of them recognised as Kafka: {_listed(ports, '{}')}{hint}"
+
+
+def _is_brokers(port: int, named: Collection[int]) -> bool:
+    return port in named or port % 10_000 in BROKERS
+
+
+def _listed(counts: Counter[str] | Counter[int], form: str) -> str:
+    """What is there most often, with how often."""
+    told = [f"{form.format(what)} ({count:,})" for what, count in counts.most_common(MOST_NAMED)]
+    if (more := len(counts) - MOST_NAMED) > 0:
+        told.append(f"and {more:,} more")
+    return ", ".join(told)

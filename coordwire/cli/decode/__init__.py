@@ -1,0 +1,311 @@
+"""`coordwire decode`: recorded traffic, frame by frame.
+
+Strategy: `capture.Capture` gives entries, a filter selects, a format writes; each entry is forgotten once it
+is written. Rules: several inputs are read one after the other; one that can't be read costs only itself, and
+the status.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from coordwire.capture.detect import sniff
+from coordwire.capture.entries import Entry
+from coordwire.capture.printable import shown
+from coordwire.capture.reader import FORMATS, Capture, read_head
+from coordwire.cli import Failure, dialect_options, live_capture
+from coordwire.cli.capture_folders import captures_below
+from coordwire.cli.capture_hints import capture_hints, is_lone_response
+from coordwire.cli.decode import formats, tables
+from coordwire.cli.decode.formats import DecodeFormat
+from coordwire.cli.inputs import failure, note, opened
+from coordwire.cli.selection import filters, times
+from coordwire.cli.selection.topic_names import TopicNames
+from coordwire.errors import CoordwireError, DecodeError, UnreadableRange, counted
+
+SEGMENT = "segment"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE|DIR",
+        help="pcap, pcapng, hex text, frames or a log segment, also compressed (gzip, xz, zstd), or a folder "
+        "with captures; without any, and -: standard input",
+    )
+    live_capture.configure(parser)
+    formats.configure(parser)
+    parser.add_argument(
+        "--input", choices=(*FORMATS, SEGMENT), help="input format (default: detected from the content)"
+    )
+    parser.add_argument("--strict", action="store_true", help="refuse deviations that Apache Kafka accepts")
+    parser.add_argument("--show-secrets", action="store_true", help="show passwords, tokens and keys")
+    parser.add_argument(
+        "--port", type=_port, action="append", default=[], metavar="N", help="a broker's port; repeatable"
+    )
+    dialect_options.configure(parser)
+    parser.add_argument(
+        "--deep", action="store_true", help="decode opaque bytes whose content is known, such as assignments"
+    )
+    filters.configure(parser)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = filters.epilog()
+
+
+def run(options: argparse.Namespace) -> int:
+    live_capture.check_inputs(options)
+    if hasattr(gc, "set_threshold"):  # PyPy's collector has none
+        gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
+    inputs, status = _expanded(options)
+    times.make_absolute(options, _span(options))
+    looking = _Looking(options)
+    if tables.writes_tables(options):
+        with tables.writing(options) as output:
+            # The only return here: of two, PyPy 8.0 takes a wrong way when the files can't get their places.
+            return max(status, _read(tables.chains(options.files), options, output, looking))
+    return max(status, _read(inputs, options, formats.choose_format(options, looking.topics), looking))
+
+
+def _expanded(options: argparse.Namespace) -> tuple[list[list[str]], int]:
+    """The inputs, with the captures of folders in their place, and the status: 2 for a folder without any.
+    `options.files` has all files after it."""
+    inputs: list[list[str]] = []
+    status = 0
+    for name in options.files:
+        if not os.path.isdir(name):
+            inputs.append([name])
+            continue
+        try:
+            inputs += captures_below(name)
+        except Failure as trouble:
+            note(str(trouble))
+            status = 2
+    options.files = [name for names in inputs for name in names]
+    return inputs, status
+
+
+def _read(
+    inputs: Sequence[Sequence[str]], options: argparse.Namespace, output: DecodeFormat, looking: _Looking
+) -> int:
+    """A live capture, or all inputs."""
+    if options.interface is not None:
+        return _live(options, output, looking)
+    return _all(inputs, options, output, looking)
+
+
+def _all(
+    inputs: Sequence[Sequence[str]], options: argparse.Namespace, output: DecodeFormat, looking: _Looking
+) -> int:
+    """All inputs, of which each is one file or the files of a rotated capture."""
+    status = 0
+    for names in inputs:
+        try:
+            with opened(names[0]) if len(names) == 1 else tables.opened_chain(names) as stream:
+                status = max(status, _decode(names[0], stream, options, output, looking))
+        except Failure as trouble:
+            note(str(trouble))
+            status = 2
+    looking.report()
+    return status
+
+
+def _span(options: argparse.Namespace) -> Callable[[], times.TimeSpan | None] | None:
+    """Gives the span of all inputs; None where they can't be read twice."""
+    if options.interface is not None or not all(map(os.path.isfile, options.files)):
+        return None
+
+    def find() -> times.TimeSpan | None:
+        return times.span_of(time for name in options.files for time in _times(name, options))
+
+    return find
+
+
+def _times(name: str, options: argparse.Namespace) -> Iterator[int | None]:
+    """The times of an input's entries, or of a segment's batches; what can't be read is passed over."""
+    with suppress(CoordwireError, OSError, Failure), opened(name) as stream:
+        head = read_head(stream)
+        if _is_segment(head, options):
+            from coordwire.cli.segment.dump import batch_times
+
+            yield from batch_times(Path(name))
+            return
+        for entry in _capture(name, stream, head, options, lazy=True).entries():
+            yield entry.time_ns
+
+
+class _Looking:
+    """What is looked for in all inputs, and what was seen on the way."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        again = options.interface is None and all(map(os.path.isfile, options.files))
+        self.names = filters.EntryNames(options, self._entries if again else None)
+        self.survey = filters.survey(options)
+        self.topics = TopicNames()
+        self.chosen = filters.Selection(options, self.topics)
+        self.digits = 0
+        self._ranges = 0
+
+    def _entries(self) -> Iterator[Entry]:
+        """The entries of all inputs once more; what can't be read is reported elsewhere."""
+        for name in self._options.files:
+            with suppress(CoordwireError, OSError, Failure), opened(name) as stream:
+                yield from _capture(name, stream, read_head(stream), self._options).entries()
+
+    def saw(self, entry: Entry, wanted: bool) -> bool:
+        """Take an entry in; gives `wanted`."""
+        if isinstance(entry, UnreadableRange):
+            self._ranges += wanted
+        elif self.survey is not None:
+            self.survey.saw(entry, wanted)
+        return wanted
+
+    def report(self) -> None:
+        files = self._options.files
+        if self.survey is not None and not self._ranges and self.survey.total:
+            where = f"{len(files)} inputs" if len(files) > 1 else shown(self._options.interface or files[0])
+            self.survey.report(where, self.digits)
+
+
+def _port(text: str) -> int:
+    port = int(text) if text.isdecimal() and text.isascii() and len(text) <= 5 else 0
+    if not 0 < port < 65536:
+        raise argparse.ArgumentTypeError(f"expected a port from 1 to 65535, got {text!r}")
+    return port
+
+
+def _live(options: argparse.Namespace, output: DecodeFormat, looking: _Looking) -> int:
+    """A live capture: 1 if something in its output was refused."""
+    name = options.interface
+    with live_capture.live(name, options.port) as capture:
+        reader = None
+        status = 0
+        head = _head(name, capture.stream)
+        if head:  # else the program has said why
+            reader = _guarded(name, lambda: _capture(name, capture.stream, head, options))
+            status = _entries_to(name, reader, options, output, looking)
+        capture.conclude(0 if reader is None else reader.tally.packets)
+    if reader is None:
+        raise Failure(f"{shown(name)}: nothing was captured, not even a file's header")
+    summary, tally = reader.summary, reader.tally
+    note(
+        f"{shown(name)}: {tally.packets:,} packets, {summary.frames:,} frames; "
+        f"Kafka in {summary.kafka:,} of {summary.connections:,} connections"
+    )
+    looking.report()
+    return status
+
+
+def _decode(
+    name: str, stream: BinaryIO, options: argparse.Namespace, output: DecodeFormat, looking: _Looking
+) -> int:
+    """One input: 1 if something in its output was refused."""
+    head = _head(name, stream)
+    if _is_segment(head, options):
+        if hasattr(output, "observe"):
+            raise Failure(f"{shown(name)}: a log segment: coordwire pipeline makes tables of those")
+        from coordwire.cli.segment.dump import decode
+
+        return decode(name, stream, head, options)
+    capture = _guarded(name, lambda: _capture(name, stream, head, options))
+    return _entries_to(name, capture, options, output, looking)
+
+
+def _entries_to(
+    name: str, capture: Capture, options: argparse.Namespace, output: DecodeFormat, looking: _Looking
+) -> int:
+    """Write the entries that are wanted: 1 if one of them was refused."""
+    status = 0
+    observe = getattr(output, "observe", None)
+    chosen = looking.chosen
+    chosen.check(capture)
+    wanted = filters.Filter(options, looking.names)
+    lone = 0
+    for entry in _entries(name, capture):
+        if observe is not None:
+            observe(entry)
+        looking.topics.learn(entry)
+        digits = capture.tally.digits
+        if looking.saw(entry, wanted(entry) and chosen(entry, digits)):
+            output.write(entry, digits)
+            if isinstance(entry, UnreadableRange) or entry.error is not None:
+                status = 1
+                lone += capture.format in ("hex", "frames") and is_lone_response(entry)
+    output.finish()
+    looking.digits = max(looking.digits, capture.tally.digits)
+    _notes(name, capture, wanted.passed_over + chosen.passed_over)
+    chosen.passed_over = 0
+    if lone and options.dialect == "kafka":
+        frames = "1 frame" if lone == 1 else f"{lone:,} frames"
+        note(
+            f"{shown(name)}: {frames} may be a response whose request is not in the input; "
+            "coordwire explain --response-to API --version N HEX reads one"
+        )
+    return status
+
+
+def _capture(
+    name: str, stream: BinaryIO, head: bytes, options: argparse.Namespace, *, lazy: bool = False
+) -> Capture:
+    return Capture(
+        stream,
+        name,
+        input=options.input,
+        strict=options.strict,
+        ports=frozenset(options.port),
+        head=head,
+        lazy=lazy,
+        **dialect_options.chosen(options),
+    )
+
+
+def _head(name: str, stream: BinaryIO) -> bytes:
+    try:
+        return read_head(stream)
+    except OSError as error:
+        raise failure(name, error) from None
+
+
+def _is_segment(head: bytes, options: argparse.Namespace) -> bool:
+    if options.input is not None or options.dialect != "kafka":
+        return bool(options.input == SEGMENT)
+    return sniff(head) == SEGMENT
+
+
+def _guarded(name: str, make: Callable[[], Capture]) -> Capture:
+    try:
+        return make()
+    except DecodeError as error:
+        raise Failure(f"{shown(name)}: {error.reason}") from None
+    except OSError as error:
+        raise failure(name, error) from None
+    except ValueError as error:  # type ids
+        raise Failure(str(error)) from None
+
+
+def _entries(name: str, capture: Capture) -> Iterator[Entry]:
+    """The entries; errors of reading are kept apart from errors of writing."""
+    try:
+        yield from capture.entries()
+    except DecodeError as error:
+        raise Failure(f"{shown(name)}: {error.reason}") from None
+    except OSError as error:
+        raise failure(name, error) from None
+
+
+def _notes(name: str, capture: Capture, passed_over: int) -> None:
+    """What the output doesn't show, on standard error."""
+    for text in capture_hints(capture):
+        note(f"{shown(name)}: {text}")
+    if passed_over:
+        note(
+            f"{shown(name)}: not shown: {counted(passed_over, 'unreadable or undated part')}, "
+            "which filters cannot be applied to"
+        )

@@ -1,0 +1,98 @@
+"""How `coordwire decode` shows entries: the formats, and the options that choose one.
+
+Rules: the format does not depend on where standard output goes, so that `| less` and `> file` show what the
+terminal does; a format's module is imported when it is chosen.
+"""
+
+from __future__ import annotations
+
+__all__ = ["DecodeFormat", "choose_format", "configure"]
+
+import argparse
+import sys
+from typing import Any, Protocol
+
+from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.cli import Failure
+from coordwire.cli.decode import tables
+from coordwire.cli.selection.topic_names import TopicNames
+
+
+class DecodeFormat(Protocol):
+    """Writes the entries of captures. One with a method `observe` is shown all of them, before filters."""
+
+    def write(self, entry: Entry, digits: int) -> None:
+        """One entry; `digits`: decimals of a second that its time has."""
+
+    def finish(self) -> None:
+        """The capture is at its end."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--format",
+        choices=("tree", "line", "json", "hex", "tsv", *tables.FORMATS),
+        help="tree (the default, whether standard output is a terminal, a pipe or a file); line: one line a "
+        "frame; json: one object a line; hex: annotated bytes; tsv (the default with --fields) and csv: "
+        "columns; with --out, csv and parquet: tables",
+    )
+    parser.add_argument(
+        "--fields",
+        metavar="A,B.C,…",
+        help="the columns of tsv and csv: fields as in filter expressions",
+    )
+    tables.configure(parser)
+
+
+def choose_format(options: argparse.Namespace, topics: TopicNames) -> DecodeFormat:
+    """The format for standard output. Raises `Failure` for options that don't go together."""
+    name = options.format or ("tree" if options.fields is None else "tsv")
+    if name in ("tsv", "csv"):
+        from coordwire.cli.decode.columns import ColumnsFormat
+
+        comma = name == "csv"
+        return ColumnsFormat(options.fields, comma=comma, show_secrets=options.show_secrets, names=topics)
+    if options.fields is not None:
+        raise Failure(f"--fields chooses the columns of --format tsv or csv, not of {name}")
+    if name == "line":
+        from coordwire.cli.decode.line import LineFormat
+
+        return LineFormat(show_secrets=options.show_secrets, names=topics)
+    if name == "tree":
+        from coordwire.cli.decode.tree import TreeFormat
+
+        return TreeFormat(show_secrets=options.show_secrets, deep=options.deep)
+    if name == "hex":
+        from coordwire.cli.annotated_hex import HexFormat
+
+        return HexFormat(show_secrets=options.show_secrets, strict=options.strict)
+    return DecodeJsonFormat(show_secrets=options.show_secrets, deep=options.deep)
+
+
+class DecodeJsonFormat:
+    """One JSON object a line."""
+
+    def __init__(self, *, show_secrets: bool, deep: bool) -> None:
+        from coordwire.capture.jsonlines import line
+
+        self._line = line
+        self._show_secrets = show_secrets
+        self._opened = _opened if deep else None
+
+    def write(self, entry: Entry, digits: int) -> None:
+        sys.stdout.write(self._line(entry, digits, show_secrets=self._show_secrets, opened=self._opened))
+
+    def finish(self) -> None:
+        """Nothing is kept."""
+
+
+def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
+    """What hides in a frame's opaque bytes and in its record sets."""
+    from coordwire.capture.redaction.withheld import withheld
+    from coordwire.cli import embedded_json, record_sets
+
+    found = embedded_json.opened(entry, show_secrets=show_secrets)
+    if entry.message is not None:
+        hidden = () if show_secrets else withheld(entry).paths
+        found |= record_sets.forms(entry.message, show_secrets=show_secrets, hidden=hidden)
+    return found

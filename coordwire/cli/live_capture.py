@@ -1,0 +1,177 @@
+"""A live capture of an interface, by dumpcap or tcpdump, whichever is installed.
+
+Strategy: the program writes pcap to a pipe, which is read as it comes; it does the capturing, with its own
+rights, and nothing here needs any. Rules: the first interrupt ends the capture in order: the program stops,
+and what it has captured is read to its end; the second ends the command. Whatever way the command ends, the
+program does not outlive it. What the kernel dropped is reported.
+"""
+
+from __future__ import annotations
+
+__all__ = ["LiveCapture", "check_inputs", "configure", "live"]
+
+import argparse
+import io
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import IO, BinaryIO, cast
+
+from coordwire.capture.printable import shown
+from coordwire.cli import Failure, terminable
+from coordwire.cli.inputs import is_piped, note
+
+PROGRAMS = ("dumpcap", "tcpdump")
+RIGHTS = (
+    "capturing needs rights: run it as root, join the group of dumpcap (often wireshark), or grant them: "
+    "setcap cap_net_raw,cap_net_admin+ep"
+)
+LAST_LINES = 4
+"""Lines of what the program said that an error repeats."""
+
+PATIENCE = 5.0
+"""Seconds that the program has to stop."""
+
+_IDLE = re.compile(r"Capturing on |File: ")
+_DENIED = re.compile(r"permission|not permitted|privilege|EPERM|EACCES", re.IGNORECASE)
+_DROPPED = re.compile(r"(\d+) packets? dropped by (?:kernel|interface)|interface '[^']*': \d+/(\d+)")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-i",
+        "--interface",
+        metavar="IFACE",
+        help="capture live on an interface, with dumpcap or tcpdump, until interrupted; --port narrows it",
+    )
+    parser.set_defaults(usage_error=parser.error)
+
+
+def check_inputs(options: argparse.Namespace) -> None:
+    """End with how the command is used unless there are either files or an interface; standard input is the
+    file where neither is named and something is piped in."""
+    if options.files and options.interface is not None:
+        options.usage_error("expected files or an interface with -i, got both")
+    if not options.files and options.interface is None:
+        if not is_piped():
+            options.usage_error("expected a FILE, an interface with -i, or a pipe to standard input")
+        options.files = ["-"]
+
+
+class LiveCapture:
+    """A capture that is going on. stream: its bytes, as they come."""
+
+    def __init__(self, interface: str, process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
+        assert process.stdout is not None
+        self.stream = cast(BinaryIO, process.stdout)
+        self.interrupted = False
+        self._interface = interface
+        self._process = process
+        self._log = log
+
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
+        """Stop the program; the second time, the command."""
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
+        self._process.send_signal(signal.SIGINT)
+
+    def conclude(self, packets: int) -> None:
+        """Judge how the program ended, once its stream has. Raises `Failure` if it captured nothing at all
+        and reports that it failed."""
+        status = self._process.wait()
+        self._log.seek(0)
+        said = self._log.read(1 << 20).decode("utf-8", "replace")
+        lines = [shown(line.strip()) for line in said.splitlines() if line.strip() and not _IDLE.match(line)]
+        if status and not self.interrupted:
+            reason = "; ".join(lines[-LAST_LINES:]) or f"it ended with status {status}"
+            hint = f" ({RIGHTS} {shown(str(self._process.args[0]))})" if _DENIED.search(said) else ""  # type: ignore[index]
+            trouble = f"{shown(self._interface)}: {reason}{hint}"
+            if not packets:
+                raise Failure(trouble)
+            note(trouble)
+        dropped = sum(int(one or other) for one, other in _DROPPED.findall(said))
+        if dropped:
+            note(f"{shown(self._interface)}: {dropped:,} packets were dropped before they could be captured")
+
+    def stop(self) -> None:
+        """See to it that the program has ended."""
+        self.stream.close()
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+
+@contextmanager
+def live(interface: str, ports: Collection[int]) -> Iterator[LiveCapture]:
+    """Capture TCP on an interface; ports: only theirs. Raises `Failure` where no program can do it."""
+    command = _command(interface, ports)
+    with tempfile.TemporaryFile() as log, _lines_at_once():
+        try:
+            # A session of its own: a terminal's interrupt is for the command, which hands it on.
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True
+            )
+        except OSError as error:
+            raise Failure(f"{shown(command[0])}: {error.strerror or error}") from None
+        capture = LiveCapture(interface, process, log)
+        try:
+            with terminable(), _interrupts(capture):
+                yield capture
+        finally:
+            capture.stop()
+
+
+def _command(interface: str, ports: Collection[int]) -> list[str]:
+    if not interface.isprintable() or not interface or interface.startswith("-"):
+        raise Failure(f"{shown(interface)!r} is not an interface")
+    wanted = " or ".join(f"tcp port {port}" for port in sorted(ports)) or "tcp"
+    for program in PROGRAMS:
+        path = shutil.which(program)
+        if path is None:
+            continue
+        if program == "dumpcap":
+            return [path, "-q", "-i", interface, "-f", wanted, "-w", "-"]
+        return [path, "-i", interface, "-n", "-U", "-s", "262144", "-w", "-", wanted]
+    raise Failure(
+        f"{shown(interface)}: a live capture needs dumpcap (of Wireshark) or tcpdump on PATH, and neither is "
+        "there; or capture elsewhere and decode the file, or its bytes from standard input (-)"
+    )
+
+
+@contextmanager
+def _interrupts(capture: LiveCapture) -> Iterator[None]:
+    """Hand interrupts to the capture; only the main thread can."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, capture.interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _lines_at_once() -> Iterator[None]:
+    """Let each line out when it is written, into a pipe too."""
+    if not isinstance(sys.stdout, io.TextIOWrapper) or sys.stdout.line_buffering:
+        yield
+        return
+    stdout = sys.stdout
+    stdout.reconfigure(line_buffering=True)
+    try:
+        yield
+    finally:
+        stdout.reconfigure(line_buffering=False)

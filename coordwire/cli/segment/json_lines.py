@@ -1,0 +1,118 @@
+"""What is in a segment's files as JSON, one object a line.
+
+Strategy: what all records of a batch share is turned into text once, and each record's own beside it. Rules:
+batches, control records and records of brokers' own logs look as in `coordwire decode --deep`; bytes are
+base64, or with `text`, where they are UTF-8, a string, and else {"base64": …}; lines are ASCII; bytes that
+can't be read have a line too.
+"""
+
+from __future__ import annotations
+
+import json
+from binascii import b2a_base64
+from collections.abc import Iterator
+from typing import Any
+
+from coordwire.capture.redaction.secret_fields import METADATA_TOPIC
+from coordwire.cli.embedded_json import log_record
+from coordwire.cli.record_sets import batch_form, control_form
+from coordwire.errors import DecodeError
+from coordwire.logs import TOPICS, open_log_record
+from coordwire.records import Record, RecordBatch, UnreadableRange
+
+encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+Form = dict[str, Any]
+
+
+class Lines:
+    """The lines of one segment.
+
+    file: its name, as it was given. snapshot: it is one of KRaft's, in any folder. text: bytes as text
+    where they are UTF-8. deep: say what the records of brokers' own logs mean. show_secrets: else a record
+    that holds a secret has no value.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        topic: str | None,
+        partition: int | None,
+        *,
+        snapshot: bool = False,
+        text: bool,
+        deep: bool,
+        show_secrets: bool,
+    ) -> None:
+        self.place: Form = {"file": file, "topic": topic, "partition": partition}
+        self._start = encode(self.place)[:-1]
+        self._text = text
+        own = METADATA_TOPIC if snapshot else topic
+        self._topic = own if own in TOPICS.values() else None
+        self._deep = deep and self._topic is not None
+        self._show_secrets = show_secrets
+
+    def batch(self, batch: RecordBatch) -> str:
+        """A batch without its records."""
+        return f'{self._start},"batch":{encode(batch_form(batch))},"error":null}}\n'
+
+    def records(self, batch: RecordBatch, records: Iterator[Record]) -> Iterator[str]:
+        """These records of a batch."""
+        shared = encode(batch_form(batch))
+        base, sequence = batch.base_offset if batch.magic == 2 else 0, batch.base_sequence
+        for record in records:
+            form: Form = {
+                "offset": record.offset, "timestamp": record.timestamp,
+                "sequence": -1 if sequence < 0 else sequence + record.offset - base & 0x7FFFFFFF,
+                "key": self._bytes(record.key), "value": self._bytes(record.value),
+                "headers": [[name, self._bytes(value)] for name, value in record.headers],
+            }  # fmt: skip
+            if batch.is_control:
+                form["control"] = control_form(record)
+            else:
+                meaning, secret = self.opened(record)
+                if secret:
+                    form["value"], form["redacted"] = None, ["value"]
+                if meaning is not None:
+                    form["log"] = meaning
+            yield f'{self._start},{encode(form)[1:-1]},"batch":{shared},"error":null}}\n'
+
+    def bad(self, bad: UnreadableRange, error: DecodeError | None = None) -> str:
+        """Bytes that hold no batch, or a batch of which something couldn't be read."""
+        said = (
+            {"reason": bad.reason, "position": bad.position, "path": ""}
+            if error is None
+            else error_form(error)
+        )
+        form = {"position": bad.position, "length": bad.length, "error": said}
+        return f"{self._start},{encode(form)[1:]}\n"
+
+    def entry(self, form: Form) -> str:
+        """What is in another file than the log."""
+        return f"{self._start},{encode(form)[1:]}\n"
+
+    def opened(self, record: Record) -> tuple[Form | None, bool]:
+        """What a record of a broker's own log means, where that was asked for; and whether its value may not
+        be shown."""
+        if not self._deep and (self._topic != METADATA_TOPIC or self._show_secrets):
+            return None, False
+        opened = None if self._topic is None else open_log_record(self._topic, record)
+        if opened is None:
+            return None, False
+        meaning = log_record(opened, show_secrets=self._show_secrets)
+        secret = any(path.startswith("value") for path in meaning.get("redacted", ()))
+        return meaning if self._deep else None, secret
+
+    def _bytes(self, data: bytes | None) -> str | dict[str, str] | None:
+        if data is None:
+            return None
+        if not self._text:
+            return b2a_base64(data, newline=False).decode()
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            return {"base64": b2a_base64(data, newline=False).decode()}
+
+
+def error_form(error: DecodeError) -> Form:
+    """What is said of a refusal."""
+    return {"reason": error.reason, "position": error.position, "path": error.path}

@@ -1,0 +1,290 @@
+"""Which entries the user asked for.
+
+Strategy: a filter looks at an entry and, for a response, at its request too, so that an answer is found by
+what was asked. Rules: an unreadable range can't be matched with what is asked for, nor an entry without a
+time placed in one: they are left out and counted, and the count is reported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+
+from coordwire.capture.answer_errors import answer_errors, is_routine
+from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.printable import shown
+from coordwire.capture.reader import Capture
+from coordwire.cli import Failure
+from coordwire.cli.selection import names, times
+from coordwire.cli.selection.survey import Survey
+from coordwire.cli.selection.times import TimeRange
+from coordwire.cli.selection.topic_names import TopicNames
+from coordwire.errors import UnreadableRange
+
+FILTERS = ("api", "group", "member", "client_id", "errors", "since", "until", "filter", "packets")
+"""The options that leave frames out."""
+
+_PART = re.compile(r"\s*(?:(\d{1,18})|(\d{0,18})\s*-\s*(\d{0,18}))\s*", re.ASCII)
+_LAST = 10**18
+
+
+EPILOG = """\
+filter expressions:
+  --filter 'api == "JoinGroup" and error != 0 and latency > 100ms'
+  --filter 'group =~ "^pay" or body.topics[].name in ("orders", "refunds")'
+  --filter 'packet in (100..200, 350) and not clientId contains "till"'
+
+  comparisons   == != < <= > >= contains, =~ (or matches: a regular expression,
+                (?i) at its beginning ignores case), in (1, 2, 5..9);
+                a field alone: it has a value
+  combined by   and, or, not and brackets
+  values        numbers, "texts", true, false, null; durations with ns, us, ms,
+                s, min, h; sizes with B, kB, MB, KiB, MiB; times as for
+                --since, in quotes
+  fields        {fields};
+                header.… and body.… as in the JSON lines (groupId, or
+                group_id), [] through an array, [2] for an element;
+                request.… of the request that a response answers
+
+  A comparison is true where any value of the field meets it, so != is true
+  where one value differs; not (topic == "a") is true where none is a. A field
+  that a frame does not have, null and a redacted value meet nothing but
+  == null. latency needs a unit; error is the codes of a response by number or
+  name (0: none), refused why a frame could not be decoded.
+
+--fields takes the same fields, with commas between them.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "filters", "a frame must match all of them; a response matches if its request does"
+    )
+    group.add_argument(
+        "--api",
+        action="append",
+        type=names.apis,
+        metavar="NAME|KEY",
+        help="an API; separate several with commas or repeat the option",
+    )
+    group.add_argument(
+        "--group", action="append", metavar="ID", help=f"frames that name this group: {names.HELP}"
+    )
+    group.add_argument(
+        "--member",
+        action="append",
+        metavar="ID",
+        help="frames that name this member id or instance id; as --group, or CLIENT/ID as timelines say it",
+    )
+    group.add_argument(
+        "--client-id",
+        action="append",
+        metavar="ID",
+        help="frames of this client, and their responses; as --group",
+    )
+    group.add_argument(
+        "--errors",
+        action="store_true",
+        help="only refused frames, and responses with an error code, but for those that are routine: "
+        "MEMBER_ID_REQUIRED of JoinGroup, UNSUPPORTED_VERSION of ApiVersions",
+    )
+    times.configure(group)
+    group = parser.add_argument_group("selection", "besides the filters; a frame must match these itself")
+    group.add_argument(
+        "--packets",
+        type=PacketRanges,
+        metavar="RANGES",
+        help="frames in these packets, as Wireshark counts them: 100-200,350,900-",
+    )
+    group.add_argument(
+        "--filter", metavar="EXPRESSION", help="frames that meet an expression, which is described below"
+    )
+
+
+class EntryNames:
+    """The names that the filters of a command line ask for, whatever the capture.
+
+    entries: gives the entries of all inputs once more, to look for a value that equals a text; None where
+    they can be read only once.
+    """
+
+    def __init__(
+        self, options: argparse.Namespace, entries: Callable[[], Iterable[Entry]] | None = None
+    ) -> None:
+        def find(values: Callable[[FrameEntry], Iterable[object]]) -> names.Find | None:
+            if entries is None:
+                return None
+            return lambda texts: _equal(texts, entries(), values)
+
+        self.groups = names.Names(options.group, find(names.entry_groups))
+        self.members = names.Names(options.member, find(names.entry_members))
+        self.clients = names.Names(options.client_id, find(names.entry_clients))
+
+
+def _equal(
+    texts: Iterable[str], entries: Iterable[Entry], values: Callable[[FrameEntry], Iterable[object]]
+) -> set[str]:
+    """Those of the texts that some entry's value equals."""
+    left, found = set(texts), set[str]()
+    for entry in entries:
+        if isinstance(entry, FrameEntry):
+            equal = {value for value in values(entry) if isinstance(value, str)} & left
+            found |= equal
+            left -= equal
+            if not left:
+                break
+    return found
+
+
+def survey(options: argparse.Namespace) -> Survey | None:
+    """What goes by, for where nothing matches; None without a filter."""
+    asked = {
+        "groups": options.group, "members": options.member, "client ids": options.client_id
+    }  # fmt: skip
+    values: dict[str, Callable[[FrameEntry], Iterable[object]]] = {
+        "groups": names.entry_groups, "members": names.entry_members, "client ids": names.entry_clients
+    }  # fmt: skip
+    kinds = {name: values[name] for name, texts in asked.items() if texts}
+    if options.api or getattr(options, "filter", None):
+        kinds["APIs"] = lambda entry: (entry.api_name or "unknown",)
+    timed = options.since is not None or options.until is not None
+    if not (kinds or timed or any(getattr(options, name, None) for name in FILTERS)):
+        return None
+    return Survey(
+        "frames",
+        kinds,
+        {name: texts for name, texts in asked.items() if texts},
+        (lambda entry: entry.time_ns) if timed else None,
+    )
+
+
+class Filter:
+    """The filters of one command line, over one capture. `passed_over`: entries that can't be decided."""
+
+    def __init__(self, options: argparse.Namespace, asked: EntryNames | None = None) -> None:
+        asked = asked or EntryNames(options)
+        self.passed_over = 0
+        self._keys = set().union(*options.api) if options.api else None
+        self._groups = asked.groups
+        self._members = asked.members
+        self._clients = asked.clients
+        self._errors = options.errors
+        self._times = TimeRange(options.since, options.until)
+        self._asks = bool(self._keys is not None or self._groups or self._members or self._clients)
+
+    def __call__(self, entry: Entry) -> bool:
+        """Whether to show an entry."""
+        if entry.time_ns not in self._times:
+            self.passed_over += entry.time_ns is None
+            return False
+        if isinstance(entry, UnreadableRange):
+            self.passed_over += self._asks
+            return not self._asks
+        if self._asks and not self._asked(entry):
+            return False
+        return not self._errors or entry.error is not None or has_error(entry)
+
+    def _asked(self, entry: FrameEntry) -> bool:
+        if self._keys is not None and self._keys.isdisjoint((entry.api_key, (entry.api_name or "").lower())):
+            return False
+        if self._clients and not self._clients(entry.client_id):
+            return False
+        if self._groups and not self._groups.any(names.entry_groups(entry)):
+            return False
+        return not self._members or self._members.any(names.entry_members(entry, shortened=True))
+
+
+def has_error(entry: FrameEntry) -> bool:
+    """Whether a response carries an error code that is not routine."""
+    return any(not is_routine(entry, one.code) for one in answer_errors(entry))
+
+
+# --- --packets and --filter ---
+
+
+class PacketRanges:
+    """The packets that were asked for: ranges that don't touch, in their order."""
+
+    def __init__(self, text: str) -> None:
+        found = []
+        for part in text.split(","):
+            match = _PART.fullmatch(part)
+            if match is None or not (match[1] or match[2] or match[3]):
+                raise argparse.ArgumentTypeError(
+                    f"{part!r} is not a packet's number or a range of them, such as 100-200"
+                )
+            low, high = int(match[1] or match[2] or 1), int(match[1] or match[3] or _LAST)
+            if low < 1 or high < low:
+                reason = "packets are counted from 1" if low < 1 else "its end is before its beginning"
+                raise argparse.ArgumentTypeError(f"{part.strip()!r}: {reason}")
+            found.append((low, high))
+        self._ranges: list[tuple[int, int]] = []
+        for low, high in sorted(found):
+            if self._ranges and low <= self._ranges[-1][1] + 1:
+                self._ranges[-1] = self._ranges[-1][0], max(high, self._ranges[-1][1])
+            else:
+                self._ranges.append((low, high))
+        self._ends = [high for _, high in self._ranges]
+
+    def overlap(self, first: int, last: int) -> bool:
+        """Whether any packet from the first to the last was asked for."""
+        index = bisect_left(self._ends, first)
+        return index < len(self._ranges) and self._ranges[index][0] <= last
+
+
+def epilog() -> str:
+    """What the help says of expressions."""
+    import textwrap
+
+    from coordwire.cli.selection.fields import FIELDS
+
+    names = textwrap.wrap(", ".join(FIELDS), 63)
+    return EPILOG.replace("{fields}", f"\n{' ' * 16}".join(names))
+
+
+class Selection:
+    """--packets and --filter of a command line, over all inputs. `passed_over`: entries that could not be
+    judged."""
+
+    def __init__(self, options: argparse.Namespace, names: TopicNames) -> None:
+        self.passed_over = 0
+        self._packets: PacketRanges | None = options.packets
+        self._show_secrets = options.show_secrets
+        self._names = names
+        self._condition = None
+        if options.filter is not None:
+            from coordwire.cli.selection.conditions import condition
+            from coordwire.cli.selection.expressions import FilterError
+
+            try:
+                self._condition = condition(options.filter)
+            except FilterError as error:
+                raise Failure(f"--filter: {error.pointed(options.filter)}") from None
+
+    def check(self, capture: Capture) -> None:
+        """Refuse what can't be asked of an input."""
+        if self._packets is not None and capture.format not in ("pcap", "pcapng"):
+            raise Failure(
+                f"{shown(capture.name)}: --packets selects from pcap and pcapng, which number their packets; "
+                f"this input is {capture.format}"
+            )
+
+    def __call__(self, entry: Entry, digits: int) -> bool:
+        """Whether to show an entry. digits: decimals of a second that its time has."""
+        if self._packets is not None:
+            if entry.packet is None:
+                self.passed_over += 1
+                return False
+            if not self._packets.overlap(entry.first_packet or entry.packet, entry.packet):
+                return False
+        if self._condition is None:
+            return True
+        from coordwire.cli.selection.fields import EntryFields
+
+        fields = EntryFields(entry, digits, show_secrets=self._show_secrets, names=self._names)
+        if self._condition(fields):
+            return True
+        self.passed_over += isinstance(entry, UnreadableRange)
+        return False

@@ -1,0 +1,160 @@
+"""The groups, members and clients that a filter asks for: an exact value, the beginning of one, or a glob.
+
+Rules: a text with `*`, `?` or `[` is a glob; a value that equals it matches as well. Any other text means the
+value that equals it; where the input has none, all values that begin with it. A text that ends in `…` or
+`...`, as ids are shortened in a timeline, is always a beginning. Case counts.
+
+Strategy: a value may be met long before the one that equals the text. So the first value that only begins
+with a text makes its owner look through the whole input for one that equals it (`find`), once; where the
+input can be read only once, beginnings match until an equal value comes.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "HELP",
+    "Find",
+    "Names",
+    "api",
+    "apis",
+    "entry_clients",
+    "entry_groups",
+    "entry_members",
+    "groups",
+    "members",
+]
+
+import argparse
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from fnmatch import translate
+from typing import Any
+
+from coordwire.capture.entries import FrameEntry
+from coordwire.codec import Struct
+from coordwire.codec.entities import entity_values
+from coordwire.codec.names import suggestion
+from coordwire.designs.dialects.grammar import CALLS
+from coordwire.messages.keys import FACTS
+
+HELP = "an exact value, the beginning of one where none equals it, or a glob as 'pay*'"
+"""How an option's help says it."""
+
+_KEY = re.compile(r"-?[0-9]{1,6}")
+ELLIPSES = ("…", "...")
+Find = Callable[[Collection[str]], Iterable[str]]
+"""Which of these texts some value of the input equals."""
+
+
+class Names:
+    """What an option asks for; false if it asks for nothing. find: see above; None where there is no second
+    reading."""
+
+    def __init__(self, texts: Iterable[str] | None, find: Find | None = None) -> None:
+        self.texts = tuple(dict.fromkeys(texts or ()))
+        self._find = find
+        self._exact = frozenset(self.texts)
+        globs = [text for text in self.texts if any(char in text for char in "*?[")]
+        plain = [text for text in self.texts if text not in globs]
+        self._globs = [re.compile(translate(text)).match for text in globs]
+        shortened = [text for text in plain if text.endswith(ELLIPSES)]
+        self._beginnings = {text: _beginning(text) for text in shortened}
+        self._open = {text: text for text in plain if text and text not in shortened}
+
+    def __bool__(self) -> bool:
+        return bool(self.texts)
+
+    def __call__(self, value: object) -> bool:
+        """Whether a value is asked for."""
+        if not isinstance(value, str):
+            return False
+        if value in self._exact:
+            self._open.pop(value, None)
+            return True
+        if any(match(value) for match in self._globs) or value.startswith(tuple(self._beginnings.values())):
+            return True
+        if not self._open or not value.startswith(tuple(self._open)):
+            return False
+        if self._find is not None:
+            for text in {*self._find(tuple(self._open))} & set(self._open):
+                del self._open[text]
+            self._beginnings |= self._open
+            self._open = {}
+            self._find = None
+            return value.startswith(tuple(self._beginnings.values()))
+        return True
+
+    def any(self, values: Iterable[object]) -> bool:
+        """Whether one of the values is asked for; each is looked at, as a later one may equal a text."""
+        found = False
+        for value in values:
+            found |= self(value)
+        return found
+
+
+def _beginning(text: str) -> str:
+    return next(text.removesuffix(end) for end in ELLIPSES if text.endswith(end))
+
+
+# --- the names in entries ---
+
+
+def apis(text: str) -> set[int | str]:
+    """API names or keys, with commas between them."""
+    return {_wanted(part.strip()) for part in text.split(",") if part.strip()}
+
+
+def _wanted(text: str) -> int | str:
+    """A key, or a name in lower case: of an API, or of what another dialect asks."""
+    drafts = {call.name.lower() for calls in CALLS.values() for call in calls}
+    return text.lower() if text.lower() in drafts else api(text)
+
+
+def api(text: str) -> int:
+    """The key of an API that is given by its name, in any case, or its key."""
+    if _KEY.fullmatch(text):
+        return int(text)
+    names = {facts.name.lower(): key for key, facts in FACTS.items()}
+    if text.lower() in names:
+        return names[text.lower()]
+    hint = suggestion(text, (facts.name for facts in FACTS.values()))
+    raise argparse.ArgumentTypeError(f"no API is called {text!r}{hint}")
+
+
+def entry_groups(entry: FrameEntry) -> Iterator[Any]:
+    """The groups that an entry or its request names."""
+    return _both(entry, groups)
+
+
+def entry_members(entry: FrameEntry, *, shortened: bool = False) -> Iterator[Any]:
+    """The members that an entry or its request names; shortened: also as CLIENT/ID."""
+    for value in _both(entry, members):
+        yield value
+        if shortened and entry.client_id:
+            yield f"{entry.client_id}/{value}"
+
+
+def entry_clients(entry: FrameEntry) -> Iterator[str | None]:
+    """The client of an entry."""
+    yield entry.client_id
+
+
+def _both(entry: FrameEntry, of: Any) -> Iterator[Any]:
+    """What `of` finds in an entry's message, and in its request's."""
+    yield from of(entry.message)
+    if entry.request is not None:
+        yield from of(entry.request.message)
+
+
+def groups(message: Struct | None) -> Iterator[Any]:
+    """The groups that a message names."""
+    yield from entity_values(message, "group_id")
+    # The key of FindCoordinator is a group's only for one of its types.
+    if type(message).__name__ == "FindCoordinatorRequest" and getattr(message, "key_type", 0) == 0:
+        yield getattr(message, "key", None)
+        yield from getattr(message, "coordinator_keys", None) or ()
+
+
+def members(message: Struct | None) -> Iterator[Any]:
+    """The members that a message names, by member id or as static members."""
+    return entity_values(message, "member_id", "instance_id")

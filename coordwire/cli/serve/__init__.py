@@ -1,0 +1,285 @@
+"""`coordwire serve`: a broker for tests, until it is interrupted.
+
+Rules: it listens on loopback unless another address is given, with a warning where it lets everybody in. The
+addresses that clients take are the first line of the output; connections that were refused go to standard
+error. Secrets come from files and the environment. SIGINT and SIGTERM end it in order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ipaddress
+import signal
+import ssl
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from coordwire.cli import Failure
+from coordwire.cli.serve import log
+from coordwire.cli.serve.credentials import KEY_PASSWORD, USERS, read_users, tls_context
+
+if TYPE_CHECKING:
+    from coordwire.broker.harness.live_traffic import LiveTraffic
+    from coordwire.broker.injection import FaultRule
+
+__all__ = ["configure", "run"]
+
+_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_MOST_PARTITIONS = 10_000
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--port", type=int, default=9092, help="of the first node, the others follow; 0 for any (9092)"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
+    parser.add_argument(
+        "--advertise",
+        metavar="HOST:PORT[,…]",
+        help="the address that clients are given for each node, as where there is a proxy before them",
+    )
+    parser.add_argument("--nodes", type=int, default=1, help="how many brokers the cluster has (1)")
+    parser.add_argument(
+        "--topic", action="append", default=[], metavar="NAME[:PARTITIONS]", help="make a topic at the start"
+    )
+    parser.add_argument(
+        "--no-auto-create", action="store_true", help="do not make the topics that clients ask for"
+    )
+    parser.add_argument(
+        "--partitions", type=int, default=1, metavar="N", help="of topics that do not say how many (1)"
+    )
+    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="serve TLS, with this chain in PEM")
+    parser.add_argument(
+        "--tls-key", type=Path, metavar="FILE", help=f"its key, if elsewhere; {KEY_PASSWORD} has its password"
+    )
+    parser.add_argument(
+        "--tls-client-ca", type=Path, metavar="FILE", help="clients need a certificate that this one signed"
+    )
+    parser.add_argument(
+        "--users",
+        type=Path,
+        metavar="FILE",
+        help=f"clients authenticate: lines NAME:PASSWORD; or in the environment, as {USERS}",
+    )
+    parser.add_argument(
+        "--sasl",
+        metavar="MECHANISM[,…]",
+        default="PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+        help="how, out of PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512 (all)",
+    )
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="what becomes of some requests, as 'Heartbeat group=g nth=3 error=REBALANCE_IN_PROGRESS'; repeat"
+        " for several",
+    )
+    parser.add_argument("--data", type=Path, metavar="DIR", help="keep the logs in a folder, not in memory")
+    parser.add_argument(
+        "--as-of", metavar="RELEASE", help="offer the versions of an older Kafka, as 3.9; from 2.0 on"
+    )
+    parser.add_argument(
+        "--pcap", type=Path, metavar="FILE", help="write what is sent and received to a capture"
+    )
+    parser.add_argument(
+        "--timeline", action="store_true", help="show what happens to groups, while it happens"
+    )
+    parser.add_argument(
+        "--kafka-defaults", action="store_true", help="Kafka's own time-outs, delays and retention"
+    )
+    loudness = parser.add_mutually_exclusive_group()
+    loudness.add_argument(
+        "-v", "--verbose", action="store_true", help="report every connection, not only those refused"
+    )
+    loudness.add_argument("-q", "--quiet", action="store_true", help="report errors of the broker alone")
+
+
+def run(options: argparse.Namespace) -> int:
+    topics = dict(_topic(text, options.partitions) for text in options.topic)
+    faults = [_fault(text) for text in options.fault]
+    if options.nodes < 1:
+        raise Failure(f"serve: expected at least 1 node, got {options.nodes}")
+    if not 0 <= options.port <= 65536 - options.nodes:
+        raise Failure(f"serve: {options.port} is not a port, with {options.nodes} nodes")
+    advertised = _advertised(options.advertise, options.nodes)
+    settings = _settings(options)
+    tls = tls_context(options.tls_cert, options.tls_key, options.tls_client_ca)
+    if not options.quiet:
+        _warn(options, bool(settings["users"]) or options.tls_client_ca is not None)
+    handler = log.configure(1 if options.verbose else -1 if options.quiet else 0)
+    try:
+        asyncio.run(_serve(options, topics, faults, settings, tls, advertised))
+    finally:
+        log.remove(handler)
+    return 0
+
+
+def _warn(options: argparse.Namespace, is_closed: bool) -> None:
+    """What a user may not have meant, on standard error."""
+    if not _is_loopback(options.host) and not is_closed:
+        print(
+            f"coordwire: {options.host} can be reached by others, and this broker lets everybody in",
+            file=sys.stderr,
+        )
+    if options.host in ("0.0.0.0", "::") and options.advertise is None:
+        print(
+            f"coordwire: clients are given {options.host}, which only this machine reaches; see --advertise",
+            file=sys.stderr,
+        )
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The fields of `BrokerConfig` that options set."""
+    if not 0 < options.partitions <= _MOST_PARTITIONS:
+        raise Failure(f"serve: --partitions: expected 1 to {_MOST_PARTITIONS}, got {options.partitions}")
+    mechanisms = tuple(name.strip().upper() for name in options.sasl.split(","))
+    unknown = [name for name in mechanisms if name not in _MECHANISMS]
+    if unknown:
+        raise Failure(f"serve: --sasl: expected some of {', '.join(_MECHANISMS)}, got {unknown[0]!r}")
+    return {
+        "as_of": options.as_of,
+        "auto_create_topics": not options.no_auto_create,
+        "num_partitions": options.partitions,
+        "users": read_users(options.users),
+        "sasl_mechanisms": mechanisms,
+    }
+
+
+def _advertised(text: str | None, nodes: int) -> list[tuple[str, int]]:
+    """The addresses of --advertise."""
+    if text is None:
+        return []
+    addresses = []
+    for address in text.split(","):
+        host, _, port = address.strip().rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if not (host and port.isdecimal() and 0 < int(port) < 65536):
+            raise Failure(f"serve: --advertise: expected HOST:PORT, got {address.strip()!r}")
+        addresses.append((host, int(port)))
+    if len(addresses) != nodes:
+        raise Failure(f"serve: --advertise: expected {nodes} addresses, one a node, got {len(addresses)}")
+    return addresses
+
+
+def _topic(text: str, default: int) -> tuple[str, int]:
+    name, _, count = text.partition(":")
+    from coordwire.broker.cluster.topics import bad_name
+
+    reason = bad_name(name)
+    if reason is not None:
+        raise Failure(f"serve: --topic {text}: {reason}")
+    if count and not (count.isdecimal() and 0 < int(count) <= _MOST_PARTITIONS):
+        raise Failure(f"serve: --topic {text}: expected 1 to 10000 partitions, got {count!r}")
+    return name, int(count or default)
+
+
+def _fault(text: str) -> FaultRule:
+    from coordwire.broker.injection import FaultyRule, parse_fault
+
+    try:
+        return parse_fault(text)
+    except FaultyRule as error:
+        raise Failure(f"serve: --fault: {error}") from None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class _Several:
+    """Traffic that goes to several places."""
+
+    def __init__(self, places: Sequence[LiveTraffic]) -> None:
+        self._places = places
+
+    def opened(self, client: tuple[str, int], broker: tuple[str, int]) -> int:
+        (number,) = {place.opened(client, broker) for place in self._places}
+        return number
+
+    def add(self, connection: int, data: bytes, *, to_client: bool) -> None:
+        for place in self._places:
+            place.add(connection, data, to_client=to_client)
+
+
+def _live(options: argparse.Namespace, ports: list[int]) -> list[LiveTraffic]:
+    """Where the traffic goes while it happens."""
+    from coordwire.broker.harness.live_traffic import LiveTraffic
+
+    found = []
+    if options.pcap is not None:
+        try:
+            found.append(LiveTraffic(options.pcap.open("wb")))
+        except OSError as error:
+            raise Failure(f"serve: --pcap: {error}") from None
+    if options.timeline:
+        # A process of its own, so that a long story does not hold the broker up.
+        command = [sys.executable, "-u", "-m", "coordwire", "timeline", "-"]
+        command += [f"--port={port}" for port in ports]
+        story = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+        assert story.stdin is not None
+        found.append(LiveTraffic(cast("BinaryIO", story.stdin), then=story.wait))
+    return found
+
+
+async def _serve(
+    options: argparse.Namespace,
+    topics: dict[str, int],
+    faults: list[FaultRule],
+    settings: dict[str, Any],
+    tls: ssl.SSLContext | None,
+    advertised: list[tuple[str, int]],
+) -> None:
+    from coordwire.broker import Broker, BrokerConfig
+    from coordwire.errors import CoordwireError
+
+    try:
+        config = replace(BrokerConfig.kafka() if options.kafka_defaults else BrokerConfig(), **settings)
+    except ValueError as error:
+        raise Failure(f"serve: --as-of: {error}") from None
+    broker = Broker(
+        topics=topics,
+        nodes=options.nodes,
+        config=config,
+        data=options.data,
+        host=options.host,
+        port=options.port,
+        tls=tls,
+        advertised=advertised,
+    )
+    for rule in faults:
+        broker.faults.add_rule(rule)
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # a system without
+            loop.add_signal_handler(number, ended.set)
+    try:
+        await broker.start()
+    except CoordwireError as error:
+        raise Failure(f"serve: {error.reason}") from None
+    live: list[LiveTraffic] = []
+    try:
+        live += _live(options, [port for _, port in broker.listening])
+        if live:
+            broker.traffic = _Several(live)
+        if advertised:
+            listening = ", ".join(f"{host}:{port}" for host, port in broker.listening)
+            print(f"coordwire: listens on {listening}", file=sys.stderr)
+        print(broker.bootstrap, flush=True)
+        await ended.wait()
+    finally:
+        await broker.stop()
+        for one in live:
+            one.close()
+            if one.lost:
+                print(f"coordwire: {one.lost} connections are not whole in the capture", file=sys.stderr)

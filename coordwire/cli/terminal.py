@@ -1,0 +1,186 @@
+"""What commands write to: standard output as a terminal, a pager or a file, in any encoding.
+
+Strategy: a line is a list of pieces, each a text with the name of its style. rich makes colours of the styles
+where standard output is a terminal and rich is installed; elsewhere the lines are plain text. What an
+encoding lacks is replaced by an error handler of Python's codecs: signs have a likeness in ASCII, and
+anything else is escaped as in Python's literals.
+
+Rules: the handler is set once, where a command starts; a stream that is not Python's own text stream is left
+alone; a command that cannot work without rich refuses with the command that installs it.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "STYLES",
+    "Pieces",
+    "TrimmedOutput",
+    "chosen_format",
+    "columns",
+    "line_writer",
+    "packets",
+    "prepare",
+    "rich_console",
+    "table_output",
+]
+
+import codecs
+import io
+import os
+import sys
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import TYPE_CHECKING, TextIO, cast
+
+from coordwire.capture.entries import Entry
+from coordwire.cli import Failure
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Pieces = list[tuple[str, str]]
+"""A line: texts with the names of their styles."""
+
+STYLES = {
+    "rule": "dim", "flow": "cyan", "api": "bold", "request": "bold blue", "response": "bold green",
+    "number": "", "text": "green", "name": "cyan", "none": "dim", "note": "dim", "bytes": "magenta",
+    "error": "bold red", "odd": "yellow", "slow": "bold yellow", "plain": "",
+}  # fmt: skip
+"""rich's styles by their names."""
+
+COLUMNS = 80
+"""The width of a line where there is no terminal."""
+
+CHUNK = 200
+"""Lines that are written together."""
+
+_HANDLER = "coordwire.likeness"
+_LIKENESS = {
+    "─": "-", "→": "->", "←": "<-", "…": "...", "·": "-", "×": "x", "–": "-",
+    "✗": "x", "✓": "ok", "⟳": "*", "↻": "*", "µ": "u",
+}  # fmt: skip
+_FORCING = ("FORCE_COLOR", "TTY_COMPATIBLE")
+"""Variables by which rich takes something else for a terminal."""
+
+
+# --- standard streams ---
+
+
+def prepare() -> None:
+    """Let nothing that is written end in a UnicodeEncodeError."""
+    codecs.register_error(_HANDLER, _likeness)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=_HANDLER)
+
+
+def _likeness(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    escaped = (_LIKENESS.get(char) or ascii(char)[1:-1] for char in lacking)
+    return "".join(escaped), error.end
+
+
+def table_output() -> TextIO:
+    """Where tables are written that fill their last column: standard output, without the blanks at the ends
+    of lines where it is not a terminal."""
+    return sys.stdout if sys.stdout.isatty() else cast(TextIO, TrimmedOutput(sys.stdout))
+
+
+class TrimmedOutput(io.TextIOBase):
+    """Passes text on without the blanks before the ends of lines. A line waits for its end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._unfinished: list[str] = []
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._stream.encoding
+
+    def write(self, text: str) -> int:
+        *lines, unfinished = text.split("\n")
+        if lines:
+            lines[0] = "".join([*self._unfinished, lines[0]])
+            self._unfinished.clear()
+            self._stream.writelines(f"{line.rstrip(' ')}\n" for line in lines)
+        self._unfinished.append(unfinished)
+        return len(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+# --- formats, widths, colours ---
+
+
+def chosen_format(name: str | None, interactive: str) -> str:
+    """The format that --format names; else the interactive one on a terminal, and json elsewhere."""
+    return name or (interactive if sys.stdout.isatty() else "json")
+
+
+def columns(default: int = COLUMNS) -> int:
+    """The width of lines: that of the terminal that any standard stream is, since a pager shows them there
+    too; the default where no stream is a terminal."""
+    if (setting := os.environ.get("COLUMNS", "")).isdecimal():
+        return int(setting[:9])
+    for number in (1, 2, 0):
+        try:
+            return os.get_terminal_size(number).columns or default
+        except OSError:
+            continue
+    return default
+
+
+def rich_console(subject: str, file: TextIO | None = None) -> Console:
+    """A console of rich for standard output or a file. Raises `Failure` where rich is not installed.
+
+    subject: what needs it, for the error.
+    """
+    try:
+        from rich.console import Console
+    except ImportError:
+        raise Failure(
+            f"{subject} needs rich: pip install 'coordwire[cli]' (--format json does without)"
+        ) from None
+    return Console(file=file or sys.stdout, highlight=False, markup=False, emoji=False)
+
+
+def line_writer() -> Callable[[Iterable[Pieces]], None]:
+    """A function that writes lines to standard output: in colours where that is a terminal and rich is
+    installed, else as plain text."""
+    if not sys.stdout.isatty() and not any(os.environ.get(name) for name in _FORCING):
+        return _write_plainly
+    try:
+        from rich.text import Text
+
+        console = rich_console("")
+    except (ImportError, Failure):
+        return _write_plainly
+    if not console.is_terminal and console.color_system is None:
+        return _write_plainly
+
+    def write(lines: Iterable[Pieces]) -> None:
+        remaining = iter(lines)
+        while chunk := list(islice(remaining, CHUNK)):
+            block = Text("\n").join(
+                Text.assemble(*((part, STYLES[style]) for part, style in line)) for line in chunk
+            )
+            console.print(block, soft_wrap=True)
+
+    return write
+
+
+def _write_plainly(lines: Iterable[Pieces]) -> None:
+    sys.stdout.writelines("".join(part for part, _ in line) + "\n" for line in lines)
+
+
+def packets(entry: Entry) -> str:
+    """An entry's packets as Wireshark numbers them: the only one, or the first and the last; empty where
+    there are none."""
+    if entry.packet is None:
+        return ""
+    if entry.first_packet in (None, entry.packet):
+        return f"  packet {entry.packet}"
+    return f"  packets {entry.first_packet}-{entry.packet}"

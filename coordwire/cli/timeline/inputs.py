@@ -1,0 +1,304 @@
+"""What a timeline is made from: the entries of captures and the records of coordinators' logs.
+
+Strategy: captures are read side by side in the order of time, so that rotated and parallel ones tell one
+story; logs add theirs. In a folder the files of a rotated capture are one stream of bytes. Rules: a capture
+is opened when its time comes; what is in a folder and neither a capture nor a coordinator's log is passed
+over; what couldn't be read is counted, and reported at the end.
+"""
+
+from __future__ import annotations
+
+__all__ = ["TimelineInputs"]
+
+import argparse
+import heapq
+import io
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from typing import BinaryIO
+
+from coordwire.capture.detect import HEAD, sniff
+from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
+from coordwire.capture.printable import shown
+from coordwire.capture.reader import Capture
+from coordwire.capture.rotated import rejoined
+from coordwire.capture.rotation import RotatedFiles, is_capture_name, rotated
+from coordwire.capture.tcp.streams import read_streams
+from coordwire.cli import Failure
+from coordwire.cli.capture_folders import content_kind, files_below
+from coordwire.cli.capture_hints import capture_hints
+from coordwire.cli.coordinator_logs import read_log
+from coordwire.cli.inputs import failure, note, open_file, opened
+from coordwire.cli.live_capture import live
+from coordwire.cli.selection.times import TimeSpan
+from coordwire.designs.dialects.grammar import Dialect
+from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
+from coordwire.timeline.events import GroupEvent
+from coordwire.timeline.from_log.coordinator_log import CoordinatorRecord, LogItem
+from coordwire.timeline.from_log.log_events import log_timeline, topic_names
+from coordwire.timeline.from_log.log_files import LogFile, find_files
+from coordwire.timeline.from_wire.capture_timeline import USED_APIS, timeline
+
+_Found = Entry | ConnectionEnd
+MOST_APIS = 8
+"""APIs that a sentence names."""
+
+
+class TimelineInputs:
+    """The events of all inputs. quiet: report nothing, since another reading does."""
+
+    def __init__(self, options: argparse.Namespace, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._options = options
+        self._captures: list[tuple[int, tuple[str, ...]]] = []
+        self._logs: list[LogFile] = []
+        self._apis: Counter[str] = Counter()
+        self._status = 0
+        self._unread = 0
+        self._span: tuple[int | None, int | None] = None, None
+        self._deviating = 0
+        if options.interface is not None:
+            self._captures.append((0, (options.interface,)))
+        for name in options.files:
+            try:
+                self._add(name)
+            except Failure as trouble:
+                self._tell(2, str(trouble))
+            except OSError as error:
+                self._tell(2, str(failure(name, error)))
+
+    @property
+    def where(self) -> str:
+        """The inputs, in words."""
+        names = [self._options.interface] if self._options.interface is not None else self._options.files
+        return shown(names[0]) if len(names) == 1 else f"{len(names)} inputs"
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether the inputs can be read again."""
+        return self._options.interface is None and "-" not in self._options.files
+
+    @property
+    def span(self) -> TimeSpan | None:
+        """The times of the captures' first and last frames so far, or ends of connections."""
+        first, last = self._span
+        return None if first is None or last is None else (first, last)
+
+    def whole_span(self) -> TimeSpan | None:
+        """That of all inputs, logs included; reads them."""
+        for event in self.events():
+            if event.time_ns is not None:
+                self._reach(event.time_ns)
+        return self.span
+
+    def _reach(self, time_ns: int) -> None:
+        first, last = self._span
+        if last is None or time_ns > last:
+            self._span = time_ns if first is None else first, time_ns
+        elif first is None or time_ns < first:
+            self._span = time_ns, last
+
+    def _add(self, name: str) -> None:
+        if name == "-":
+            self._captures.append((0, (name,)))
+        elif os.path.isdir(name):
+            self._add_folder(name)
+        else:
+            with opened(name) as stream:
+                head = stream.read(HEAD)
+            if self._options.input is None and sniff(head) == "segment":
+                self._logs += find_files([name])
+            else:
+                self._captures.append((_start(name, head), (name,)))
+
+    def _add_folder(self, name: str) -> None:
+        """The captures in a folder and below, those of a rotated one together, and the coordinators' logs."""
+        files = find_files([name])
+        logs = [file for file in files if file.log is not None or content_kind(file.path) == "segment"]
+        known = {file.path for file in logs}
+        found = []
+        count = 0
+        for path in files_below(name):
+            count += 1
+            if path not in known and (is_capture_name(path) or content_kind(path) in ("pcap", "pcapng")):
+                found.append(path)
+        for chain in rotated(found, str):
+            with opened(chain[0]) as stream:
+                head = stream.read(HEAD)
+            self._captures.append((_start(chain[0], head), tuple(chain)))
+        self._logs += logs
+        if not logs and not found:
+            counted = "1 file" if count == 1 else f"{count:,} files"
+            self._tell(2, f"{shown(name)}: no capture and no segment of __consumer_offsets in {counted}")
+
+    def _tell(self, status: int, text: str) -> None:
+        self._status = max(self._status, status)
+        if not self._quiet:
+            note(text)
+
+    def conclude(self) -> int:
+        """The status; report what wasn't read and what deviates."""
+        if self._deviating:
+            frames = "1 frame deviates" if self._deviating == 1 else f"{self._deviating} frames deviate"
+            self._tell(0, f"{frames} from the protocol as Apache Kafka tolerates; coordwire decode shows how")
+        if self._unread:
+            parts = "1 part" if self._unread == 1 else f"{self._unread} parts"
+            self._tell(1, f"{parts} of the input couldn't be read; coordwire decode shows what and why")
+        return self._status
+
+    def report_no_groups(self) -> None:
+        """Say what was there instead of groups."""
+        if self._apis:
+            told = ", ".join(
+                f"{shown(name)} ({count:,})" for name, count in self._apis.most_common(MOST_APIS)
+            )
+            frames = sum(self._apis.values())
+            self._tell(0, f"{self.where}: no group in {frames:,} frames: {told}")
+
+    def events(self) -> Iterator[GroupEvent]:
+        """Those of the captures and those of the logs, by time."""
+        sources = [timeline(self._counted(), ends=True)] if self._captures else []
+        names = topic_names(self._items([file for file in self._logs if file.log == "metadata"]))
+        told = [file for file in self._logs if file.log in (None, "consumer_offsets")]
+        by_partition = groupby(told, key=lambda file: (os.path.dirname(file.path), file.partition))
+        sources += [log_timeline(self._items(list(files)), names) for _, files in by_partition]
+        yield from heapq.merge(*sources, key=lambda event: event.time_ns or 0)
+
+    # --- logs ---
+
+    def _items(self, files: list[LogFile]) -> Iterator[LogItem]:
+        for file in files:
+            known = total = 0
+            try:
+                for item in read_log(file):
+                    self._unread += isinstance(item, UnreadableRange)
+                    if isinstance(item, CoordinatorRecord):
+                        total += 1
+                        known += item.kind is not None
+                    yield item
+            except OSError as error:
+                self._tell(2, str(failure(file.path, error)))
+            except CodecUnavailable as error:
+                self._tell(2, f"{shown(file.path)}: {error}")
+            if total and not known:
+                self._tell(
+                    2,
+                    f"{shown(file.path)}: none of its {total:,} records is of __consumer_offsets; "
+                    "coordwire segment dump shows them",
+                )
+
+    # --- captures ---
+
+    def _counted(self) -> Iterator[_Found]:
+        """All captures' entries; those that a story may lack are counted."""
+        for entry in rejoined(self._entries(), strict=self._options.strict):
+            if entry.time_ns is not None:
+                self._reach(entry.time_ns)
+            if isinstance(entry, ConnectionEnd):
+                yield entry
+                continue
+            self._unread += _missed(entry)
+            if isinstance(entry, FrameEntry):
+                self._apis[entry.api_name or "unknown"] += 1
+            self._deviating += _deviates(entry)
+            yield entry
+
+    def _entries(self) -> Iterator[_Found]:
+        """All captures' entries in the order of time, each opened when its first is due."""
+        due = sorted(self._captures, reverse=True)
+        heap: list[tuple[int, int, _Found, Iterator[_Found]]] = []
+        number = 0
+        while due or heap:
+            while due and (not heap or due[-1][0] <= heap[0][0]):
+                start, names = due.pop()
+                number += 1
+                self._push(heap, self._of(names), start, number)
+            if heap:
+                time, order, entry, entries = heapq.heappop(heap)
+                yield entry
+                self._push(heap, entries, time, order)
+
+    @staticmethod
+    def _push(
+        heap: list[tuple[int, int, _Found, Iterator[_Found]]],
+        entries: Iterator[_Found],
+        time: int,
+        order: int,
+    ) -> None:
+        entry = next(entries, None)
+        if entry is not None:
+            # An entry without a time, or one out of order, stays after the one before it.
+            heapq.heappush(heap, (max(entry.time_ns or 0, time), order, entry, entries))
+
+    def _of(self, names: tuple[str, ...]) -> Iterator[_Found]:
+        """The entries of one capture, or of the files of a rotated one."""
+        options, name = self._options, names[0]
+        try:
+            with self._stream(names) as stream:
+                capture = Capture(
+                    stream, name, input=options.input, strict=options.strict, ports=frozenset(options.port),
+                    dialect=options.dialect,
+                )  # fmt: skip
+                yield from capture.entries_and_ends()
+            for text in capture_hints(capture):
+                self._tell(0, f"{shown(name)}: {text}")
+        except Failure as trouble:
+            self._tell(2, str(trouble))
+        except OSError as error:
+            self._tell(2, str(failure(name, error)))
+        except DecodeError as error:
+            self._tell(2, f"{shown(name)}: {error.reason}")
+
+    @contextmanager
+    def _stream(self, names: tuple[str, ...]) -> Iterator[BinaryIO]:
+        if self._options.interface is not None:
+            with live(names[0], self._options.port) as capture:
+                try:
+                    yield capture.stream
+                except DecodeError:
+                    capture.conclude(0)  # says why there is nothing, if the program failed
+                    raise
+                capture.conclude(1)
+        elif len(names) == 1:
+            with opened(names[0]) as stream:
+                yield stream
+        else:
+            with io.BufferedReader(RotatedFiles(names, open_file, self._failed), 1 << 18) as stream:
+                yield stream
+
+    def _failed(self, name: str, error: OSError | DecodeError) -> None:
+        if isinstance(error, OSError):
+            self._tell(2, str(failure(name, error)))
+        else:
+            self._tell(1, f"{shown(name)}: {error.reason}")
+
+
+def _missed(entry: Entry) -> bool:
+    """Whether a group's story may lack what couldn't be read here."""
+    if isinstance(entry, UnreadableRange):
+        return True
+    drafts = entry.dialect is not Dialect.KAFKA
+    return entry.error is not None and (drafts or entry.api_key is None or entry.api_key in USED_APIS)
+
+
+def _deviates(entry: Entry) -> bool:
+    """Whether a group's story uses a frame that a strict reading refuses."""
+    return isinstance(entry, FrameEntry) and bool(entry.deviations) and entry.api_key in USED_APIS
+
+
+def _start(name: str, head: bytes) -> int:
+    """When a capture begins, in nanoseconds; 0 where it knows no time."""
+    if sniff(head) not in ("pcap", "pcapng"):
+        return 0
+    with opened(name) as stream:
+        try:
+            for event in read_streams(stream):
+                time_ns: int | None = getattr(event, "time_ns", None)
+                if time_ns is not None:
+                    return time_ns
+        except DecodeError:  # reported when it is read
+            return 0
+    return 0

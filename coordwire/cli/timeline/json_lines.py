@@ -1,0 +1,142 @@
+"""A timeline as JSON, one event a line, or one line a group with what its events amount to.
+
+Strategy: an event's fields are the line's, in camelCase and in their order, "event" before them. Rules: lines
+are ASCII; times are ISO 8601 in UTC (`time_ns` is "time", `began_ns` "began", …), lengths are in milliseconds
+("lengthMs"); an error code has its name beside it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import fields
+from functools import cache
+from typing import Any
+
+from coordwire.capture.jsonlines import encode, text
+from coordwire.capture.model import format_time
+from coordwire.cli.selection.times import TimeSpan
+from coordwire.enums import ErrorCode
+from coordwire.timeline.events import EVENTS, GroupEvent
+from coordwire.timeline.totals import GroupStory
+
+_UNDERSCORE = re.compile(r"_([a-z0-9])")
+
+
+class TimelineJsonFormat:
+    """Writes the lines to standard output."""
+
+    is_quiet = False
+
+    def write(self, event: GroupEvent, *, listed: bool = True) -> None:
+        """One line; nothing for an event that isn't to be listed."""
+        if not listed:
+            return
+        cls: Any = type(event)
+        form: dict[str, Any] = {"event": EVENTS[cls]}
+        for name, json_name in _names(cls):
+            value = getattr(event, name)
+            if name == "source":
+                value = text(value)
+            form[json_name] = _plain(value, name)
+            if name == "error_code":
+                form["error"] = ErrorCode(value).name
+        sys.stdout.write(encode(form) + "\n")
+
+    def learn(self, event: GroupEvent) -> None:
+        """Ids are written whole."""
+
+    def heading(self, where: str, span: TimeSpan | None) -> None:
+        """Events have their own times."""
+
+    def finish(self) -> None:
+        """Nothing is kept."""
+
+
+class SummaryJsonFormat:
+    """Writes a line for each group: what its events amount to."""
+
+    is_quiet = True
+
+    def __init__(self) -> None:
+        self._stories: dict[str, GroupStory] = {}
+        self._span: TimeSpan | None = None
+
+    def write(self, event: GroupEvent, *, listed: bool = True) -> None:
+        """One event, whether it is to be listed or not."""
+        self._stories.setdefault(event.group, GroupStory(event.group)).add(event)
+
+    def learn(self, event: GroupEvent) -> None:
+        """Clients are named by the events that are written."""
+
+    def heading(self, where: str, span: TimeSpan | None) -> None:
+        self._span = span
+
+    def finish(self) -> None:
+        for story in self._stories.values():
+            sys.stdout.write(encode(self._form(story)) + "\n")
+
+    def _form(self, story: GroupStory) -> dict[str, Any]:
+        longest = story.longest
+        unmeasured = story.unmeasured > 0 and not story.rebalancing_ns
+        first, last = self._span or (None, None)
+        return {
+            "event": "summary",
+            "group": story.group,
+            "kind": story.kind,
+            "inputFirst": _time(first),
+            "inputLast": _time(last),
+            "first": _time(story.first_ns),
+            "last": _time(story.last_ns),
+            "coordinator": story.coordinator,
+            "joined": story.joined,
+            "left": story.left,
+            "members": sorted(story.members),
+            "generations": story.generations,
+            "commits": story.commits,
+            "unanswered": story.unanswered,
+            "rebalances": story.rebalances,
+            "rebalancingMs": None if unmeasured else _ms(story.rebalancing_ns),
+            "longestMs": None if longest is None or unmeasured else _ms(longest.length_ns or 0),
+            "longestCause": None if longest is None or unmeasured else longest.cause,
+            "withoutConsumerMs": _ms(story.idle_ns),
+            "recordsWaited": story.waited,
+            "causes": [
+                {"client": client, "cause": cause, "times": times}
+                for client, causes in story.caused.items()
+                for cause, times in causes.items()
+            ],
+            "lag": sum(lag for lag in story.lag.values() if lag > 0),
+            "beyondEnd": -sum(lag for lag in story.lag.values() if lag < 0),
+            "errors": {ErrorCode(code).name: times for code, times in story.errors.most_common()},
+        }
+
+
+def _time(time_ns: int | None) -> str | None:
+    return None if time_ns is None else format_time(time_ns, 9 if time_ns % 1000 else 6)
+
+
+def _ms(ns: int) -> float:
+    return round(ns / 1e6, 6)
+
+
+@cache
+def _names(cls: Any) -> list[tuple[str, str]]:
+    return [(field.name, _camel(field.name)) for field in fields(cls)]
+
+
+def _camel(name: str) -> str:
+    plain = "length_ms" if name == "length_ns" else name.removesuffix("_ns")
+    return _UNDERSCORE.sub(lambda found: found[1].upper(), plain)
+
+
+def _plain(value: Any, name: str = "") -> Any:
+    """Tuples with names as objects, others as lists; times and lengths as text and milliseconds."""
+    if isinstance(value, tuple):
+        names = getattr(value, "_fields", None)
+        if names is None:
+            return [_plain(one) for one in value]
+        return {_camel(name): _plain(one, name) for name, one in zip(names, value, strict=True)}
+    if value is None or not name.endswith("_ns"):
+        return value
+    return _ms(value) if name == "length_ns" else _time(value)

@@ -1,0 +1,183 @@
+"""The words of a timeline for people: causes, lengths of time, members' short names, partitions in short."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from coordwire.capture.model import format_time
+from coordwire.capture.printable import shown
+from coordwire.enums import ErrorCode
+from coordwire.timeline.events import (
+    Cause,
+    GroupEvent,
+    Leaving,
+    MemberJoined,
+    MemberLeft,
+    TopicPartition,
+)
+from coordwire.timeline.totals import GroupStory
+
+SHORT = 8
+"""Characters of a member id that are shown after its client id."""
+
+CAUSES: dict[Cause, str] = {
+    "first_member": "{} is the first member",
+    "new_member": "{} joins",
+    "static_member_returned": "{} is back, a static member",
+    "member_left": "{} left",
+    "session_timeout": "{} was silent for longer than its session timeout",
+    "member_removed": "{} was removed",
+    "member_fenced": "{} was fenced",
+    "subscription_changed": "{} changed its subscription",
+    "partitions_revoked": "{} gave up partitions and joins again",
+    "leader_rejoined": "the leader {} joined again",
+    "member_rejoined": "{} joined again",
+    "assignment_changed": "the coordinator changed the assignment",
+    "coordinator_moved": "the coordinator moved",
+    "unknown": "the members were asked to join again",
+}
+COMES: frozenset[Cause] = frozenset({
+    "first_member", "new_member", "static_member_returned", "member_rejoined",
+})  # fmt: skip
+GOES: frozenset[Cause] = frozenset({"member_left", "session_timeout", "member_removed", "member_fenced"})
+LEAVINGS: dict[Leaving, str] = {
+    "left": "left", "left_for_now": "left for now (static)", "session_timeout": "timed out",
+    "removed": "was removed", "fenced": "was fenced", "not_rejoined": "didn't join again",
+}  # fmt: skip
+
+
+def short_names(events: Iterable[GroupEvent]) -> dict[str, str]:
+    """Member ids as they are shown: the client's name and some characters, where that distinguishes them."""
+    clients = {
+        event.member_id: event.client_id or ""
+        for event in events
+        if isinstance(event, MemberJoined | MemberLeft)
+    }
+    short = {one: _shortened(one, client) for one, client in clients.items()}
+    seen = Counter(short.values())
+    return {one: name if seen[name] == 1 else shown(one) for one, name in short.items()}
+
+
+def _shortened(member_id: str, client_id: str) -> str:
+    prefix = f"{client_id}-" if client_id and member_id.startswith(f"{client_id}-") else ""
+    rest = member_id[len(prefix) :]
+    named = prefix or (f"{client_id}/" if client_id and client_id != member_id else "")
+    return shown(f"{named}{rest}" if len(rest) <= 2 * SHORT else f"{named}{rest[:SHORT]}…")
+
+
+def ranges(partitions: Iterable[TopicPartition]) -> str:
+    """Partitions in short: "orders-0..3,7 payments-1"."""
+    topics: dict[str, list[tuple[int, int]]] = {}
+    for topic, number in sorted(partitions):
+        runs = topics.setdefault(topic, [])
+        if runs and runs[-1][1] == number - 1:
+            runs[-1] = runs[-1][0], number
+        else:
+            runs.append((number, number))
+    return " ".join(
+        f"{topic}-{','.join(str(low) if low == high else f'{low}..{high}' for low, high in runs)}"
+        for topic, runs in topics.items()
+    )
+
+
+def duration(ns: int) -> str:
+    """A length of time in units that people read."""
+    if ns < 1_000_000:
+        return f"{ns / 1e3:.0f} µs"
+    if ns < 1_000_000_000:
+        return f"{ns / 1e6:.0f} ms"
+    if ns < 100_000_000_000:
+        return f"{ns / 1e9:.3g} s" if ns < 10_000_000_000 else f"{ns / 1e9:.1f} s"
+    minutes, seconds = divmod(ns // 1_000_000_000, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
+
+def offset_text(offset: int | None) -> str:
+    """A committed offset; None for one that was taken back."""
+    return "forgotten" if offset is None else str(offset)
+
+
+def error_name(code: int) -> str:
+    """Kafka's name of an error code."""
+    return ErrorCode(code).name
+
+
+def count(number: int, what: str) -> str:
+    """So many of something."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def stamp(time_ns: int) -> str:
+    """A date and a time of day, to the millisecond."""
+    return format_time(time_ns, 3).replace("T", " ").removesuffix("Z")
+
+
+def day(time_ns: int) -> int:
+    """The day of a time, counted from 1970."""
+    return time_ns // 86_400_000_000_000
+
+
+# --- the verdict on a group ---
+
+DEEDS: dict[Cause, str] = {
+    "session_timeout": "silence",
+    "member_left": "leaving",
+    "member_removed": "removal",
+    "member_fenced": "being fenced",
+    "subscription_changed": "changes of subscription",
+    "partitions_revoked": "giving up partitions",
+    "leader_rejoined": "joining again",
+    "member_rejoined": "joining again",
+    "coordinator_moved": "joining again after the coordinator moved",
+}
+
+
+def verdict(story: GroupStory) -> str:
+    """The line."""
+    parts = [f"{count(story.rebalances, 'rebalance')}{_span(story)}{_blame(story)}"]
+    if story.idle_ns:
+        parts.append(f"{duration(story.idle_ns)} without consumption")
+    if story.waited:
+        parts.append(f"{count(story.waited, 'record')} waited")
+    return "; ".join(parts)
+
+
+def _span(story: GroupStory) -> str:
+    if story.began_ns is None or story.ended_ns is None or story.rebalances < 2:
+        return ""
+    return f" in {duration(story.ended_ns - story.began_ns)}"
+
+
+def _blame(story: GroupStory) -> str:
+    """Who caused them, and by what."""
+    clients = story.caused
+    if not clients:
+        return ""
+    most = max(clients, key=lambda one: clients[one].total())
+    number = clients[most].total()
+    total = story.rebalances
+    if 2 * number < total:
+        return f", caused by {count(len(clients), 'client')}"
+    if most is None:
+        deed = "the coordinator's own doing" if "assignment_changed" in clients[most] else "an unknown cause"
+    else:
+        what = _deed(clients[most], most in story.restarted)
+        deed = f"{most}'s {what}" if what else most
+    if number >= total:
+        return f", {'all ' if total > 1 else ''}from {deed}"
+    return f", {number} of them from {deed}"
+
+
+def _deed(causes: Iterable[Cause], restarted: bool) -> str:
+    found = set(causes)
+    if restarted:
+        return "restarts"
+    if found & COMES and found & GOES:
+        return "coming and going"
+    if found <= COMES:
+        return "joining"
+    if len(found) == 1:
+        return DEEDS[found.pop()]
+    return "leaving" if found <= GOES else ""
