@@ -16,6 +16,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from coordwire.capture.client_search import UNDECIDED, Finder, Held
+from coordwire.capture.conversation import AnyConversation
 from coordwire.capture.entries import ConnectionEnd, Entry, FrameEntry
 from coordwire.capture.flows import (
     Chunk,
@@ -31,7 +32,6 @@ from coordwire.capture.frame_walks import frame_walk
 from coordwire.capture.framing import FrameBody, FrameSplitter
 from coordwire.capture.other_protocols import find_protocol, is_tls
 from coordwire.capture.share import Share
-from coordwire.designs.dialects.conversation import AnyConversation
 from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX
 from coordwire.limits import current

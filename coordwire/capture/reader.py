@@ -13,7 +13,7 @@ from itertools import chain
 from typing import BinaryIO
 
 from coordwire.capture.connections import Connections, Summary
-from coordwire.capture.conversation import Conversation
+from coordwire.capture.conversation import AnyConversation, Conversation
 from coordwire.capture.entries import ConnectionEnd, Entry
 from coordwire.capture.flows import CaptureCounts
 from coordwire.capture.formats.compressed import decompressed, fault_of, find_compression
@@ -24,7 +24,7 @@ from coordwire.capture.pending_requests import PendingRequests
 from coordwire.capture.share import Share, shared
 from coordwire.capture.tcp.lone_packets import LonePackets, PacketFrame, find_link
 from coordwire.capture.tcp.streams import read_streams
-from coordwire.designs.dialects.conversation import AnyConversation, DraftConversation
+from coordwire.designs.dialects.conversation import DraftConversation
 from coordwire.designs.dialects.grammar import Dialect
 from coordwire.errors import Malformed, UnreadableRange
 from coordwire.frames import PREFIX

@@ -189,7 +189,7 @@ class KafkaServer(Endpoint):
 
     def next_event(self) -> Event | None:
         if self.state is _HANDSHAKING:
-            return self._held()
+            return self._check_held_size()
         if request_framer is not None and self.state is _OPEN:  # such as Produce: read without a copy
             frame: RequestFrame | None = request_framer.read_next(self.buffer.chunk, self.buffer.position)
             if frame is not None:
@@ -197,13 +197,13 @@ class KafkaServer(Endpoint):
                 return self._request(frame)
         return super().next_event()
 
-    def _held(self) -> Event | None:
-        """What follows a SaslHandshake v0 is held until its answer: only then is it known what it is."""
+    def _check_held_size(self) -> Event | None:
+        """What follows a SaslHandshake v0 is held until its answer, which decides what it is."""
         if self.buffer.ended:
             return self.close(Transition.PEER_CLOSED)
-        held, most = len(self.buffer), current().frame
-        if held > PREFIX + most:
-            reason = f"{held} bytes after a SaslHandshake without an answer exceed the budget of {most}"
+        size, most = len(self.buffer), current().frame
+        if size > PREFIX + most:
+            reason = f"{size} bytes after a SaslHandshake without an answer exceed the budget of {most}"
             return self.fail(LimitExceeded(reason, 0))
         return None
 
@@ -301,9 +301,9 @@ def _versions(message: object) -> ApiVersionsResponse | None:
 
 def _retry_version(answer: ApiVersionsResponse | None) -> int:
     """The newest version of ApiVersions that a refusal offers and we know, else 0."""
-    ours = known_versions(API_VERSIONS)
+    known = known_versions(API_VERSIONS)
     for offered in answer.api_keys if answer is not None else ():
         if offered.api_key == API_VERSIONS:
-            common = ours & VersionRange(offered.min_version, offered.max_version)
+            common = known & VersionRange(offered.min_version, offered.max_version)
             return common.last if common else 0
     return 0

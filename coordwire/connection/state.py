@@ -79,7 +79,7 @@ _HINTS = {
 
 def illegal(operation: str, state: ConnectionState, *expected: ConnectionState) -> EncodeError:
     """The error for an operation in the wrong state: what was expected, and what it is."""
-    names = " or ".join(one.name for one in expected)
+    names = " or ".join(expected_state.name for expected_state in expected)
     return EncodeError(f"{operation} expects state {names}, got {state.name}{_HINTS.get(state, '')}")
 
 

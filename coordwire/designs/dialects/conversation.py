@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 
-from coordwire.capture.conversation import LATEST, Conversation
+from coordwire.capture.conversation import LATEST
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.flows import TcpConnection
 from coordwire.capture.frame_decoding import unquoted, unquoted_deviations
@@ -236,6 +236,3 @@ class DraftConversation:
         except DecodeError:
             return False
         return True
-
-
-AnyConversation = Conversation | DraftConversation

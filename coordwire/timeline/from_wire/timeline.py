@@ -1,6 +1,6 @@
 """Recorded traffic to the timelines of groups: `timeline` reads entries and yields what happened.
 
-Strategy: each frame goes where it belongs: to its group's state (`group_table`, `draft_groups`), to commits
+Strategy: each frame goes where it belongs: to its group's state (`group_table`), to commits
 and lag (`commits`), or to what else is known (`other_answers`: coordinators, topics, session timeouts); error
 codes and requests without an answer are found here. Rules: only messages that were decoded whole count, and
 an answer only with its request; nothing raises, whatever their order; memory is bounded by the limits that
